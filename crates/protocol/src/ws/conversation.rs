@@ -14,7 +14,8 @@ use super::mask::Masks;
 use super::opening::Opened;
 use super::output::Output;
 use super::reader::{Reader, Token};
-use super::{Error, KeepAlive, Message, Replies, Setup};
+use super::watch::Watch;
+use super::{Error, Message, Replies, Setup};
 use crate::capture::{Capture, CaptureRoom, NotKept};
 use crate::expect::Mismatch;
 use crate::session::{
@@ -78,17 +79,6 @@ struct InFlight {
     end: u64,
 }
 
-/// Our own pings.
-#[derive(Debug)]
-struct Watch {
-    every: KeepAlive,
-    next_ping_ns: u64,
-    /// The number of the last ping, which is its payload.
-    number: u64,
-    /// When its pong must be there; `None`: it is.
-    due_ns: Option<u64>,
-}
-
 impl Conversation {
     /// One that was opened at `now_ns` with these agreements.
     pub(super) fn new(
@@ -99,12 +89,7 @@ impl Conversation {
         now_ns: u64,
     ) -> Self {
         let reader = Reader::new(opened.is_some(), &setup.settings.limits);
-        let watch = setup.settings.keep_alive.map(|every| Watch {
-            every,
-            next_ping_ns: now_ns.saturating_add(every.interval_ns),
-            number: 0,
-            due_ns: None,
-        });
+        let watch = setup.settings.keep_alive.map(|every| Watch::new(every, now_ns));
         Conversation {
             setup,
             masks,
@@ -477,24 +462,18 @@ impl Conversation {
     }
 
     pub(super) fn poll_timeout(&self) -> Option<u64> {
-        let watch = self.watch.as_ref().filter(|_| self.state == State::Open)?;
-        Some(watch.due_ns.unwrap_or(watch.next_ping_ns))
+        self.watch.as_ref().filter(|_| self.state == State::Open).map(Watch::timeout_ns)
     }
 
     pub(super) fn handle_timeout(&mut self, now_ns: u64) {
         if self.poll_timeout().is_none_or(|timeout_ns| timeout_ns > now_ns) {
             return;
         }
-        let Some(watch) = &mut self.watch else { return };
-        if watch.due_ns.is_some() {
-            self.news = Some(self.fail(Error::NoPong));
-            return;
+        match self.watch.as_mut().map(|watch| watch.next_ping(now_ns)) {
+            Some(Ok(payload)) => self.write_control(opcode::PING, &payload),
+            Some(Err(error)) => self.news = Some(self.fail(error)),
+            None => {}
         }
-        watch.number += 1;
-        watch.due_ns = Some(now_ns.saturating_add(watch.every.patience_ns));
-        watch.next_ping_ns = now_ns.saturating_add(watch.every.interval_ns);
-        let payload = watch.number.to_be_bytes();
-        self.write_control(opcode::PING, &payload);
     }
 
     /// Takes a request back. Where fields tell messages apart the conversation goes on, and a late message is a
@@ -519,15 +498,6 @@ impl Conversation {
     pub(super) fn handle_close(&mut self) {
         if self.state == State::Open {
             self.close(&code::NORMAL.to_be_bytes());
-        }
-    }
-}
-
-impl Watch {
-    /// Any other pong is one that no ping asked for (RFC 6455 5.5.3).
-    fn handle_pong(&mut self, now_ns: u64, payload: &[u8]) {
-        if payload == self.number.to_be_bytes() && self.due_ns.take().is_some() {
-            self.next_ping_ns = self.next_ping_ns.max(now_ns);
         }
     }
 }

@@ -12,7 +12,7 @@
 //!        reader.rs        pieces → frames → the payload of messages, control frames
 //!        deflate.rs       payload of compressed messages, bounded (RFC 7692)
 //!        utf8.rs          text, checked as it passes
-//!        conversation.rs  which request a message answers; pongs, closing
+//!        conversation.rs  which request a message answers; pongs, closing;  watch.rs  pings of ours
 //!  out   message.rs       what is sent, and what is expected
 //!        frame.rs         headers; mask.rs  a fresh mask for each frame
 //!        output.rs        one buffer: many messages leave in one write
@@ -42,6 +42,7 @@ mod reader;
 mod session;
 mod settings;
 mod utf8;
+mod watch;
 
 pub use deflate::Deflate;
 pub use error::{Error, Unnegotiated};
