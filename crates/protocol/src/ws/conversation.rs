@@ -29,10 +29,10 @@ const ENOUGH: usize = 64 << 10;
 const SECOND_NS: u64 = 1_000_000_000;
 
 #[derive(Debug)]
-pub(super) struct Conversation {
+pub(crate) struct Conversation {
     setup: Arc<Setup>,
     masks: Masks,
-    pub(super) output: Output,
+    pub(crate) output: Output,
     reader: Reader,
     deflater: Option<Box<Deflater>>,
     /// Requests without an outcome, oldest first.
@@ -81,7 +81,7 @@ struct InFlight {
 
 impl Conversation {
     /// One that was opened at `now_ns` with these agreements.
-    pub(super) fn new(
+    pub(crate) fn new(
         setup: Arc<Setup>,
         masks: Masks,
         output: Output,
@@ -113,27 +113,27 @@ impl Conversation {
     }
 
     /// From now on, keeps the message that answers a request in `room`, as far as its bounds allow.
-    pub(super) fn capture(&mut self, room: &CaptureRoom) {
+    pub(crate) fn capture(&mut self, room: &CaptureRoom) {
         self.room = Some(room.clone());
     }
 
-    pub(super) fn take_captured(&mut self) -> Option<Capture> {
+    pub(crate) fn take_captured(&mut self) -> Option<Capture> {
         self.captured.take()
     }
 
     /// Requests without an outcome.
-    pub(super) fn outstanding(&self) -> u32 {
+    pub(crate) fn outstanding(&self) -> u32 {
         self.outstanding.len() as u32
     }
 
-    pub(super) fn free_places(&self) -> u32 {
+    pub(crate) fn free_places(&self) -> u32 {
         if self.state != State::Open || self.has_closed || self.has_ended {
             return 0;
         }
         self.setup.settings.in_flight.saturating_sub(self.outstanding())
     }
 
-    pub(super) fn handle_request(&mut self, id: RequestId, request: Outgoing<'_>) {
+    pub(crate) fn handle_request(&mut self, id: RequestId, request: Outgoing<'_>) {
         debug_assert!(self.free_places() > 0, "no request may be handed in now");
         let setup = Arc::clone(&self.setup);
         let (request, payload) = match request {
@@ -180,7 +180,7 @@ impl Conversation {
     }
 
     /// What is to be written. Call [`Conversation::handle_transmitted`] for what of it was.
-    pub(super) fn pending(&mut self) -> &[u8] {
+    pub(crate) fn pending(&mut self) -> &[u8] {
         if self.pong.is_some() && self.output.pending().len() < ENOUGH {
             self.write_pong();
         }
@@ -195,7 +195,7 @@ impl Conversation {
     }
 
     /// `bytes` more were written. True: there are events.
-    pub(super) fn handle_transmitted(
+    pub(crate) fn handle_transmitted(
         &mut self,
         bytes: usize,
         started: &mut dyn FnMut(RequestId),
@@ -219,7 +219,7 @@ impl Conversation {
 
     /// Consumes input up to the next event.
     #[inline]
-    pub(super) fn handle_input(&mut self, now_ns: u64, input: &mut &[u8]) -> Option<Event> {
+    pub(crate) fn handle_input(&mut self, now_ns: u64, input: &mut &[u8]) -> Option<Event> {
         if self.news.is_some() || self.state != State::Open {
             return self.handle_after_end(input);
         }
@@ -443,7 +443,7 @@ impl Conversation {
         Some(Event::RequestFailed { id: request.id, failure })
     }
 
-    pub(super) fn poll_event(&mut self) -> Option<Event> {
+    pub(crate) fn poll_event(&mut self) -> Option<Event> {
         if let Some(event) = self.news.take() {
             return Some(event);
         }
@@ -461,11 +461,11 @@ impl Conversation {
         Some(Event::Failed { id, failure })
     }
 
-    pub(super) fn poll_timeout(&self) -> Option<u64> {
+    pub(crate) fn poll_timeout(&self) -> Option<u64> {
         self.watch.as_ref().filter(|_| self.state == State::Open).map(Watch::timeout_ns)
     }
 
-    pub(super) fn handle_timeout(&mut self, now_ns: u64) {
+    pub(crate) fn handle_timeout(&mut self, now_ns: u64) {
         if self.poll_timeout().is_none_or(|timeout_ns| timeout_ns > now_ns) {
             return;
         }
@@ -479,7 +479,7 @@ impl Conversation {
     /// Takes a request back. Where fields tell messages apart the conversation goes on, and a late message is a
     /// part. Elsewhere the messages behind it can only be told apart when it has come, and a message that was
     /// handed in leaves whole.
-    pub(super) fn cancel(&mut self, id: RequestId) -> bool {
+    pub(crate) fn cancel(&mut self, id: RequestId) -> bool {
         let at = self.outstanding.iter().position(|one| one.id == id);
         match (at, &self.setup.settings.replies) {
             (Some(at), Replies::Field(_)) => {
@@ -491,11 +491,11 @@ impl Conversation {
         }
     }
 
-    pub(super) fn handle_end(&mut self) {
+    pub(crate) fn handle_end(&mut self) {
         self.has_ended = true;
     }
 
-    pub(super) fn handle_close(&mut self) {
+    pub(crate) fn handle_close(&mut self) {
         if self.state == State::Open {
             self.close(&code::NORMAL.to_be_bytes());
         }

@@ -39,7 +39,7 @@ impl Default for Deflate {
 
 /// What was agreed on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Agreed {
+pub(crate) struct Agreed {
     client_takes_over: bool,
     server_takes_over: bool,
     client_window_bits: u8,
@@ -192,12 +192,13 @@ impl Deflater {
         loop {
             let (taken, given) = (inflater.total_in(), inflater.total_out());
             let status = inflater.decompress(input, &mut out, FlushDecompress::Sync);
-            let status = status.map_err(|_| Error::Deflate)?;
             let taken = (inflater.total_in() - taken) as usize;
             let given = (inflater.total_out() - given) as usize;
             input = &input[taken..];
             self.has_ended &= taken == 0;
+            // Before a fault, so that it does not depend on the pieces what is found first.
             pass_on(&out[..given])?;
+            let status = status.map_err(|_| Error::Deflate)?;
             if status == Status::StreamEnd {
                 inflater.reset(false);
                 self.has_ended = true;

@@ -40,7 +40,7 @@ const OURS: [&str; 8] = [
 ];
 
 /// `request` as the one that opens: GET, with its path and fields, those of [`OURS`] left out, and ours; no body.
-pub(super) fn asking(request: &Request) -> Request {
+pub(crate) fn asking(request: &Request) -> Request {
     let mut asking = request.clone();
     "GET".clone_into(&mut asking.method);
     asking.body = [].into();
@@ -50,7 +50,7 @@ pub(super) fn asking(request: &Request) -> Request {
 }
 
 /// The fields that say what the WebSocket is to be; the same over HTTP/1.1 and HTTP/2.
-pub(super) fn offers(settings: &Settings) -> impl Iterator<Item = (String, String)> {
+pub(crate) fn offers(settings: &Settings) -> impl Iterator<Item = (String, String)> {
     let subprotocols =
         (!settings.subprotocols.is_empty()).then(|| settings.subprotocols.join(", "));
     let extensions = settings.deflate.map(|deflate| deflate.offer());
@@ -99,7 +99,7 @@ pub fn accept_of(key: &[u8]) -> String {
 }
 
 /// What a valid response has agreed to; `None`: no compression.
-pub(super) type Opened = Option<Agreed>;
+pub(crate) type Opened = Option<Agreed>;
 
 /// The response to an opening, as it comes.
 #[derive(Debug, Default)]
@@ -185,14 +185,14 @@ fn read(head: &[u8], key: &Key, settings: &Settings) -> Result<Opened, Malformed
 
 /// What a server chose of what was offered; the same over HTTP/1.1 and HTTP/2.
 #[derive(Debug, Default)]
-pub(super) struct Offered {
+pub(crate) struct Offered {
     has_subprotocol: bool,
-    pub(super) agreed: Opened,
+    pub(crate) agreed: Opened,
 }
 
 impl Offered {
     /// Takes a field of the response, if it is one of these.
-    pub(super) fn handle(
+    pub(crate) fn handle(
         &mut self,
         name: &[u8],
         value: &[u8],

@@ -4,7 +4,7 @@
 const MOST_WRITTEN: usize = 64 << 10;
 
 #[derive(Debug, Default)]
-pub(super) struct Output {
+pub(crate) struct Output {
     bytes: Vec<u8>,
     /// How many of them were written.
     written: usize,
@@ -13,31 +13,31 @@ pub(super) struct Output {
 }
 
 impl Output {
-    pub(super) fn new(bytes: Vec<u8>) -> Self {
+    pub(crate) fn new(bytes: Vec<u8>) -> Self {
         Output { bytes, ..Output::default() }
     }
 
     /// What is to be written.
     #[inline]
-    pub(super) fn pending(&self) -> &[u8] {
+    pub(crate) fn pending(&self) -> &[u8] {
         &self.bytes[self.written..]
     }
 
     /// Where frames are appended.
     #[inline]
-    pub(super) fn bytes(&mut self) -> &mut Vec<u8> {
+    pub(crate) fn bytes(&mut self) -> &mut Vec<u8> {
         &mut self.bytes
     }
 
     /// The place of the next byte that is appended, counted from the first of the connection.
     #[inline]
-    pub(super) fn end(&self) -> u64 {
+    pub(crate) fn end(&self) -> u64 {
         self.gone + self.bytes.len() as u64
     }
 
     /// `bytes` more were written; how many that makes in all.
     #[inline]
-    pub(super) fn transmitted(&mut self, bytes: usize) -> u64 {
+    pub(crate) fn transmitted(&mut self, bytes: usize) -> u64 {
         self.written = (self.written + bytes).min(self.bytes.len());
         let through = self.through();
         if self.written == self.bytes.len() || self.written > MOST_WRITTEN {
@@ -53,7 +53,7 @@ impl Output {
 
     /// How many bytes were written in all.
     #[inline]
-    pub(super) fn through(&self) -> u64 {
+    pub(crate) fn through(&self) -> u64 {
         self.gone + self.written as u64
     }
 }

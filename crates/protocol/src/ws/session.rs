@@ -42,7 +42,7 @@ impl Setup {
 }
 
 /// What a session is able to do once it is open.
-pub(super) const ABILITIES: Abilities = Abilities { multiplexes: true, takes_made: true };
+pub(crate) const ABILITIES: Abilities = Abilities { multiplexes: true, takes_made: true };
 
 /// A WebSocket on a connection of its own.
 ///
@@ -134,7 +134,7 @@ impl Session {
 }
 
 /// What a connection that ended too early lacked.
-pub(super) const AWAITED: &str = "the response that opens a WebSocket";
+pub(crate) const AWAITED: &str = "the response that opens a WebSocket";
 
 impl Protocol for Session {
     const SPEAKS_UNASKED: bool = true;

@@ -8,3 +8,4 @@ mod opening;
 mod properties;
 mod sessions;
 mod support;
+mod tunnels;
