@@ -25,6 +25,7 @@ mod plans;
 mod records;
 mod tls;
 mod traces;
+mod websocket;
 
 /// A parser and its invariant.
 #[derive(Debug, Clone, Copy)]
@@ -49,6 +50,7 @@ pub const TARGETS: &[Target] = &[
     target("hpack", h2::hpack, 3000),
     target("tls-handshake", tls::handshake, 1000),
     target("tls-records", tls::records, 100),
+    target("websocket", websocket::session, 2000),
     target("made", h1::made, 3000),
     target("data", data::head, 2000),
     target("templates", data::template, 3000),

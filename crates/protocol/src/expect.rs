@@ -69,7 +69,13 @@ impl BodyCheck {
         if !expect.status.contains(status) {
             return Err(Mismatch::Status(status));
         }
-        let expected = match &expect.body {
+        self.finish_body(&expect.body)
+    }
+
+    /// The verdict when a message is complete, which has no status.
+    #[inline]
+    pub fn finish_body(&self, expect: &BodyExpect) -> Result<(), Mismatch> {
+        let expected = match expect {
             BodyExpect::Any => return Ok(()),
             BodyExpect::Length(expected) => *expected,
             BodyExpect::Exact(wanted) => wanted.count(),

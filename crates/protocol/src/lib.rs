@@ -12,6 +12,7 @@ pub mod h2;
 pub mod made;
 pub mod session;
 pub mod tls;
+pub mod ws;
 
 pub use capture::{Capture, CaptureRoom, Keep, NotKept};
 pub use made::Made;

@@ -233,6 +233,9 @@ pub enum Event {
     /// The peer announced the end of the connection, and why (RFC 9113 6.8). Its meaning for
     /// requests comes as events of its own.
     GoAway(GoAway),
+    /// The peer closed the WebSocket with this code (RFC 6455 7.4); 1005: it gave none. The failures of
+    /// requests, and [`Event::Over`], come as events of their own.
+    CloseFrame(u16),
     /// After [`Session::handle_close`], from protocols that compress header blocks: all that came.
     HeaderBytes(HeaderBytes),
 }
@@ -351,6 +354,8 @@ pub enum Failure {
     NotProcessed,
     /// The same by its GOAWAY, whose last stream is below this request's (RFC 9113 6.8).
     GoneAway(GoAway),
+    /// The server closed the WebSocket before it answered this request, with this code (RFC 6455 7.4).
+    ClosedWith(u16),
     /// The handshake was not over: the server did not send this.
     NotReady(&'static str),
 }
@@ -367,13 +372,16 @@ pub enum Malformed {
     /// HTTP/2.
     #[error(transparent)]
     H2(#[from] crate::h2::Error),
+    /// WebSocket.
+    #[error(transparent)]
+    Ws(#[from] crate::ws::Error),
 }
 
 impl Malformed {
     /// The cause, if a change of the plan can remove it.
     pub fn cause(&self) -> Option<Cause> {
         match self {
-            Malformed::H1(_) => None,
+            Malformed::H1(_) | Malformed::Ws(_) => None,
             Malformed::Tls(error) => error.cause(),
             Malformed::H2(error) => error.cause(),
         }

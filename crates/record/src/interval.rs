@@ -124,7 +124,12 @@ pub struct ConnectionCounts {
     pub handshakes: Vec<(Handshake, u64)>,
     /// GOAWAYs of servers by error code.
     pub goaways: Vec<GoAways>,
+    /// Close frames of servers by close code (RFC 6455 7.4), and how many came; 1005: frames without one.
+    pub close_codes: Vec<(u16, u64)>,
 }
+
+/// How many different codes of servers are counted by themselves.
+const MOST_CODES: usize = 16;
 
 /// GOAWAYs with one error code (RFC 9113 6.8).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -163,10 +168,24 @@ impl ConnectionCounts {
         }
     }
 
+    /// Counts close frames of one code. Beyond the limit, the last code collects all others.
+    pub fn add_close_codes(&mut self, code: u16, count: u64) {
+        let is_full = self.close_codes.len() == MOST_CODES;
+        match self.close_codes.iter_mut().find(|(known, _)| *known == code) {
+            Some((_, n)) => add(n, count),
+            None if !is_full => self.close_codes.push((code, count)),
+            None => {
+                if let Some((last, n)) = self.close_codes.last_mut() {
+                    *last = code;
+                    add(n, count);
+                }
+            }
+        }
+    }
+
     /// Counts GOAWAYs of one code. The number of codes is limited, because a server may make them
     /// up: beyond the limit, the last code collects all others.
     pub fn add_goaways(&mut self, more: GoAways) {
-        const MOST_CODES: usize = 16;
         let is_full = self.goaways.len() == MOST_CODES;
         match self.goaways.iter_mut().find(|known| known.code == more.code) {
             Some(known) => add(&mut known.count, more.count),
@@ -190,6 +209,9 @@ impl ConnectionCounts {
         }
         for &goaways in &other.goaways {
             self.add_goaways(goaways);
+        }
+        for &(code, count) in &other.close_codes {
+            self.add_close_codes(code, count);
         }
     }
 }

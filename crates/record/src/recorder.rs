@@ -475,6 +475,12 @@ impl Recorder {
         self.current.connections.add_goaways(GoAways { code, count: 1, last_stream });
     }
 
+    /// The server closed a WebSocket with this code.
+    pub fn close_frame(&mut self, now_ns: u64, code: u16) {
+        self.advance(now_ns);
+        self.current.connections.add_close_codes(code, 1);
+    }
+
     /// The bytes of header blocks that a connection has read, at its end.
     pub fn header_bytes(&mut self, received: u64, decoded: u64) {
         self.current.bytes.headers += received;

@@ -409,6 +409,12 @@ pub(super) fn words(failure: &Failure) -> (ErrorKind, Reason) {
             )
             .into(),
         ),
+        Failure::ClosedWith(1005) => {
+            (ErrorKind::Closed, "the server closed the WebSocket without a close code".into())
+        }
+        Failure::ClosedWith(code) => {
+            (ErrorKind::Closed, format!("the server closed the WebSocket with code {code}").into())
+        }
         Failure::NotReady(awaited) => {
             (ErrorKind::Closed, format!("the server did not send {awaited}").into())
         }

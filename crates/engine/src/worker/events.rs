@@ -130,6 +130,7 @@ impl Applying<'_> {
             Event::GoAway(GoAway { code, last_stream }) => {
                 self.books.recorder.goaway(at_ns, code, last_stream);
             }
+            Event::CloseFrame(code) => self.books.recorder.close_frame(at_ns, code),
             Event::HeaderBytes(HeaderBytes { received, decoded }) => {
                 self.books.recorder.header_bytes(received, decoded);
             }

@@ -47,7 +47,7 @@ pub(super) struct Framing {
 const HTTP: &[u8] = b"HTTP/";
 
 /// Whether a status line may begin like this.
-pub(super) fn may_be_status_line(beginning: &[u8]) -> bool {
+pub(crate) fn may_be_status_line(beginning: &[u8]) -> bool {
     beginning.iter().zip(HTTP).all(|(got, wanted)| got == wanted)
 }
 
@@ -197,6 +197,18 @@ impl Head {
         let last = !persists || matches!(body, Body::UntilEnd);
         Ok(Framing { body, last, deviations })
     }
+}
+
+/// The status of a whole header block.
+pub(crate) fn status_of(block: &[u8]) -> Result<u16, Error> {
+    let line = block.split(|&byte| byte == b'\n').next().unwrap_or(block);
+    Head::from_status_line(line.strip_suffix(b"\r").unwrap_or(line)).map(|head| head.status)
+}
+
+/// Name and value of a header line, without its line end, not folded and not empty.
+pub(crate) fn field(line: &[u8]) -> Result<(&[u8], &[u8]), Error> {
+    let FieldLine { name, value } = FieldLine::read(line)?;
+    Ok((name, trim(value)))
 }
 
 /// A header or trailer line of valid form; the value still has white space around it.

@@ -41,7 +41,7 @@ mod session;
 
 pub(crate) use body::take_chunked;
 pub use error::Error;
-pub(crate) use head::is_token_byte;
+pub(crate) use head::{field, is_token_byte, may_be_status_line, status_of};
 pub use memo::Memo;
 pub use pauses::{Pause, Until};
 pub use request::{Prepared, prepare};

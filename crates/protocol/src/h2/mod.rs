@@ -35,6 +35,7 @@ mod request;
 mod session;
 mod settings;
 mod streams;
+mod tunnel;
 mod upgrade;
 mod upload;
 
@@ -42,4 +43,5 @@ pub use error::Error;
 pub use request::{Parts, Prepared, prepare};
 pub use session::Session;
 pub use settings::{Limits, Settings};
+pub use tunnel::{Extended, Tunnel};
 pub use upgrade::{Asking, Upgrade};

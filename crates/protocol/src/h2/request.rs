@@ -134,7 +134,7 @@ const LONGEST_NAME: usize = 128;
 
 /// Fields that speak of HTTP/1 connections (RFC 9113 8.2.2), and Host, which has become
 /// `:authority`.
-fn is_left_out(name: &[u8], value: &[u8]) -> bool {
+pub(super) fn is_left_out(name: &[u8], value: &[u8]) -> bool {
     const NAMES: [&[u8]; 7] = [
         b"connection",
         b"host",
