@@ -46,6 +46,15 @@ interrupted, the partial result is reported.";
 
 const USAGE: &str = "candor [OPTIONS] [URL]\n       candor COMMAND [OPTIONS]...";
 const RUN_USAGE: &str = "candor [run] [OPTIONS] [URL]\n       candor run [OPTIONS] PLAN.toml [URL]";
+const WS_USAGE: &str = "candor ws [OPTIONS] [URL]";
+const WS_EXAMPLES: &str = "\
+Examples:
+  candor ws -R 5k -c 100 --message 'ping ${seq}' localhost:8080/chat
+      When do echoes come, at 5,000 messages a second on 100 WebSockets?
+  candor ws -R 5k --in-flight 100 --message '{\"id\":${seq},\"n\":1}' --reply-field '\"id\":*,' wss://localhost/rpc
+      Replies in any order, matched by their field.
+  candor ws -c 1k -R 10 --no-reply --message 'hello' localhost:8080/feed
+      What does the server send by itself?";
 const COMPARE_USAGE: &str = "candor compare [OPTIONS] [NAME=]A [NAME=]B...";
 
 /// Load-test an HTTP server, with numbers that you can trust.
@@ -69,6 +78,13 @@ pub(crate) enum Command {
     /// its own.
     #[command(after_long_help = footer(EXAMPLES), override_usage = RUN_USAGE)]
     Run(Box<RunArguments>),
+    /// Send messages over WebSockets, and time their replies
+    ///
+    /// The same as `run` with a URL of ws:// or wss://, which may be left out here. A message is due, sent, and
+    /// answered by the next message of the server, by one with the same field (--reply-field), or by none
+    /// (--no-reply). Without a URL the embedded target is measured.
+    #[command(after_long_help = footer(WS_EXAMPLES), override_usage = WS_USAGE)]
+    Ws(Box<RunArguments>),
     /// Find the highest rate that a server can take, or that meets an objective
     ///
     /// A closed loop finds the ceiling: connections are doubled, then refined. With objectives,

@@ -68,6 +68,7 @@ fn run() -> Result<ExitCode, UserError> {
     }
     match arguments::parse(&words) {
         Command::Run(run) => command::run::run(*run, typed()),
+        Command::Ws(run) => command::run::ws(*run, typed()),
         Command::Peak(peak) => command::peak::peak(*peak, typed()),
         Command::Sweep(sweep) => command::sweep::sweep(*sweep, typed()),
         Command::Compare(compare) => command::compare::compare(*compare, typed()),

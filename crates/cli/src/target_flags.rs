@@ -154,6 +154,14 @@ pub(crate) fn point(options: &mut Options, running: &Running) {
     speak(options, announced.protocol.as_deref());
 }
 
+/// The URL of a WebSocket on the server of `url`.
+pub(crate) fn socket(url: &str, path: &str) -> String {
+    let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
+    let authority = rest.split('/').next().unwrap_or_default();
+    let scheme = if url.starts_with("https:") { "wss" } else { "ws" };
+    format!("{scheme}://{authority}{path}")
+}
+
 /// Uses HTTP/2 if the target announces it and the user chose no version. ALPN alone would silently
 /// measure HTTP/1.1 if the server prefers that.
 fn speak(options: &mut Options, announced: Option<&str>) {

@@ -5,12 +5,14 @@
 //! What is generic over them is a [`Use`]. Within TLS the server chooses, and a session is behind a
 //! pointer: encryption costs a hundred times more than the call.
 
+use std::cell::Cell;
+use std::num::NonZeroUsize;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use candor_plan::{HttpVersion, Parts};
+use candor_plan::{HttpVersion, Parts, Replies, WebSocket};
 use candor_protocol::tls::{Connector, Make};
-use candor_protocol::{CaptureRoom, Protocol, Session, Transport, h1, h2};
+use candor_protocol::{CaptureRoom, Protocol, Session, Transport, h1, h2, ws};
 
 use crate::error::EngineError;
 use crate::roots;
@@ -76,6 +78,10 @@ registry! {
     H2: h2::Session, Some("h2"), h2_sessions;
     /// HTTP/2 by an upgrade from HTTP/1.1 (RFC 7540 3.2).
     Upgrade: h2::Upgrade, None, upgrade_sessions;
+    /// WebSocket over HTTP/1.1 (RFC 6455).
+    WebSocket: ws::Session, Some("http/1.1"), websocket_sessions;
+    /// WebSocket over HTTP/2 (RFC 8441).
+    Tunnel: h2::Tunnel, Some("h2"), tunnel_sessions;
 }
 
 /// What a run speaks.
@@ -91,6 +97,8 @@ impl Spoken {
     pub(crate) fn of(plan: &Parts) -> Result<Self, EngineError> {
         match &plan.target.tls {
             None => Ok(Spoken::Clear(match plan.target.http {
+                HttpVersion::H2 if plan.websocket.is_some() => Entry::Tunnel,
+                _ if plan.websocket.is_some() => Entry::WebSocket,
                 HttpVersion::H2 => Entry::H2,
                 HttpVersion::Upgrade => Entry::Upgrade,
                 HttpVersion::H1 | HttpVersion::Negotiated => Entry::H1,
@@ -124,7 +132,10 @@ impl Spoken {
 
 /// Makes sessions of what the server chose.
 fn by_alpn(plan: &Parts, room: Option<CaptureRoom>) -> Make {
-    let chosen = Entry::ALL.iter().filter_map(|entry| Some((entry.alpn()?, entry)));
+    let is_websocket = |entry: &&Entry| matches!(entry, Entry::WebSocket | Entry::Tunnel);
+    let of_plan = |entry: &&Entry| is_websocket(entry) == plan.websocket.is_some();
+    let entries = Entry::ALL.iter().filter(of_plan);
+    let chosen = entries.filter_map(|entry| Some((entry.alpn()?, entry)));
     let makers: Vec<_> =
         chosen.map(|(name, entry)| (name, entry.boxed(plan, room.clone()))).collect();
     Rc::new(move |alpn| {
@@ -187,4 +198,75 @@ fn h2_settings(plan: &Parts) -> h2::Settings {
         encoder_table_bytes: connections.frames.encoder_table_bytes,
         ..h2::Settings::default()
     }
+}
+
+fn websocket_sessions(plan: &Parts, room: Option<CaptureRoom>) -> impl Fn() -> ws::Session + use<> {
+    let setup = websocket_setup(plan);
+    let opening =
+        ws::Opening::new(&plan.requests.list[0], &plan.target.authority, setup.settings());
+    let seed = seeds(plan);
+    move || {
+        let mut session = ws::Session::new(&opening, Arc::clone(&setup), seed());
+        if let Some(room) = &room {
+            session.capture(room);
+        }
+        session
+    }
+}
+
+fn tunnel_sessions(plan: &Parts, room: Option<CaptureRoom>) -> impl Fn() -> h2::Tunnel + use<> {
+    let (setup, settings) = (websocket_setup(plan), h2_settings(plan));
+    let (scheme, authority) = (plan.target.scheme(), &plan.target.authority);
+    let request = &plan.requests.list[0];
+    let extended = Arc::new(h2::Extended::new(request, scheme, authority, setup.settings()));
+    let seed = seeds(plan);
+    move || {
+        let (extended, setup) = (Arc::clone(&extended), Arc::clone(&setup));
+        let mut session = h2::Tunnel::new(extended, setup, settings, seed());
+        if let Some(room) = &room {
+            session.capture(room);
+        }
+        session
+    }
+}
+
+/// A seed for the keys and masks of each connection of a thread. They need not be secret (RFC 6455 10.3 is about
+/// scripts in browsers).
+fn seeds(plan: &Parts) -> impl Fn() -> u64 + use<> {
+    /// Keeps them independent of everything else that is drawn from the seed.
+    const STREAM: u64 = 0x6d61_736b; // "mask"
+    let (seed, next) = (plan.seed, Cell::new(0));
+    move || candor_pace::draw(seed, STREAM, next.replace(next.get() + 1))
+}
+
+fn websocket_setup(plan: &Parts) -> Arc<ws::Setup> {
+    let Some(socket) = &plan.websocket else {
+        return Arc::new(ws::Setup::new([], ws::Settings::default()));
+    };
+    let WebSocket { binary, fragment_bytes, replies, .. } = socket;
+    let message = |request: &candor_plan::Request| ws::Message {
+        payload: request.body.whole().into(),
+        kind: if *binary { ws::Kind::Binary } else { ws::Kind::Text },
+        fragment_bytes: fragment_bytes.and_then(|bytes| NonZeroUsize::new(bytes as usize)),
+        expect: request.expect.body.clone(),
+    };
+    let table: Vec<_> = plan.requests.list.iter().map(message).collect();
+    // No text has this byte.
+    const NEVER: u8 = 0xff;
+    let settings = ws::Settings {
+        replies: match replies {
+            Replies::Ordered => ws::Replies::Ordered,
+            Replies::Nothing => ws::Replies::Nothing,
+            Replies::Field { prefix, delimiter } => ws::Replies::Field(ws::Field {
+                prefix: prefix.as_bytes().into(),
+                delimiter: delimiter.unwrap_or(NEVER),
+            }),
+        },
+        in_flight: plan.connections.streams,
+        subprotocols: socket.subprotocols.clone(),
+        deflate: socket.deflate.then(ws::Deflate::default),
+        keep_alive: socket.ping_ns.map(|ns| ws::KeepAlive { interval_ns: ns, patience_ns: ns }),
+        limits: ws::Limits { message_bytes: socket.message_bytes, ..ws::Limits::default() },
+    };
+    Arc::new(ws::Setup::new(table, settings))
 }

@@ -12,6 +12,7 @@ mod requests;
 mod script;
 mod target;
 mod tls;
+mod websocket;
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -68,6 +69,7 @@ impl Options {
         let mut files = Files { files, known: HashMap::new() };
         self.url_of_list(&files)?;
         let (target, url) = target::target(&self, &mut files)?;
+        let websocket = websocket::websocket(&self, &url)?;
         let own = journeys::own_connections(&self)?;
         let (journeys, steps) = journeys::journeys(&self, &url, &mut files)?;
         let mut requests = requests::requests(&self, &url, &mut files)?;
@@ -115,6 +117,7 @@ impl Options {
                 true => Some(self.own_connections()),
                 false => self.load.users.map(SmallCount::get),
             },
+            websocket,
             script,
             secrets: Secrets::shown_if(self.output.show_secrets),
         };
@@ -182,7 +185,7 @@ impl Options {
             count,
             max,
             pipeline,
-            streams: tls::streams(self),
+            streams: tls::streams(self).max(websocket::in_flight(self)),
             windows: tls::windows(self),
             frames: tls::frames(self),
             requests_per_connection: per_connection,

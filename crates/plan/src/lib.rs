@@ -29,6 +29,7 @@ mod tls;
 pub mod units;
 pub mod url;
 pub mod values;
+mod websocket;
 pub mod words;
 
 pub use build::Outputs;
@@ -43,3 +44,4 @@ pub use plan::Plan;
 pub use redact::Secrets;
 pub use tls::{Identity, Pem, Tls, TlsVersion, Trust};
 pub use values::{Out, Place, ProgressForm, ReportDepth, Tui};
+pub use websocket::{Replies, WebSocket};

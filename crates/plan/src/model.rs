@@ -20,6 +20,7 @@ use crate::journey::Journey;
 use crate::kept::Kept;
 use crate::redact::Secrets;
 use crate::tls::Tls;
+use crate::websocket::WebSocket;
 
 /// The description of one run: whole in a [`Plan`](crate::Plan), redacted in a result.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -54,6 +55,9 @@ pub struct Parts {
     /// The variables of the environment that requests take values from.
     #[serde(default)]
     pub environment: Vec<Variable>,
+    /// The WebSocket whose messages the requests are; `None`: they are requests of HTTP.
+    #[serde(default)]
+    pub websocket: Option<WebSocket>,
     /// The script that makes requests and reads responses, if there is one.
     pub script: Option<Script>,
     /// Whether results may contain in full what the user typed.
@@ -451,7 +455,8 @@ pub struct Connections {
     pub max: u32,
     /// HTTP/1.1: requests in flight on one connection at the same time, at least 1.
     pub pipeline: u32,
-    /// HTTP/2: streams open on one connection at the same time, at least 1.
+    /// HTTP/2: streams open on one connection at the same time, at least 1. WebSocket: messages that wait for
+    /// their replies.
     pub streams: u32,
     /// HTTP/2: the number of bytes that the server may send before we grant more.
     pub windows: Windows,

@@ -16,8 +16,10 @@ pub struct HttpUrl {
     pub host: String,
     /// 80 or, over TLS, 443 if none was given.
     pub port: u16,
-    /// Whether the scheme is https.
+    /// Whether the scheme is https or wss.
     pub is_https: bool,
+    /// Whether the scheme is ws or wss (RFC 6455 3).
+    pub is_websocket: bool,
     /// `host[:port]` as it was given.
     pub authority: String,
     /// Path and query as given; `/` if there was no path.
@@ -59,10 +61,10 @@ pub enum UrlError {
 
 impl HttpUrl {
     /// Parses `http[s]://[user@]host[:port][/path][?query][#fragment]`; without a scheme it is
-    /// http.
+    /// http. So are ws and wss.
     pub fn parse(text: &str) -> Result<Self, UrlError> {
         refuse_blanks(text)?;
-        let (is_https, rest) = strip_scheme(text)?;
+        let (Scheme { is_https, is_websocket }, rest) = strip_scheme(text)?;
         let rest = rest.split('#').next().unwrap_or_default();
         let path_at = rest.find(['/', '?']).unwrap_or(rest.len());
         let (authority, path) = rest.split_at(path_at);
@@ -75,6 +77,7 @@ impl HttpUrl {
             host,
             port: port.unwrap_or(if is_https { 443 } else { 80 }),
             is_https,
+            is_websocket,
             authority: authority.strip_suffix(':').unwrap_or(authority).to_owned(),
             path: if path.starts_with('/') { path.to_owned() } else { format!("/{path}") },
             authorization: user.map(basic_authorization),
@@ -83,7 +86,12 @@ impl HttpUrl {
 
     /// The URL without user information and fragment.
     pub fn shown(&self) -> String {
-        let scheme = if self.is_https { "https" } else { "http" };
+        let scheme = match (self.is_websocket, self.is_https) {
+            (false, false) => "http",
+            (false, true) => "https",
+            (true, false) => "ws",
+            (true, true) => "wss",
+        };
         format!("{scheme}://{}{}", self.authority, self.path)
     }
 }
@@ -138,18 +146,27 @@ fn parse_port(text: &str) -> Result<Option<u16>, UrlError> {
     port.map(Some).ok_or_else(|| UrlError::Port(text.to_owned()))
 }
 
-/// Whether it is https, and the text after the scheme.
-fn strip_scheme(text: &str) -> Result<(bool, &str), UrlError> {
+/// What a scheme says.
+#[derive(Default)]
+struct Scheme {
+    is_https: bool,
+    is_websocket: bool,
+}
+
+/// The scheme, and the text after it.
+fn strip_scheme(text: &str) -> Result<(Scheme, &str), UrlError> {
     // A `://` further on belongs to the path or the query.
     let end = text.find(['/', '?', '#', '@']).unwrap_or(text.len());
     match text.split_once("://") {
         Some((scheme, rest)) if scheme.len() < end => match scheme.to_ascii_lowercase().as_str() {
-            "http" => Ok((false, rest)),
-            "https" => Ok((true, rest)),
+            "http" => Ok((Scheme::default(), rest)),
+            "https" => Ok((Scheme { is_https: true, is_websocket: false }, rest)),
+            "ws" => Ok((Scheme { is_https: false, is_websocket: true }, rest)),
+            "wss" => Ok((Scheme { is_https: true, is_websocket: true }, rest)),
             "" => Err(UrlError::NoHost),
             _ => Err(UrlError::Scheme(scheme.to_owned())),
         },
-        _ => Ok((false, text)),
+        _ => Ok((Scheme::default(), text)),
     }
 }
 

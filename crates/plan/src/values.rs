@@ -11,6 +11,7 @@ mod out;
 mod sampling;
 mod tls;
 mod watching;
+mod websocket;
 
 pub use address::{HostPort, Resolve, Sources};
 pub use data::{Data, DataFile};
@@ -21,6 +22,7 @@ pub use journey::{Repeat, ThinkTime};
 pub use out::{Out, Place, ReportDepth};
 pub use tls::{Names, OnOff, WindowBits};
 pub use watching::{ProgressForm, Tui};
+pub use websocket::ReplyField;
 
 use std::str::FromStr;
 

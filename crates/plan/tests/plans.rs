@@ -84,6 +84,7 @@ fn a_url_alone_is_a_closed_loop_of_ten_connections_for_ten_seconds() {
         seed: 1,
         data: Vec::new(),
         environment: Vec::new(),
+        websocket: None,
         script: None,
         secrets: Secrets::Hidden,
     };

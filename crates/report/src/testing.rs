@@ -386,6 +386,7 @@ fn plan(load: Load, warm_up_ns: u64) -> Parts {
         seed: 42,
         data: Vec::new(),
         environment: Vec::new(),
+        websocket: None,
         script: None,
         secrets: Default::default(),
     }

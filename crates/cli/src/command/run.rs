@@ -6,7 +6,7 @@ use std::sync::Arc;
 use candor_lab::Running;
 use candor_plan::options::Options;
 use candor_plan::redact::Typed;
-use candor_plan::{Outputs, Plan};
+use candor_plan::{Outputs, Plan, looks_like_plan};
 use candor_report::document::EndReason;
 use candor_report::render::json;
 use candor_report::{AbortRule, Document, Expectation, Severity};
@@ -40,7 +40,34 @@ pub(crate) struct RunArguments {
     instead: Option<String>,
 }
 
+/// `candor ws`: the same over WebSockets.
+pub(crate) fn ws(mut arguments: RunArguments, typed: Typed) -> Result<ExitCode, UserError> {
+    let options = &mut arguments.options;
+    let scheme = if options.tls.tls { "wss" } else { "ws" };
+    for url in options.url.iter_mut().chain(&mut arguments.instead) {
+        if looks_like_plan(url) {
+            continue;
+        }
+        *url = match url.split_once("://") {
+            None => format!("{scheme}://{url}"),
+            Some(("http", rest)) => format!("ws://{rest}"),
+            Some(("https", rest)) => format!("wss://{rest}"),
+            Some(_) => continue,
+        };
+    }
+    run_to(arguments, typed, Some("/ws/echo"))
+}
+
 pub(crate) fn run(arguments: RunArguments, typed: Typed) -> Result<ExitCode, UserError> {
+    run_to(arguments, typed, None)
+}
+
+/// Without a URL, to the embedded target: over WebSockets at `socket`, if given.
+fn run_to(
+    arguments: RunArguments,
+    typed: Typed,
+    socket: Option<&str>,
+) -> Result<ExitCode, UserError> {
     let RunArguments { mut options, target, profile, part, fleet, instead } = arguments;
     let fleet = fleet.open()?;
     let plan_file = input::take_plan_file(&mut options, instead)?;
@@ -63,6 +90,9 @@ pub(crate) fn run(arguments: RunArguments, typed: Typed) -> Result<ExitCode, Use
     };
     if let Some(embedded) = &embedded {
         target_flags::point(&mut options, embedded);
+        if let (Some(path), Some(url)) = (socket, &mut options.url) {
+            *url = target_flags::socket(url, path);
+        }
     }
     let (plan, outputs) = options.build(&Disk).map_err(|error| match plan_file {
         Some(file) => UserError::usage(format!("with {file}: {error}")),

@@ -79,6 +79,7 @@ pub(super) fn request(
     // A request without a name gets a redacted one, because every result contains the names.
     let shown = Secrets::shown_if(options.output.show_secrets).path(&path);
     let name = table.name.clone().unwrap_or_else(|| match method.starts_with('$') {
+        _ if url.is_websocket => "message".to_owned(),
         true => URLS.to_owned(),
         false => format!("{method} {shown}"),
     });

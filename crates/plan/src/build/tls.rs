@@ -40,7 +40,9 @@ pub(super) fn http(options: &Options, url: &HttpUrl) -> Result<HttpVersion, Plan
     ];
     let is_h2 = options.http2.h2 || options.http2.h2c || options.http2.h2c_upgrade;
     // A script's text is HTTP/1.1, so that is the protocol unless the user chose another.
-    let is_h1 = options.http2.h1 || !is_h2 && (!url.is_https || options.script.script.is_some());
+    // So does a WebSocket: few servers open one over HTTP/2.
+    let is_h1 = options.http2.h1
+        || !is_h2 && (!url.is_https || url.is_websocket || options.script.script.is_some());
     if let Some((option, _)) = h2_only.into_iter().find(|(_, given)| *given && is_h1) {
         return Err(conflict(
             option,

@@ -23,6 +23,7 @@ mod script;
 mod timeouts;
 mod tls;
 mod watching;
+mod websocket;
 
 pub use connecting::ConnectingOptions;
 pub use expected::ExpectedOptions;
@@ -37,6 +38,7 @@ pub use script::ScriptOptions;
 pub use timeouts::TimeoutsOptions;
 pub use tls::TlsOptions;
 pub use watching::WatchingOptions;
+pub use websocket::WebSocketOptions;
 
 use std::path::{Path, PathBuf};
 
@@ -106,7 +108,7 @@ macro_rules! groups {
         #[command(about = None, long_about = None)]
         #[allow(rustdoc::broken_intra_doc_links, reason = "brackets in help texts are no links")]
         pub struct Options {
-            /// Where to send requests: http[s]://HOST[:PORT]/PATH?QUERY
+            /// Where to send requests: http[s]://HOST[:PORT]/PATH?QUERY, or ws[s]://…
             ///
             /// Path and query are sent as given. IPv6 addresses need brackets. User information
             /// becomes an Authorization header. A name that ends in .toml is a plan.
@@ -150,6 +152,8 @@ groups! {
     connecting: ConnectingOptions,
     /// HTTP/2.
     http2: Http2Options,
+    /// WebSocket.
+    websocket: WebSocketOptions,
     /// TLS.
     tls: TlsOptions,
 /// Timeouts.

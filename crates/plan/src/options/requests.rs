@@ -25,8 +25,8 @@ group! {
         #[serde(deserialize_with = "headers")]
         pub header: Vec<Header>,
 
-        /// Body to send
-        #[arg(short, long, value_name = "TEXT", allow_hyphen_values = true)]
+        /// Body to send; over WebSocket, the message
+        #[arg(short, long, visible_alias = "message", value_name = "TEXT", allow_hyphen_values = true)]
         pub body: Option<String>,
 
         /// File with the body to send; - is the standard input

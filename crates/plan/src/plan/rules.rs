@@ -18,6 +18,7 @@ use crate::tls::{Pem, Tls, TlsVersion, Trust};
 use crate::units::{MAX_DURATION_NS, fmt_count, fmt_duration_ns};
 use crate::url::{parse_host_port, parse_path};
 use crate::values::{Header, Method, SmallCount};
+use crate::websocket::Replies;
 
 /// The shortest interval: finer ones cost memory, and have too few requests to mean anything.
 const SHORTEST_INTERVAL_NS: u64 = 10_000_000;
@@ -37,6 +38,7 @@ pub(super) fn check(parts: &Parts) -> Result<(), PlanError> {
     requests(parts)?;
     connections(parts)?;
     early_data(parts)?;
+    websocket(parts)?;
     if let Load::Open(open) = &parts.load {
         schedule(open)?;
     }
@@ -102,6 +104,55 @@ fn target(parts: &Parts) -> Result<(), PlanError> {
         )),
         _ => Ok(()),
     }
+}
+
+/// The conditions for messages of a WebSocket.
+fn websocket(parts: &Parts) -> Result<(), PlanError> {
+    const WS: &str = "ws";
+    let Some(socket) = &parts.websocket else { return Ok(()) };
+    let is_field = match &socket.replies {
+        Replies::Field { prefix, delimiter } => {
+            !prefix.is_empty() && delimiter.is_none_or(|byte| byte.is_ascii())
+        }
+        Replies::Ordered | Replies::Nothing => true,
+    };
+    need(is_field, "websocket.replies", "has a prefix and an ASCII delimiter")?;
+    let is_some = |bytes: u64| bytes > 0;
+    need(socket.fragment_bytes.is_none_or(is_some), "websocket.fragment_bytes", "is above zero")?;
+    need(is_some(socket.message_bytes), "websocket.message_bytes", "is above zero")?;
+    need(socket.ping_ns.is_none_or(is_time), "websocket.ping_ns", "is a time above zero")?;
+    let is_plain = parts.connections.pipeline == 1
+        && parts.script.is_none()
+        && parts.target.http != HttpVersion::Upgrade;
+    need(is_plain, "websocket", "has no pipeline, no script and no upgrade to HTTP/2")?;
+    if parts.target.tls.as_ref().is_some_and(|tls| tls.early_data) {
+        let why = "the server opens a WebSocket before the first message; leave it out";
+        return Err(conflict("--early-data", WS, why));
+    }
+    if parts.journeys.iter().any(|one| one.cookies) {
+        let why = "messages have no cookies; leave them out, or send a Cookie field with --header";
+        return Err(conflict("cookies", WS, why));
+    }
+    let Some(first) = parts.requests.list.first() else { return Ok(()) };
+    for one in &parts.requests.list {
+        if (&one.path, &one.headers) != (&first.path, &first.headers) {
+            let why = "all messages go to one WebSocket; set the path in the URL, and fields for the whole plan";
+            return Err(conflict("path or headers of a request", WS, why));
+        }
+        if one.delivery != Delivery::default() {
+            let why = "that is for bodies of HTTP; for messages in pieces use --fragment";
+            return Err(conflict("the delivery of a body", WS, why));
+        }
+        let fields = one.headers.iter().map(|(_, value)| value);
+        if one.holes && fields.chain([&one.path]).any(|text| template::has_holes(text)) {
+            let why = "a WebSocket is opened once, for all messages; keep ${…} to messages";
+            return Err(conflict("${…} in the path or a field", WS, why));
+        }
+        if !socket.binary && std::str::from_utf8(one.body.whole()).is_err() {
+            return Err(value("--body-file", "text messages are UTF-8; add --binary"));
+        }
+    }
+    Ok(())
 }
 
 /// The conditions for requests in the first flight.

@@ -11,7 +11,7 @@ use serde::de::{Deserialize, Deserializer, Error as _, Visitor};
 
 use super::{
     Count, Digits, Header, HostPort, Method, Names, Nanos, OnOff, Out, PositiveNanos, Repeat,
-    RequestPath, Resolve, Size, SmallCount, Sources, ThinkTime, ValueError, WindowBits,
+    ReplyField, RequestPath, Resolve, Size, SmallCount, Sources, ThinkTime, ValueError, WindowBits,
 };
 use crate::allow::Allowed;
 use crate::journey::RateOf;
@@ -90,6 +90,7 @@ deserialize_from_text! {
     WindowBits: "a number from 16 to 30",
     ThinkTime: "a think time such as \"1s\" or \"exp 2s\"",
     Repeat: "a number of times such as 3 or \"1..3\"",
+    ReplyField: "a pattern such as \"id=*\"",
     Out: "an output such as \"json:run.json\"",
 }
 

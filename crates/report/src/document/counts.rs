@@ -157,6 +157,18 @@ pub struct Connections {
     /// GOAWAYs of the server (RFC 9113 6.8), by error code.
     #[serde(default)]
     pub goaways: Vec<GoAwayCount>,
+    /// Close frames of WebSockets from the server, by close code (RFC 6455 7.4).
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub close_codes: Vec<CloseCount>,
+}
+
+/// Close frames with one code.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct CloseCount {
+    /// The code; 1005: the frame has none.
+    pub code: u16,
+    /// How many came.
+    pub count: u64,
 }
 
 /// GOAWAYs with one error code.
@@ -270,6 +282,11 @@ impl Connections {
             losses: by_kind(&counts.lost, LossKind::ALL.map(|kind| (kind.id(), kind.sentence()))),
             handshakes: HandshakeCount::all(&counts.handshakes),
             goaways: GoAwayCount::all(&counts.goaways),
+            close_codes: counts
+                .close_codes
+                .iter()
+                .map(|&(code, count)| CloseCount { code, count })
+                .collect(),
         }
     }
 }

@@ -326,6 +326,10 @@ fn connections(section: &mut Section, document: &Document) {
         let (name, code, last) = (&one.name, one.code, fmt_count(one.last_stream.into()));
         ("Connections", format!("{what} {name} ({code:#x}), the first with last stream {last}"))
     }));
+    facts.extend(connections.close_codes.iter().map(|one| {
+        let what = fmt_plural(one.count, "close frame");
+        ("Connections", format!("{what} of the server with code {}", one.code))
+    }));
     facts.extend(words::connect(document).map(|text| ("Connect", text)));
     facts.extend(connections.handshakes.iter().map(|one| ("TLS", words::handshakes(one))));
     facts.extend(words::handshake_time(document).map(|text| ("TLS", text)));

@@ -1,0 +1,53 @@
+//! WebSocket: what messages are, and which message answers which.
+
+use super::group::group;
+use crate::values::{PositiveNanos, ReplyField, Size, SmallCount};
+
+group! {
+    "WebSocket",
+    /// WebSocket: what messages are, and which message answers which.
+    pub struct WebSocketOptions {
+        /// Send messages as binary ones [default: text]
+        #[arg(long)]
+        pub binary: bool,
+
+        /// Send messages in fragments of at most this payload [default: one frame]
+        #[arg(long, value_name = "SIZE")]
+        pub fragment: Option<Size>,
+
+        /// Expect no replies: a message is done when it was sent
+        ///
+        /// Every message of the server is counted as a part, at the server's own pace.
+        #[arg(long)]
+        pub no_reply: bool,
+
+        /// Match replies by a field: the text at the * of this pattern, e.g. '"id":*,'
+        ///
+        /// A reply answers the oldest message with the same text in this field. By default each reply
+        /// answers the oldest message. At most one character follows the *; without one, the field ends with
+        /// the message.
+        #[arg(long, value_name = "PATTERN")]
+        pub reply_field: Option<ReplyField>,
+
+        /// Messages on one connection that wait for their replies at the same time [default: 1]
+        #[arg(long, value_name = "N")]
+        pub in_flight: Option<SmallCount>,
+
+        /// Offer this subprotocol; may be repeated
+        #[arg(long, value_name = "NAME")]
+        pub subprotocol: Vec<String>,
+
+        /// Offer compression of messages (permessage-deflate, RFC 7692)
+        #[arg(long)]
+        pub deflate: bool,
+
+        /// Ping the server this often; it has as long to respond
+        #[arg(long, value_name = "TIME")]
+        pub ping: Option<PositiveNanos>,
+
+        /// Longest message to accept, also after decompression [default: 16MiB]
+        #[arg(long, value_name = "SIZE")]
+        pub max_message: Option<Size>,
+    }
+    one_of { no_reply, reply_field }
+}
