@@ -61,31 +61,42 @@
 //! For exact service times use the truth server ([`truth`]).
 #![forbid(unsafe_code)]
 
+mod alarm;
 mod body;
+mod chat;
 mod config;
 mod connection;
 mod content;
 mod control;
 mod error;
+mod events;
 mod fault;
+mod grpc;
 mod handler;
 mod listener;
 mod options;
+mod origin;
+mod parts;
 mod port_file;
+mod produced;
 mod route;
 mod scenarios;
 mod server;
 mod stall;
 mod stats;
 mod stream;
+mod timetable;
 mod tls;
 pub mod truth;
 mod units;
+mod waiting;
+mod websocket;
 
 pub use config::{CloseAfter, Config, Faults, PlannedStall};
 pub use error::ServeError;
 pub use fault::Fault;
 pub use options::{ServeOptions, Served, Truth};
+pub use parts::{PartEntry, PartLog};
 pub use server::{Running, Server, serve};
 pub use stats::Stats;
 pub use tls::Certificate;
