@@ -17,6 +17,9 @@ const DEFAULT_TOKENS: u64 = 16;
 /// The most tokens of a completion, which is held in memory if it is not streamed.
 const MAX_TOKENS: u64 = 100_000;
 
+/// The largest body: its JSON takes a multiple of it in memory.
+const MAX_BODY_BYTES: usize = 4 << 20;
+
 /// What a request asks for; other fields are ignored.
 #[derive(Debug, Deserialize)]
 struct Request {
@@ -51,6 +54,9 @@ impl Chat {
     ///
     /// The first thing that is not understood or out of its range.
     pub(crate) fn parse(body: &[u8], query: &str) -> Result<Chat, String> {
+        if body.len() > MAX_BODY_BYTES {
+            return Err(format!("the body has {} bytes; the most is {MAX_BODY_BYTES}", body.len()));
+        }
         let request: Request = serde_json::from_slice(body).map_err(|error| error.to_string())?;
         let asked = request.max_completion_tokens.or(request.max_tokens);
         let tokens = asked.unwrap_or(DEFAULT_TOKENS);
@@ -203,6 +209,7 @@ mod tests {
             (body(1), "end=cut", "`stream: true`"),
             ("{}".to_owned(), "", "model"),
             ("[".repeat(100_000), "", "recursion limit"),
+            (" ".repeat(MAX_BODY_BYTES + 1), "", "the most is 4194304"),
         ] {
             let error = parse(&body, query).unwrap_err();
             assert!(error.contains(says), "{error}");

@@ -1,27 +1,35 @@
-//! gRPC from a client of HTTP/2, with messages made by another implementation.
+//! gRPC from a client of HTTP/2. Messages are written byte by byte here; that they are those of the
+//! descriptor, another implementation checks in `src/grpc/wire.rs`.
 
 use std::time::Duration;
 
+use crate::http2::{self, Reply, block_on};
+use crate::start;
 use bytes::{BufMut as _, Bytes, BytesMut};
 use candor_serve::{Certificate, Config, Running, Server};
 use hyper::Request;
-use prost_reflect::prost::Message as _;
-use prost_reflect::{DescriptorPool, DynamicMessage, Value};
 
-use crate::http2::{self, Reply, block_on};
-use crate::start;
+// The fields of `candor.Message` by their numbers.
+const COUNT: u8 = 2;
+const EVERY_NS: u8 = 3;
+const STATUS: u8 = 4;
+const SEQ: u8 = 5;
+const BYTES: u8 = 6;
+const DUE_NS: u8 = 7;
 
-fn pool() -> DescriptorPool {
-    DescriptorPool::decode(&include_bytes!("../../proto/candor/echo.binpb")[..]).unwrap()
-}
-
-/// A framed message with these fields.
-fn message(fields: &[(&str, Value)]) -> Bytes {
-    let mut message = DynamicMessage::new(pool().get_message_by_name("candor.Message").unwrap());
-    for (name, value) in fields {
-        message.set_field_by_name(name, value.clone());
+/// A framed message with this payload, shorter than 128 bytes, and these fields.
+fn message(payload: &str, fields: &[(u8, u64)]) -> Bytes {
+    let mut message = vec![0x0a, payload.len() as u8];
+    message.extend_from_slice(payload.as_bytes());
+    for &(number, mut value) in fields {
+        message.push(number << 3);
+        while value >= 0x80 {
+            message.push(value as u8 | 0x80);
+            value >>= 7;
+        }
+        message.push(value as u8);
     }
-    framed(&message.encode_to_vec())
+    framed(&message)
 }
 
 fn framed(message: &[u8]) -> Bytes {
@@ -30,10 +38,6 @@ fn framed(message: &[u8]) -> Bytes {
     framed.put_u32(message.len() as u32);
     framed.put_slice(message);
     framed.freeze()
-}
-
-fn payload(text: &'static str) -> (&'static str, Value) {
-    ("payload", Value::Bytes(Bytes::from_static(text.as_bytes())))
 }
 
 fn request(method: &str, timeout: Option<&str>) -> Request<()> {
@@ -67,14 +71,38 @@ fn raw(reply: &Reply) -> Vec<Bytes> {
     messages
 }
 
-/// A field of each message of a reply.
-fn fields(reply: &Reply, name: &str) -> Vec<Value> {
-    let kind = pool().get_message_by_name("candor.Message").unwrap();
-    let read = |bytes| {
-        let message = DynamicMessage::decode(kind.clone(), bytes).unwrap();
-        message.get_field_by_name(name).unwrap().into_owned()
+/// The payload of each message of a reply.
+fn payloads(reply: &Reply) -> Vec<String> {
+    let payload = |message: Bytes| match message.split_first() {
+        Some((0x0a, rest)) => String::from_utf8(rest[1..][..rest[0].into()].to_vec()).unwrap(),
+        _ => String::new(),
     };
-    raw(reply).into_iter().map(read).collect()
+    raw(reply).into_iter().map(payload).collect()
+}
+
+/// A number in each message of a reply; 0 where it is absent.
+fn numbers(reply: &Reply, field: u8) -> Vec<u64> {
+    let number = |message: Bytes| {
+        let mut rest = &message[..];
+        while !rest.is_empty() {
+            let (tag, value) = (take_varint(&mut rest), take_varint(&mut rest));
+            if tag == u64::from(field << 3) {
+                return value;
+            }
+            if tag & 7 == 2 {
+                rest = &rest[value as usize..];
+            }
+        }
+        0
+    };
+    raw(reply).into_iter().map(number).collect()
+}
+
+fn take_varint(rest: &mut &[u8]) -> u64 {
+    let end = rest.iter().position(|&byte| byte < 0x80).unwrap();
+    let (varint, after) = rest.split_at(end + 1);
+    *rest = after;
+    varint.iter().rev().fold(0, |value, byte| value << 7 | u64::from(byte & 0x7f))
 }
 
 /// The status in the trailers, or in a header that is all of the response.
@@ -88,11 +116,9 @@ fn status(reply: &Reply) -> u32 {
 #[test]
 fn a_unary_call_is_echoed() {
     let server = start(Config::default());
-    let seq = ("seq", Value::U64(7));
-    let reply = call(&server, "candor.Echo/Unary", None, &[message(&[payload("hello"), seq])]);
+    let reply = call(&server, "candor.Echo/Unary", None, &[message("hello", &[(SEQ, 7)])]);
     assert_eq!((status(&reply), reply.headers_only), (0, false));
-    assert_eq!(fields(&reply, "payload"), [payload("hello").1]);
-    assert_eq!(fields(&reply, "seq"), [Value::U64(7)]);
+    assert_eq!((payloads(&reply), numbers(&reply, SEQ)), (vec!["hello".to_owned()], vec![7]));
     let stats = server.stop().unwrap();
     assert_eq!(stats.parts_sent_by_scenario["grpc_unary"], 1);
     assert_eq!(stats.parts_received_by_scenario["grpc_unary"], 1);
@@ -102,26 +128,26 @@ fn a_unary_call_is_echoed() {
 #[test]
 fn streams_have_their_messages_and_status() {
     let server = start(Config::default());
-    let asks = [("count", Value::U32(4)), ("every_ns", Value::U64(2_000_000)), payload("x")];
-    let reply = call(&server, "candor.Echo/ServerStream", None, &[message(&asks)]);
+    let asks = message("x", &[(COUNT, 4), (EVERY_NS, 2_000_000)]);
+    let reply = call(&server, "candor.Echo/ServerStream", None, &[asks]);
     assert_eq!(status(&reply), 0);
-    assert_eq!(fields(&reply, "seq"), [0, 1, 2, 3].map(Value::U64));
-    let due: Vec<_> = fields(&reply, "due_ns").iter().map(|due| due.as_u64().unwrap()).collect();
+    assert_eq!(
+        (payloads(&reply), numbers(&reply, SEQ)),
+        (vec!["x".to_owned(); 4], vec![0, 1, 2, 3])
+    );
+    let due = numbers(&reply, DUE_NS);
     assert!(due.windows(2).all(|pair| pair[1] - pair[0] == 2_000_000), "{due:?}");
 
-    let asks = [("count", Value::U32(2)), ("status", Value::U32(5))];
-    let reply = call(&server, "candor.Echo/ServerStream", None, &[message(&asks)]);
+    let asks = message("", &[(COUNT, 2), (STATUS, 5)]);
+    let reply = call(&server, "candor.Echo/ServerStream", None, &[asks]);
     assert_eq!((status(&reply), raw(&reply).len(), reply.headers_only), (5, 2, false));
 
-    let messages = [payload("ab"), payload("cde"), payload("")].map(|one| message(&[one]));
+    let messages = ["ab", "cde", ""].map(|payload| message(payload, &[]));
     let reply = call(&server, "candor.Echo/ClientStream", None, &messages);
-    assert_eq!(
-        (fields(&reply, "count"), fields(&reply, "bytes")),
-        (vec![Value::U32(3)], vec![Value::U64(5)])
-    );
+    assert_eq!((numbers(&reply, COUNT), numbers(&reply, BYTES)), (vec![3], vec![5]));
     let reply = call(&server, "candor.Echo/Bidi", None, &messages);
-    let echoed = [payload("ab"), payload("cde"), payload("")].map(|(_, value)| value);
-    assert_eq!((status(&reply), fields(&reply, "payload")), (0, echoed.to_vec()));
+    assert_eq!(status(&reply), 0);
+    assert_eq!(payloads(&reply), ["ab", "cde", ""]);
     let stats = server.stop().unwrap();
     assert_eq!(stats.parts_sent_by_scenario["grpc_server_stream"], 6);
     assert_eq!(stats.parts_received_by_scenario["grpc_client_stream"], 3);
@@ -138,11 +164,11 @@ fn a_bidirectional_call_is_a_conversation() {
             client.send_request(request("candor.Echo/Bidi", None), false).unwrap();
         let mut body = response.await.unwrap().into_body();
         for text in ["one", "two"] {
-            sender.send_data(message(&[payload(text)]), false).unwrap();
+            sender.send_data(message(text, &[]), false).unwrap();
             let echo = body.data().await.unwrap().unwrap();
             assert!(echo.windows(3).any(|window| window == text.as_bytes()), "{echo:?}");
         }
-        let asks = message(&[("status", Value::U32(9))]);
+        let asks = message("", &[(STATUS, 9)]);
         sender.send_data(asks, false).unwrap();
         while body.data().await.is_some() {}
         let trailers = body.trailers().await.unwrap().unwrap();
@@ -153,13 +179,13 @@ fn a_bidirectional_call_is_a_conversation() {
 #[test]
 fn failures_are_statuses() {
     let server = start(Config::default());
-    let one = || message(&[("status", Value::U32(13))]);
+    let one = || message("", &[(STATUS, 13)]);
     let large = Bytes::from_static(&[0, 255, 255, 255, 255]);
     let compressed = Bytes::from_static(&[1, 0, 0, 0, 0]);
     for (method, messages, expected) in [
         ("candor.Echo/Unary", vec![one()], 13),
         ("candor.Echo/ServerStream", vec![one()], 13),
-        ("candor.Echo/ClientStream", vec![message(&[]), one()], 13),
+        ("candor.Echo/ClientStream", vec![message("", &[]), one()], 13),
         ("candor.Echo/Nothing", vec![one()], 12),
         ("nothing.Nothing/Nothing", vec![one()], 12),
         ("candor.Echo/Unary", vec![large], 8),
@@ -167,7 +193,7 @@ fn failures_are_statuses() {
         ("candor.Echo/Unary", vec![Bytes::from_static(&[0, 0, 0, 0, 9, 1])], 13),
         ("candor.Echo/Unary", vec![framed(&[0x0a, 0xff])], 13),
         ("candor.Echo/Unary", vec![], 13),
-        ("candor.Echo/Unary", vec![message(&[]), message(&[])], 13),
+        ("candor.Echo/Unary", vec![message("", &[]), message("", &[])], 13),
     ] {
         let reply = call(&server, method, None, &messages);
         assert!(reply.headers_only, "{method} {messages:?}");
@@ -180,7 +206,7 @@ fn failures_are_statuses() {
 #[test]
 fn deadlines_end_calls() {
     let server = start(Config::default());
-    let slow = || message(&[("every_ns", Value::U64(3_600_000_000_000)), ("count", Value::U32(2))]);
+    let slow = || message("", &[(EVERY_NS, 3_600_000_000_000), (COUNT, 2)]);
     let reply = call(&server, "candor.Echo/Unary", Some("30m"), &[slow()]);
     assert_eq!((status(&reply), reply.headers_only), (4, true));
     let reply = call(&server, "candor.Echo/ServerStream", Some("30m"), &[slow()]);
@@ -253,18 +279,17 @@ fn calls_work_over_tls() {
         let name = ServerName::try_from("localhost").unwrap();
         let stream = TlsConnector::from(std::sync::Arc::new(config)).connect(name, socket).await;
         let client = http2::over(stream.unwrap()).await;
-        http2::ask(&client, request("candor.Echo/Unary", None), &[message(&[payload("s")])]).await
+        http2::ask(&client, request("candor.Echo/Unary", None), &[message("s", &[])]).await
     });
-    assert_eq!((status(&reply), fields(&reply, "payload")), (0, vec![payload("s").1]));
+    assert_eq!((status(&reply), payloads(&reply)), (0, vec!["s".to_owned()]));
 }
 
 #[test]
 fn a_message_waits_its_time_before_it_is_echoed() {
     let server = start(Config::default());
     let begin = std::time::Instant::now();
-    let waits = message(&[("every_ns", Value::U64(20_000_000)), payload("late")]);
-    let reply = call(&server, "candor.Echo/Bidi", None, &[waits, message(&[payload("next")])]);
+    let waits = message("late", &[(EVERY_NS, 20_000_000)]);
+    let reply = call(&server, "candor.Echo/Bidi", None, &[waits, message("next", &[])]);
     assert!(begin.elapsed() >= Duration::from_millis(20));
-    let echoed = [payload("late"), payload("next")].map(|(_, value)| value);
-    assert_eq!(fields(&reply, "payload"), echoed);
+    assert_eq!(payloads(&reply), ["late", "next"]);
 }
