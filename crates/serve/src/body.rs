@@ -3,7 +3,6 @@
 //! A body tells its [`Connection`] when the response is complete. The count of responses and the
 //! faults at the end of a response depend on that.
 
-use std::convert::Infallible;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -16,6 +15,7 @@ use tokio::time::{Instant, Sleep};
 
 use crate::connection::Connection;
 use crate::content::{LARGE, LARGE_LEN};
+use crate::produced::{Cut, End, Next, Out, Produced};
 
 /// The content of a response.
 pub(crate) enum Content {
@@ -30,6 +30,8 @@ pub(crate) enum Content {
     /// Filler that stops short of its announced length. The connection is closed once it was
     /// flushed, so that the client gets all of `left`.
     Truncated { announced: u64, left: u64 },
+    /// What a future writes.
+    Produced(Produced),
 }
 
 impl Content {
@@ -44,18 +46,26 @@ impl Content {
         Content::Chunks { left: count, chunk, pace: gap.map(Pace::new) }
     }
 
+    /// What the future of `write` writes, as it writes it.
+    pub(crate) fn produced<F>(write: impl FnOnce(Out) -> F) -> Self
+    where
+        F: Future<Output = End> + Send + 'static,
+    {
+        Content::Produced(Produced::new(write))
+    }
+
     /// The length, if it is known.
     pub(crate) fn length(&self) -> Option<u64> {
         match self {
             Content::Empty => Some(0),
             Content::Whole(bytes) => Some(bytes.len() as u64),
             Content::Filler { left } => Some(*left),
-            Content::Chunks { .. } => None,
+            Content::Chunks { .. } | Content::Produced(_) => None,
             Content::Truncated { announced, .. } => Some(*announced),
         }
     }
 
-    fn next(&mut self, cx: &mut Context<'_>, connection: &Connection) -> Poll<Option<Bytes>> {
+    fn next(&mut self, cx: &mut Context<'_>, connection: &Connection) -> Poll<Option<Piece>> {
         let bytes = match self {
             Content::Empty => return Poll::Ready(None),
             Content::Whole(bytes) => std::mem::take(bytes),
@@ -73,15 +83,32 @@ impl Content {
                 return Poll::Pending;
             }
             Content::Truncated { left, .. } => filler(left),
+            Content::Produced(produced) => {
+                let end = match ready!(produced.next(cx, connection)) {
+                    Next::Bytes(bytes) => return Poll::Ready(Some(Ok(Frame::data(bytes)))),
+                    Next::End(end) => end,
+                };
+                let last = match end {
+                    End::Complete => None,
+                    End::Trailers(fields) => Some(Ok(Frame::trailers(fields))),
+                    // The content stays: a response that broke off is not complete.
+                    End::Cut => return Poll::Ready(Some(Err(Cut))),
+                };
+                *self = Content::Empty;
+                return Poll::Ready(last);
+            }
         };
         if let Content::Whole(_) | Content::Filler { left: 0 } | Content::Chunks { left: 0, .. } =
             self
         {
             *self = Content::Empty;
         }
-        Poll::Ready(Some(bytes))
+        Poll::Ready(Some(Ok(Frame::data(bytes))))
     }
 }
+
+/// The next piece of a content.
+type Piece = Result<Frame<Bytes>, Cut>;
 
 /// The next piece of `left` bytes of filler.
 fn filler(left: &mut u64) -> Bytes {
@@ -137,14 +164,11 @@ impl AnswerBody {
 
 impl Body for AnswerBody {
     type Data = Bytes;
-    type Error = Infallible;
+    type Error = Cut;
 
-    fn poll_frame(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+    fn poll_frame(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Piece>> {
         let this = &mut *self;
-        this.content.next(cx, &this.connection).map(|next| next.map(|bytes| Ok(Frame::data(bytes))))
+        this.content.next(cx, &this.connection)
     }
 
     fn is_end_stream(&self) -> bool {

@@ -6,6 +6,7 @@ use std::num::NonZeroU64;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use crate::parts::LOG_CAPACITY;
 use crate::{Certificate, Fault};
 
 /// The configuration of a server.
@@ -27,6 +28,10 @@ pub struct Config {
     pub tls: Option<Certificate>,
     /// The faults.
     pub faults: Faults,
+    /// A file for the log of parts, written when the server ends.
+    pub log: Option<PathBuf>,
+    /// The most parts to log.
+    pub log_capacity: usize,
 }
 
 impl Default for Config {
@@ -40,6 +45,8 @@ impl Default for Config {
             threads: 1,
             tls: None,
             faults: Faults::default(),
+            log: None,
+            log_capacity: LOG_CAPACITY,
         }
     }
 }

@@ -5,9 +5,11 @@
 //! flush). All three run in the connection's only task, so the atomics are never contended; they
 //! are atomics because hyper's types must be `Send`.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, PoisonError};
 
+use crate::origin::{Origin, Part};
+use crate::parts::{PartEntry, PartLog};
 use crate::route::Route;
 use crate::stall::Stall;
 use crate::stats::{Counters, Stats};
@@ -23,10 +25,16 @@ pub(crate) struct Shared {
     connections_open: AtomicU64,
     connections_refused: AtomicU64,
     accept_errors: AtomicU64,
+    // Responses with parts so far.
+    streams: AtomicU64,
+    // The log of parts, and its room: 0 if there is none.
+    log: Mutex<PartLog>,
+    log_room: usize,
 }
 
 impl Shared {
-    pub(crate) fn new(faults: Faults, threads: usize) -> Self {
+    /// The state of a server that logs at most `log_room` parts.
+    pub(crate) fn new(faults: Faults, threads: usize, log_room: usize) -> Self {
         Shared {
             stall: Stall::new(faults.stalls.clone()),
             faults,
@@ -35,7 +43,15 @@ impl Shared {
             connections_open: AtomicU64::new(0),
             connections_refused: AtomicU64::new(0),
             accept_errors: AtomicU64::new(0),
+            streams: AtomicU64::new(0),
+            log: Mutex::new(PartLog { entries: Vec::with_capacity(log_room), unlogged: 0 }),
+            log_room,
         }
+    }
+
+    /// Takes the log of parts away.
+    pub(crate) fn take_log(&self) -> PartLog {
+        std::mem::take(&mut *self.log.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     pub(crate) fn stats(&self) -> Stats {
@@ -71,6 +87,8 @@ impl Shared {
             writable_bytes: AtomicU64::new(u64::MAX),
             close_at_flush: AtomicBool::new(false),
             uncounted: AtomicBool::new(false),
+            leaving: Mutex::new(Vec::new()),
+            parts_leave: AtomicBool::new(false),
         }))
     }
 }
@@ -89,6 +107,9 @@ pub(crate) struct Connection {
     close_at_flush: AtomicBool,
     // Whether the connection is only for requests about the server itself.
     uncounted: AtomicBool,
+    // Parts that hyper was given since the last write to the socket, and whether there are any.
+    leaving: Mutex<Vec<Part>>,
+    parts_leave: AtomicBool,
 }
 
 impl Connection {
@@ -100,6 +121,45 @@ impl Connection {
 
     pub(crate) fn body_bytes(&self, bytes: u64) {
         self.counters.body_bytes(bytes);
+    }
+
+    /// The beginning of a response with parts.
+    pub(crate) fn begin(&self, route: Route) -> Origin {
+        Origin::now(route, self.shared.streams.fetch_add(1, Relaxed))
+    }
+
+    /// Counts a message that was received.
+    pub(crate) fn part_received(&self, route: Route) {
+        self.counters.part_received(route);
+    }
+
+    /// The next write takes this part along.
+    pub(crate) fn part_leaves(&self, part: Part) {
+        self.leaving.lock().unwrap_or_else(PoisonError::into_inner).push(part);
+        self.parts_leave.store(true, Relaxed);
+    }
+
+    /// Whether the next write takes parts along.
+    pub(crate) fn parts_leave(&self) -> bool {
+        self.parts_leave.load(Relaxed)
+    }
+
+    /// A write that began at `departed_ns` took the parts along; 0: there will be no write.
+    pub(crate) fn parts_departed(&self, departed_ns: u64) {
+        self.parts_leave.store(false, Relaxed);
+        let mut leaving = self.leaving.lock().unwrap_or_else(PoisonError::into_inner);
+        if departed_ns > 0 {
+            leaving.iter().for_each(|part| self.counters.part_sent(part.origin.route));
+        }
+        if self.shared.log_room > 0 {
+            let mut log = self.shared.log.lock().unwrap_or_else(PoisonError::into_inner);
+            for Part { origin, index, due_ns } in leaving.iter().copied() {
+                let (stream, scenario) = (origin.stream, origin.route.name());
+                let entry = PartEntry { due_ns, departed_ns, stream, index, scenario };
+                log.enter(entry, self.shared.log_room);
+            }
+        }
+        leaving.clear();
     }
 
     /// Excludes the connection from the counts, if its first request is about the server itself.
@@ -159,6 +219,7 @@ impl Connection {
 
 impl Drop for Connection {
     fn drop(&mut self) {
+        self.parts_departed(0);
         if !self.uncounted.load(Relaxed) {
             self.shared.connections_open.fetch_sub(1, Relaxed);
         }

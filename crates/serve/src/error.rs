@@ -46,7 +46,7 @@ pub enum ServeError {
     /// A thread or its event loop cannot be started.
     #[error("cannot start a server thread: {0}")]
     Runtime(io::Error),
-    /// The log of the truth server cannot be written.
+    /// The log cannot be written.
     #[error("cannot write the log {}: {source}", path.display())]
     Log {
         /// The path asked for.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use hyper::body::Incoming;
 use hyper::header::{CONNECTION, CONTENT_LENGTH, HeaderValue};
-use hyper::{Method, Request, Response, Version};
+use hyper::{Method, Request, Response, StatusCode, Version};
 
 use crate::Fault;
 use crate::body::{AnswerBody, Content};
@@ -27,8 +27,9 @@ pub(crate) async fn handle(
     if let Some(answer) = control::answer(&connection, &request) {
         return Ok(answer);
     }
-    let (head, body) = request.into_parts();
-    let (route, argument) = Route::find(head.uri.path());
+    let (mut head, body) = request.into_parts();
+    let path = head.uri.clone();
+    let (route, argument) = Route::find(path.path());
     let ordinal = connection.request_accepted(route);
 
     let fault = match route {
@@ -40,10 +41,12 @@ pub(crate) async fn handle(
             scenarios::drain(&connection, body).await;
             faulty(fault, &connection).await?
         }
-        None => scenarios::answer(route, argument, &head, body, &connection).await,
+        None => scenarios::answer(route, argument, &mut head, body, &connection).await,
     };
     connection.shared.stall.over().await;
-    let announces = head.version < Version::HTTP_2;
+    // HTTP/2 has no such field (RFC 9113 8.2.2), and an upgraded connection uses it otherwise.
+    let upgraded = answer.status() == StatusCode::SWITCHING_PROTOCOLS;
+    let announces = head.version < Version::HTTP_2 && !upgraded;
     Ok(finish(answer, ordinal, announces, &head.method, connection))
 }
 
@@ -74,7 +77,6 @@ fn finish(
     connection: Arc<Connection>,
 ) -> Response<AnswerBody> {
     let close = connection.shared.faults.close_after;
-    // HTTP/2 has no such field (RFC 9113 8.2.2).
     if announces && close.is_some_and(|close| close.announced && ordinal >= close.requests.get()) {
         answer.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
     }

@@ -48,44 +48,70 @@
 //! | `/fault/close` | a close instead of a response |
 //! | `/token/USER` | the token of that user, 16 hexadecimal digits |
 //! | `/token/USER/TOKEN` | `ok` if that is the user's token, otherwise 403 |
+//! | `/sse/COUNT/EVERY` | COUNT events, event k after `first` + k × EVERY ([parts](#parts)) |
+//! | `/ndjson/COUNT/EVERY` | the same as lines of JSON |
+//! | `/v1/chat/completions` | `max_tokens` tokens, as servers of OpenAI's API respond |
+//! | `/candor.Echo/METHOD` | gRPC: the service of `proto/candor/echo.proto`, with reflection |
+//! | `/ws/echo[/DELAY]` | WebSocket: each message, DELAY after it came |
+//! | `/ws/broadcast/EVERY` | WebSocket: message k after `first` + k × EVERY |
+//! | `/ws/stall/TIME` | WebSocket: reads nothing for TIME, then echoes |
+//! | `/ws/close/CODE[?after=N]` | WebSocket: closes with CODE, after N echoes |
 //! | anything else | 404 |
 //!
 //! `/__stats` returns [`Stats`] as JSON, and `POST /__stall?for=2s` holds every response until
 //! then; neither counts itself, nor a connection that begins with one of them.
 //!
+//! # Parts
+//!
+//! Events and messages leave at times that are computed from the beginning of their response, on
+//! timers of the kernel ([`PartLog`] has both times of each). Their contents are made when they leave,
+//! so that memory does not depend on their number. A WebSocket runs over HTTP/1.1, or as a stream of
+//! HTTP/2 (RFC 8441), and negotiates no extension; gRPC needs HTTP/2.
+//!
 //! # Time
 //!
-//! Delays, gaps and stalls run on tokio's timer, which rounds up to whole milliseconds: a
+//! Other delays, gaps and stalls run on tokio's timer, which rounds up to whole milliseconds: a
 //! `/delay/10ms` takes between 10 and about 11.1 ms, and `/delay/100us` about 1 ms. The ends of
 //! stalls and the gaps of streams are computed from their beginning, so that this does not add up.
 //! For exact service times use the truth server ([`truth`]).
 #![forbid(unsafe_code)]
 
+mod alarm;
 mod body;
+mod chat;
 mod config;
 mod connection;
 mod content;
 mod control;
 mod error;
+mod events;
 mod fault;
+mod grpc;
 mod handler;
 mod listener;
 mod options;
+mod origin;
+mod parts;
 mod port_file;
+mod produced;
 mod route;
 mod scenarios;
 mod server;
 mod stall;
 mod stats;
 mod stream;
+mod timetable;
 mod tls;
 pub mod truth;
 mod units;
+mod waiting;
+mod websocket;
 
 pub use config::{CloseAfter, Config, Faults, PlannedStall};
 pub use error::ServeError;
 pub use fault::Fault;
 pub use options::{ServeOptions, Served, Truth};
+pub use parts::{PartEntry, PartLog};
 pub use server::{Running, Server, serve};
 pub use stats::Stats;
 pub use tls::Certificate;

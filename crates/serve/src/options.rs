@@ -159,20 +159,16 @@ pub struct ServeOptions {
     #[arg(long, requires = "truth", help_heading = "Truth server")]
     pub spin: bool,
 
-    /// At the end, write arrival, computed and real departure of every request to this file (CSV)
+    /// At the end, write when every part was due and left to this file (CSV)
     ///
-    /// In nanoseconds of the system's monotonic clock, as in a trace of candor.
-    #[arg(long, value_name = "FILE", requires = "truth", help_heading = "Truth server")]
+    /// A part is an event of a stream, or a message of a call or WebSocket. With --truth: arrival,
+    /// computed and real departure of every request. In nanoseconds of the system's monotonic clock,
+    /// as in a trace of candor.
+    #[arg(long, value_name = "FILE")]
     pub log: Option<PathBuf>,
 
-    /// Capacity of the log; requests beyond it are served and counted
-    #[arg(
-        long,
-        value_name = "N",
-        requires = "truth",
-        default_value_t = truth::LOG_CAPACITY,
-        help_heading = "Truth server"
-    )]
+    /// Capacity of the log; parts or requests beyond it are served and counted
+    #[arg(long, value_name = "N", requires = "log", default_value_t = truth::LOG_CAPACITY)]
     pub log_capacity: usize,
 }
 
@@ -246,6 +242,8 @@ impl ServeOptions {
                 split_writes: self.split_writes,
                 nagle: self.nagle,
             },
+            log: self.log,
+            log_capacity: self.log_capacity,
         }
     }
 }
@@ -279,7 +277,8 @@ fn parse_threads(text: &str) -> Result<usize, String> {
     threads.ok_or_else(|| format!("write a number from 1 to {MAX_THREADS}"))
 }
 
-fn parse_stall(text: &str) -> Result<PlannedStall, String> {
+/// How long, and when: `2s@10s`.
+pub(crate) fn parse_stall(text: &str) -> Result<PlannedStall, String> {
     let (lasts, at) = text.split_once('@').ok_or("write how long @ when, as in 2s@10s")?;
     Ok(PlannedStall { at: parse_duration(at)?, lasts: parse_duration(lasts)? })
 }
@@ -344,7 +343,7 @@ mod tests {
             &["--truth", "fifo"][..],
             &["--truth", "capped", "--service-time", "1ms"],
             &["--service-time", "1ms"],
-            &["--log", "x"],
+            &["--log-capacity", "1"],
             &["--spin"],
             &["--queues", "2"],
             &["--truth", "fifo", "--service-time", "1ms", "--queues", "0"],

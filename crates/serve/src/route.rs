@@ -30,12 +30,24 @@ pub(crate) enum Route {
     Stream,
     Fault,
     Token,
+    SseEvents,
+    Ndjson,
+    Chat,
+    GrpcUnary,
+    GrpcServerStream,
+    GrpcClientStream,
+    GrpcBidi,
+    GrpcReflection,
+    WsEcho,
+    WsBroadcast,
+    WsStall,
+    WsClose,
     NotFound,
 }
 
 impl Route {
     /// Every route, in the order of the discriminants.
-    pub(crate) const ALL: [Route; 28] = [
+    pub(crate) const ALL: [Route; 40] = [
         Route::Hello,
         Route::Echo,
         Route::Large,
@@ -63,6 +75,18 @@ impl Route {
         Route::Stream,
         Route::Fault,
         Route::Token,
+        Route::SseEvents,
+        Route::Ndjson,
+        Route::Chat,
+        Route::GrpcUnary,
+        Route::GrpcServerStream,
+        Route::GrpcClientStream,
+        Route::GrpcBidi,
+        Route::GrpcReflection,
+        Route::WsEcho,
+        Route::WsBroadcast,
+        Route::WsStall,
+        Route::WsClose,
         Route::NotFound,
     ];
 
@@ -96,6 +120,18 @@ impl Route {
             Route::Stream => "stream",
             Route::Fault => "fault",
             Route::Token => "token",
+            Route::SseEvents => "sse_events",
+            Route::Ndjson => "ndjson",
+            Route::Chat => "chat",
+            Route::GrpcUnary => "grpc_unary",
+            Route::GrpcServerStream => "grpc_server_stream",
+            Route::GrpcClientStream => "grpc_client_stream",
+            Route::GrpcBidi => "grpc_bidi",
+            Route::GrpcReflection => "grpc_reflection",
+            Route::WsEcho => "ws_echo",
+            Route::WsBroadcast => "ws_broadcast",
+            Route::WsStall => "ws_stall",
+            Route::WsClose => "ws_close",
             Route::NotFound => "not_found",
         }
     }
@@ -123,13 +159,23 @@ impl Route {
             "/streaming" => Route::Streaming,
             "/small" => Route::Small,
             "/httpc-bench" => Route::HttpcBench,
+            "/v1/chat/completions" => Route::Chat,
+            "/candor.Echo/Unary" => Route::GrpcUnary,
+            "/candor.Echo/ServerStream" => Route::GrpcServerStream,
+            "/candor.Echo/ClientStream" => Route::GrpcClientStream,
+            "/candor.Echo/Bidi" => Route::GrpcBidi,
+            "/grpc.reflection.v1.ServerReflection/ServerReflectionInfo"
+            | "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo" => {
+                Route::GrpcReflection
+            }
+            "/ws/echo" => Route::WsEcho,
             _ => return Route::find_by_prefix(path),
         };
         (exact, "")
     }
 
     fn find_by_prefix(path: &str) -> (Route, &str) {
-        const PREFIXES: [(&str, Route); 8] = [
+        const PREFIXES: [(&str, Route); 14] = [
             ("/route/", Route::Routed),
             ("/delay/", Route::Delay),
             ("/status/", Route::Status),
@@ -138,6 +184,12 @@ impl Route {
             ("/fault/", Route::Fault),
             ("/token/", Route::Token),
             ("/httparena_json/", Route::Items),
+            ("/sse/", Route::SseEvents),
+            ("/ndjson/", Route::Ndjson),
+            ("/ws/echo/", Route::WsEcho),
+            ("/ws/broadcast/", Route::WsBroadcast),
+            ("/ws/stall/", Route::WsStall),
+            ("/ws/close/", Route::WsClose),
         ];
         PREFIXES
             .iter()

@@ -1,6 +1,7 @@
 //! The response of each path. The table is in the crate's documentation.
 
 use std::fmt::Write as _;
+use std::sync::Arc;
 
 use bytes::{Bytes, BytesMut};
 use http_body_util::BodyExt as _;
@@ -10,13 +11,16 @@ use hyper::http::request::Parts;
 use hyper::{Method, Response, StatusCode};
 
 use crate::body::Content;
+use crate::chat::{self, Chat};
 use crate::connection::Connection;
 use crate::content::{
     COMPRESSIBLE, HELLO, HELLO_FILE, HTTPC_BENCH, ITEMS, JSON, LARGE, LARGE_LEN, SSE_EVENT,
     SSE_EVENTS, item,
 };
+use crate::events::{Events, Format};
 use crate::route::Route;
 use crate::units::{parse_duration, parse_size};
+use crate::{grpc, websocket};
 
 /// A response before the connection's faults apply to it.
 pub(crate) type Answer = Response<Content>;
@@ -38,11 +42,31 @@ const BINARY: HeaderValue = HeaderValue::from_static("application/octet-stream")
 pub(crate) async fn answer(
     route: Route,
     argument: &str,
-    head: &Parts,
+    head: &mut Parts,
     body: Incoming,
-    connection: &Connection,
+    connection: &Arc<Connection>,
 ) -> Answer {
     match route {
+        Route::GrpcUnary
+        | Route::GrpcServerStream
+        | Route::GrpcClientStream
+        | Route::GrpcBidi
+        | Route::GrpcReflection => {
+            if head.method != Method::POST || !grpc::is_call(head) {
+                let says =
+                    "this path is for gRPC: POST over HTTP/2, of content-type application/grpc";
+                return refuse(StatusCode::UNSUPPORTED_MEDIA_TYPE, says);
+            }
+            grpc::answer(route, &head.headers, body, connection).await
+        }
+        Route::NotFound if grpc::is_call(head) => grpc::unknown_method(),
+        Route::WsEcho | Route::WsBroadcast | Route::WsStall | Route::WsClose => {
+            websocket::answer(route, argument, head, connection)
+        }
+        Route::Chat => {
+            let body = collect(connection, body).await;
+            chat(body, head.uri.query().unwrap_or(""), connection).await
+        }
         Route::Echo => echo(head, collect(connection, body).await),
         Route::Form => form(collect(connection, body).await),
         Route::Drain => uploaded(drain(connection, body).await, |_| Bytes::from_static(b"ok")),
@@ -54,7 +78,12 @@ pub(crate) async fn answer(
             if route == Route::Delay {
                 return delay(argument).await;
             }
-            without_body(route, argument, head).unwrap_or_else(not_found)
+            let query = head.uri.query().unwrap_or("");
+            match route {
+                Route::SseEvents => events(route, Format::Sse, argument, query, connection),
+                Route::Ndjson => events(route, Format::Ndjson, argument, query, connection),
+                _ => without_body(route, argument, head).unwrap_or_else(not_found),
+            }
         }
     }
 }
@@ -84,14 +113,8 @@ fn without_body(route: Route, argument: &str, head: &Parts) -> Option<Answer> {
         Route::Bytes => filler(argument),
         Route::Stream => stream(argument),
         Route::Token => Some(token(argument)),
-        // Routes with a body or a wait are handled before; an invalid fault gets 404.
-        Route::Echo
-        | Route::Form
-        | Route::Drain
-        | Route::Upload
-        | Route::Delay
-        | Route::Fault
-        | Route::NotFound => None,
+        // Routes with a body, a wait or parts are handled before; an invalid fault gets 404.
+        _ => None,
     }
 }
 
@@ -149,6 +172,48 @@ async fn collect(connection: &Connection, mut body: Incoming) -> Option<Bytes> {
         all.extend_from_slice(&data);
     }
     Some(if all.is_empty() { first } else { all.freeze() })
+}
+
+/// A completion: of events, or whole.
+async fn chat(body: Option<Bytes>, query: &str, connection: &Connection) -> Answer {
+    let Some(body) = body else { return broken_body() };
+    let chat = match Chat::parse(&body, query) {
+        Ok(chat) => chat,
+        Err(says) => {
+            let json = chat::failure(&says, "invalid_request_error").to_string();
+            let mut answer = with_type(JSON_TYPE, whole(json.into()));
+            *answer.status_mut() = StatusCode::BAD_REQUEST;
+            return answer;
+        }
+    };
+    let origin = connection.begin(Route::Chat);
+    if chat.streams() {
+        return of_events("text/event-stream", Content::produced(|out| chat.run(origin, out)));
+    }
+    with_type(JSON_TYPE, whole(chat.whole(origin).await.to_string().into()))
+}
+
+/// A stream of events at known times.
+fn events(
+    route: Route,
+    format: Format,
+    argument: &str,
+    query: &str,
+    connection: &Connection,
+) -> Answer {
+    match Events::parse(format, argument, query) {
+        Ok(events) => {
+            let origin = connection.begin(route);
+            of_events(events.media_type(), Content::produced(|out| events.run(origin, out)))
+        }
+        Err(says) => refuse(StatusCode::BAD_REQUEST, &says),
+    }
+}
+
+fn of_events(media_type: &'static str, content: Content) -> Answer {
+    let mut answer = with_type(HeaderValue::from_static(media_type), content);
+    insert(&mut answer, header::CACHE_CONTROL, "no-cache");
+    answer
 }
 
 fn broken_body() -> Answer {
@@ -307,6 +372,13 @@ pub(crate) fn not_found() -> Answer {
     answer
 }
 
+/// The response to a request that is wrong, and what is.
+pub(crate) fn refuse(status: StatusCode, says: &str) -> Answer {
+    let mut answer = text(format!("{says}\n").into());
+    *answer.status_mut() = status;
+    answer
+}
+
 // The pieces of responses.
 
 fn with_type(kind: HeaderValue, content: Content) -> Answer {
@@ -348,7 +420,7 @@ fn insert(answer: &mut Answer, name: HeaderName, value: &'static str) {
 // The pieces of requests.
 
 /// The elements of a comma-separated field, over all its lines.
-fn list(headers: &HeaderMap, name: HeaderName) -> impl Iterator<Item = &str> {
+pub(crate) fn list(headers: &HeaderMap, name: HeaderName) -> impl Iterator<Item = &str> {
     headers
         .get_all(name)
         .into_iter()

@@ -6,10 +6,12 @@
 //! is told to stop does not finish its work.
 
 use std::convert::Infallible;
+use std::fs::File;
 use std::future::Future;
+use std::io::BufWriter;
 use std::net::SocketAddr;
 use std::os::fd::AsFd;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::pin::pin;
 use std::sync::Arc;
 use std::task::Poll;
@@ -51,10 +53,11 @@ pub struct Server {
     tcp: std::net::TcpListener,
     unix: Option<std::os::unix::net::UnixListener>,
     tls: Option<Tls>,
+    log: Option<File>,
 }
 
 impl Server {
-    /// Listens where `config` says.
+    /// Listens where `config` says, and makes its log.
     pub fn bind(config: Config) -> Result<Server, ServeError> {
         listener::raise_file_limit();
         let wrong = |source| ServeError::Listen { address: config.listen, source };
@@ -62,7 +65,12 @@ impl Server {
         let address = tcp.local_addr().map_err(wrong)?;
         let unix = config.unix_socket.as_deref().map(bind_unix).transpose()?;
         let tls = config.tls.as_ref().map(Tls::new).transpose()?;
-        Ok(Server { config, address, tcp, unix, tls })
+        let create = |path: &PathBuf| {
+            candor_files::create(path)
+                .map_err(|source| ServeError::Log { path: path.clone(), source })
+        };
+        let log = config.log.as_ref().map(create).transpose()?;
+        Ok(Server { config, address, tcp, unix, tls, log })
     }
 
     /// The address that the server listens on, with the actual port.
@@ -96,7 +104,8 @@ impl Server {
     /// Serves until `shutdown` ends; blocks. The port file is written once all is ready.
     pub fn run(self, shutdown: impl Future<Output = ()>) -> Result<Stats, ServeError> {
         let threads = self.config.threads.max(1);
-        let shared = Arc::new(Shared::new(self.config.faults.clone(), threads));
+        let log_room = if self.log.is_some() { self.config.log_capacity } else { 0 };
+        let shared = Arc::new(Shared::new(self.config.faults.clone(), threads, log_room));
         let first = event_loop()?;
         let others = (1..threads).map(|_| Worker::start()).collect::<Result<Vec<_>, _>>()?;
         let mut handles = vec![first.handle().clone()];
@@ -120,7 +129,14 @@ impl Server {
             // Best effort: the next server replaces a leftover socket file.
             let _ = std::fs::remove_file(path);
         }
-        outcome.map(|()| shared.stats())
+        outcome?;
+        if let (Some(file), Some(path)) = (self.log, self.config.log) {
+            // Complete: the connections are gone with their event loops.
+            let log = shared.take_log();
+            log.write_csv(&mut BufWriter::new(file))
+                .map_err(|source| ServeError::Log { path, source })?;
+        }
+        Ok(shared.stats())
     }
 
     /// Runs the server in a thread of its own, for programs with other work.
@@ -299,7 +315,7 @@ async fn accept_unix(listener: UnixListener, mut dealer: Dealer) {
 
 async fn serve_connection<S>(socket: S, connection: Arc<Connection>, acceptor: Option<TlsAcceptor>)
 where
-    S: AsyncRead + AsyncWrite + AsFd + Unpin + 'static,
+    S: AsyncRead + AsyncWrite + AsFd + Unpin + Send + 'static,
 {
     // Faults happen to the socket, below TLS.
     let stream = Stream::new(socket, Arc::clone(&connection));
@@ -317,14 +333,14 @@ where
 /// The client's first bytes choose the protocol: HTTP/2 after its preface, otherwise HTTP/1.1.
 async fn serve_http<S>(stream: S, connection: Arc<Connection>)
 where
-    S: AsyncRead + AsyncWrite + Unpin + 'static,
+    S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
     let service = service_fn(move |request| handle(Arc::clone(&connection), request));
     let mut builder = auto::Builder::new(TokioExecutor::new());
     // No timer, so no timeout: a slow client is a scenario, not an attack.
     builder.http1().header_read_timeout(None);
     // More streams than are useful on one connection.
-    builder.http2().max_concurrent_streams(MAX_STREAMS);
+    builder.http2().max_concurrent_streams(MAX_STREAMS).enable_connect_protocol();
     // Errors of a connection show at the client and in the counts.
-    let _ = builder.serve_connection(TokioIo::new(stream), service).await;
+    let _ = builder.serve_connection_with_upgrades(TokioIo::new(stream), service).await;
 }

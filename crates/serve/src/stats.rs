@@ -31,7 +31,14 @@ pub struct Stats {
     pub body_bytes: u64,
     /// Requests accepted, by scenario; scenarios without requests are omitted.
     pub requests_by_scenario: BTreeMap<&'static str, u64>,
+    /// Parts whose first byte was handed to the kernel, by scenario: events (no comments, no
+    /// terminator), messages of calls and of WebSockets (no control frames).
+    pub parts_sent_by_scenario: BTreeMap<&'static str, u64>,
+    /// Messages of calls and of WebSockets that were read in full, by scenario.
+    pub parts_received_by_scenario: BTreeMap<&'static str, u64>,
 }
+
+type ByRoute = [AtomicU64; Route::ALL.len()];
 
 /// The counters of one thread, on cache lines of their own.
 #[derive(Debug)]
@@ -39,7 +46,9 @@ pub struct Stats {
 pub(crate) struct Counters {
     requests_answered: AtomicU64,
     body_bytes: AtomicU64,
-    requests_by_route: [AtomicU64; Route::ALL.len()],
+    requests_by_route: ByRoute,
+    parts_sent_by_route: ByRoute,
+    parts_received_by_route: ByRoute,
 }
 
 impl Counters {
@@ -48,6 +57,8 @@ impl Counters {
             requests_answered: AtomicU64::new(0),
             body_bytes: AtomicU64::new(0),
             requests_by_route: [const { AtomicU64::new(0) }; Route::ALL.len()],
+            parts_sent_by_route: [const { AtomicU64::new(0) }; Route::ALL.len()],
+            parts_received_by_route: [const { AtomicU64::new(0) }; Route::ALL.len()],
         }
     }
 
@@ -63,18 +74,33 @@ impl Counters {
         self.body_bytes.fetch_add(bytes, Relaxed);
     }
 
+    pub(crate) fn part_sent(&self, route: Route) {
+        self.parts_sent_by_route[route as usize].fetch_add(1, Relaxed);
+    }
+
+    pub(crate) fn part_received(&self, route: Route) {
+        self.parts_received_by_route[route as usize].fetch_add(1, Relaxed);
+    }
+
     /// Adds what this thread has counted to `stats`.
     pub(crate) fn add_to(&self, stats: &mut Stats) {
         // Responses first: read the other way round, a response in between would make more
         // responses than requests.
         stats.requests_answered += self.requests_answered.load(Relaxed);
         stats.body_bytes += self.body_bytes.load(Relaxed);
-        for (route, count) in Route::ALL.iter().zip(&self.requests_by_route) {
-            let count = count.load(Relaxed);
-            if count > 0 {
-                stats.requests_accepted += count;
-                *stats.requests_by_scenario.entry(route.name()).or_default() += count;
-            }
-        }
+        stats.requests_accepted += add(&self.requests_by_route, &mut stats.requests_by_scenario);
+        add(&self.parts_sent_by_route, &mut stats.parts_sent_by_scenario);
+        add(&self.parts_received_by_route, &mut stats.parts_received_by_scenario);
     }
+}
+
+/// Adds counts to those of their scenarios; returns their sum.
+fn add(counts: &ByRoute, by_scenario: &mut BTreeMap<&'static str, u64>) -> u64 {
+    let counts = counts.iter().map(|count| count.load(Relaxed));
+    let mut sum = 0;
+    for (route, count) in Route::ALL.iter().zip(counts).filter(|&(_, count)| count > 0) {
+        *by_scenario.entry(route.name()).or_default() += count;
+        sum += count;
+    }
+    sum
 }

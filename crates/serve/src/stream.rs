@@ -14,6 +14,7 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use crate::connection::Connection;
+use crate::truth::now_ns;
 
 pub(crate) struct Stream<S> {
     socket: S,
@@ -56,8 +57,21 @@ impl<S: AsyncRead + Unpin> AsyncRead for Stream<S> {
     }
 }
 
-impl<S: AsyncWrite + AsFd + Unpin> AsyncWrite for Stream<S> {
-    fn poll_write(
+impl<S: AsyncWrite + AsFd + Unpin> Stream<S> {
+    /// When a write begins that takes parts along; 0 if it takes none.
+    fn begun_ns(&self) -> u64 {
+        if self.connection.parts_leave() { now_ns() } else { 0 }
+    }
+
+    /// Counts and logs the parts that a write has taken along.
+    fn wrote_parts(&self, begun_ns: u64, wrote: &io::Result<usize>) {
+        if begun_ns > 0 && wrote.is_ok() {
+            self.connection.parts_departed(begun_ns);
+        }
+    }
+
+    /// Writes as much as the connection's faults allow.
+    fn write(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
         bytes: &[u8],
@@ -74,6 +88,19 @@ impl<S: AsyncWrite + AsFd + Unpin> AsyncWrite for Stream<S> {
         self.connection.wrote(wrote);
         Poll::Ready(Ok(wrote))
     }
+}
+
+impl<S: AsyncWrite + AsFd + Unpin> AsyncWrite for Stream<S> {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        let begun_ns = self.begun_ns();
+        let wrote = ready!(self.as_mut().write(cx, bytes));
+        self.wrote_parts(begun_ns, &wrote);
+        Poll::Ready(wrote)
+    }
 
     fn poll_write_vectored(
         mut self: Pin<&mut Self>,
@@ -81,7 +108,10 @@ impl<S: AsyncWrite + AsFd + Unpin> AsyncWrite for Stream<S> {
         slices: &[IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
         if self.connection.writable_bytes().is_none() && !self.splits() {
-            return Pin::new(&mut self.socket).poll_write_vectored(cx, slices);
+            let begun_ns = self.begun_ns();
+            let wrote = ready!(Pin::new(&mut self.socket).poll_write_vectored(cx, slices));
+            self.wrote_parts(begun_ns, &wrote);
+            return Poll::Ready(wrote);
         }
         let first = slices.iter().find(|slice| !slice.is_empty());
         self.poll_write(cx, first.map_or(&[], |slice| &slice[..]))
