@@ -13,6 +13,7 @@ use candor_protocol::tls::{Connector, Make};
 use candor_protocol::{CaptureRoom, Protocol, Session, Transport, h1, h2};
 
 use crate::error::EngineError;
+use crate::exchange::Watch;
 use crate::roots;
 
 /// What is done with sessions, whatever they speak.
@@ -108,28 +109,38 @@ impl Spoken {
     }
 
     /// Makes what the sessions of one thread share, and hands the maker of them to `what`. Where
-    /// there is a `room`, they keep responses in it.
+    /// there is a `room`, they keep responses in it; where there is a `watch`, they are watched.
     pub(crate) fn with_sessions<U: Use>(
         &self,
         plan: &Parts,
         room: Option<CaptureRoom>,
+        watch: Option<Watch>,
         what: U,
     ) -> U::Output {
-        match self {
-            Spoken::Clear(entry) => entry.with(plan, room, what),
-            Spoken::Tls(connector) => what.with(connector.sessions(by_alpn(plan, room))),
+        match (self, watch) {
+            (Spoken::Clear(entry), None) => entry.with(plan, room, what),
+            (Spoken::Clear(entry), Some(watch)) => {
+                let sessions = entry.boxed(plan, room);
+                what.with(move || watch.over(sessions()))
+            }
+            (Spoken::Tls(connector), watch) => {
+                what.with(connector.sessions(by_alpn(plan, room, watch)))
+            }
         }
     }
 }
 
 /// Makes sessions of what the server chose.
-fn by_alpn(plan: &Parts, room: Option<CaptureRoom>) -> Make {
+fn by_alpn(plan: &Parts, room: Option<CaptureRoom>, watch: Option<Watch>) -> Make {
     let chosen = Entry::ALL.iter().filter_map(|entry| Some((entry.alpn()?, entry)));
     let makers: Vec<_> =
         chosen.map(|(name, entry)| (name, entry.boxed(plan, room.clone()))).collect();
     Rc::new(move |alpn| {
         let (_, make) = makers.iter().find(|(name, _)| *name == alpn).unwrap_or(&makers[0]);
-        make()
+        match &watch {
+            None => make(),
+            Some(watch) => Box::new(watch.over(make())),
+        }
     })
 }
 
