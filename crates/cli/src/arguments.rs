@@ -22,6 +22,7 @@ use crate::command::peak::PeakArguments;
 use crate::command::report::ReportArguments;
 use crate::command::run::RunArguments;
 use crate::command::sweep::SweepArguments;
+use crate::command::try_out::TryArguments;
 use crate::command::verify::VerifyArguments;
 use crate::exit::UserError;
 
@@ -55,6 +56,7 @@ Examples:
       Replies in any order, matched by their field.
   candor ws -c 1k -R 10 --no-reply --message 'hello' localhost:8080/feed
       What does the server send by itself?";
+const TRY_USAGE: &str = "candor try [OPTIONS] PLAN.toml [URL]\n       candor try [OPTIONS] URL";
 const COMPARE_USAGE: &str = "candor compare [OPTIONS] [NAME=]A [NAME=]B...";
 
 /// Load-test an HTTP server, with numbers that you can trust.
@@ -147,6 +149,12 @@ pub(crate) enum Command {
     /// Render saved results again
     #[command(after_long_help = crate::command::report::EXAMPLES)]
     Report(ReportArguments),
+    /// Send each request of a plan once, and show what came: look before you shoot
+    ///
+    /// Makes every step of each journey as one user, and shows the request, the response, what was captured and what
+    /// was expected. Says what would break. Secrets are hidden.
+    #[command(after_long_help = crate::command::try_out::EXAMPLES, override_usage = TRY_USAGE)]
+    Try(Box<TryArguments>),
     /// Make a plan from curl commands, a HAR file, an OpenAPI description, a Postman collection or a log
     ///
     /// Prints the plan as a person would have written it: other hosts and static files left out, secrets moved to

@@ -54,6 +54,11 @@ impl Scripted {
         self.ended.map(|()| self.record)
     }
 
+    /// Returns an error if the script had failed, without a call of `done`.
+    pub(crate) fn ended(self) -> Result<(), LabError> {
+        self.ended
+    }
+
     /// Calls the script's `done`; returns an error even if the script had failed before.
     pub(crate) fn done(self, plan: &Plan) -> Result<RunRecord, LabError> {
         self.ended?;

@@ -100,7 +100,7 @@ fn drive_spoken<R: Reactor>(
 ) -> RunRecord {
     let spoken = Spoken::of(plan).unwrap_or_else(|error| panic!("{error}"));
     drive_workers(plan, workers, reactors, control, scripts, observer, |own, room, drive| {
-        spoken.with_sessions(own, room, drive)
+        spoken.with_sessions(own, room, None, drive)
     })
 }
 

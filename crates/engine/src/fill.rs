@@ -67,6 +67,29 @@ impl Tables {
     }
 }
 
+/// The values that the first `count` indices of the load have: of each index, for each data set, those of its columns
+/// in order.
+///
+/// # Errors
+/// A file cannot be read, or has a broken row; or `control` stopped the reading.
+pub fn rows(
+    plan: &Plan,
+    count: u64,
+    control: &Control,
+) -> Result<Vec<Vec<Vec<Vec<u8>>>>, EngineError> {
+    let mut row = Row::new(plan, &Tables::open(plan, control)?);
+    let mut of_index = |index| {
+        row.index = index;
+        let sets = plan.data.iter().enumerate();
+        let values = sets.map(|(set, one)| {
+            let columns = 0..one.columns.len();
+            columns.map(|column| row.column(set, column).map(<[u8]>::to_vec)).collect()
+        });
+        Ok(values.collect::<Result<_, Fault>>()?)
+    };
+    (0..count).map(&mut of_index).collect()
+}
+
 /// Whether URLs of `site` are the target's. Where connections go is the plan's affair.
 fn is_target(site: &HttpUrl, plan: &Plan) -> bool {
     HttpUrl::parse(&plan.target.url).is_ok_and(|target| {
@@ -139,15 +162,7 @@ impl Filling {
         let forms: Vec<_> = plan.requests.list.iter().enumerate().map(form).collect();
         let is_needed = forms.iter().any(Option::is_some) || !plan.journeys.is_empty();
         is_needed.then(|| {
-            // Two files with as many rows are not in the same order.
-            let seed = |number: usize| draw(plan.seed, DATA_STREAM, number as u64);
-            let sets = plan.data.iter().zip(&tables.sets).enumerate();
-            let sets = sets.map(|(number, (set, table))| Set {
-                rows: Rows::new(Arc::clone(table)),
-                selection: Selection::new(set.order, table.rows(), seed(number)),
-                present: None,
-            });
-            let row = Row { sets: sets.collect(), index: 0, fault: None };
+            let row = Row::new(plan, tables);
             Filling { forms, row, seed: plan.seed, text: Vec::new() }
         })
     }
@@ -196,6 +211,18 @@ struct Set {
 }
 
 impl Row {
+    fn new(plan: &Plan, tables: &Tables) -> Self {
+        // Two files with as many rows are not in the same order.
+        let seed = |number: usize| draw(plan.seed, DATA_STREAM, number as u64);
+        let sets = plan.data.iter().zip(&tables.sets).enumerate();
+        let sets = sets.map(|(number, (set, table))| Set {
+            rows: Rows::new(Arc::clone(table)),
+            selection: Selection::new(set.order, table.rows(), seed(number)),
+            present: None,
+        });
+        Row { sets: sets.collect(), index: 0, fault: None }
+    }
+
     fn column(&mut self, set: usize, column: usize) -> Result<&[u8], Fault> {
         let Set { rows, selection, present } = &mut self.sets[set];
         if *present != Some(self.index) {

@@ -11,6 +11,7 @@ use candor_plan::{Plan, Trace};
 use candor_record::trace::LowestRanks;
 use candor_record::{IntervalSummary, Stretch, TraceCounts, Traced};
 
+use crate::exchange::Exchanges;
 use crate::worker;
 
 /// Sees a run while it goes on.
@@ -40,6 +41,12 @@ pub trait Observer {
     /// ([`crate::Control::hold`]) reports this.
     fn connected(&mut self, established: u32) {
         let _ = established;
+    }
+
+    /// Where to keep the exchanges of the run, if somebody wants to look at them. Such a run measures nothing: keeping
+    /// them takes time.
+    fn exchanges(&self) -> Option<Exchanges> {
+        None
     }
 
     /// Whether [`Observer::finished`] takes the intervals.

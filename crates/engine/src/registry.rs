@@ -15,6 +15,7 @@ use candor_protocol::tls::{Connector, Make};
 use candor_protocol::{CaptureRoom, Protocol, Session, Transport, h1, h2, ws};
 
 use crate::error::EngineError;
+use crate::exchange::Watch;
 use crate::roots;
 
 /// What is done with sessions, whatever they speak.
@@ -116,22 +117,29 @@ impl Spoken {
     }
 
     /// Makes what the sessions of one thread share, and hands the maker of them to `what`. Where
-    /// there is a `room`, they keep responses in it.
+    /// there is a `room`, they keep responses in it; where there is a `watch`, they are watched.
     pub(crate) fn with_sessions<U: Use>(
         &self,
         plan: &Parts,
         room: Option<CaptureRoom>,
+        watch: Option<Watch>,
         what: U,
     ) -> U::Output {
-        match self {
-            Spoken::Clear(entry) => entry.with(plan, room, what),
-            Spoken::Tls(connector) => what.with(connector.sessions(by_alpn(plan, room))),
+        match (self, watch) {
+            (Spoken::Clear(entry), None) => entry.with(plan, room, what),
+            (Spoken::Clear(entry), Some(watch)) => {
+                let sessions = entry.boxed(plan, room);
+                what.with(move || watch.over(sessions()))
+            }
+            (Spoken::Tls(connector), watch) => {
+                what.with(connector.sessions(by_alpn(plan, room, watch)))
+            }
         }
     }
 }
 
 /// Makes sessions of what the server chose.
-fn by_alpn(plan: &Parts, room: Option<CaptureRoom>) -> Make {
+fn by_alpn(plan: &Parts, room: Option<CaptureRoom>, watch: Option<Watch>) -> Make {
     let is_websocket = |entry: &&Entry| matches!(entry, Entry::WebSocket | Entry::Tunnel);
     let of_plan = |entry: &&Entry| is_websocket(entry) == plan.websocket.is_some();
     let entries = Entry::ALL.iter().filter(of_plan);
@@ -140,7 +148,10 @@ fn by_alpn(plan: &Parts, room: Option<CaptureRoom>) -> Make {
         chosen.map(|(name, entry)| (name, entry.boxed(plan, room.clone()))).collect();
     Rc::new(move |alpn| {
         let (_, make) = makers.iter().find(|(name, _)| *name == alpn).unwrap_or(&makers[0]);
-        make()
+        match &watch {
+            None => make(),
+            Some(watch) => Box::new(watch.over(make())),
+        }
     })
 }
 

@@ -20,6 +20,7 @@ use candor_record::{
 use crate::control::Control;
 use crate::drive::own_plan;
 use crate::error::EngineError;
+use crate::exchange::{self, Watch};
 use crate::fill::Tables;
 use crate::health::Snapshot;
 use crate::hiccup;
@@ -239,6 +240,7 @@ fn run_on<U: Start>(
         collector.keep_whole();
     }
     let mut intake = TraceIntake::new(plan);
+    let exchanges = observer.exchanges();
     let over = AtomicBool::new(false);
     let (ends, hiccups) = thread::scope(|scope| {
         let watch = scope.spawn(|| hiccup::watch(&meeting.origin_ns, &over, control));
@@ -253,11 +255,16 @@ fn run_on<U: Start>(
                 .then(|| cores[cores.len() - 1 - worker]);
             let share = Share { worker: first + worker as u32, workers: of };
             let meeting = &meeting;
+            let exchanges = exchanges.clone();
             scope.spawn(move || {
                 let script = scripts.take(share.worker);
                 let own = own_plan(plan, script.as_ref());
                 let of_script = script.as_ref().and_then(Scripted::capture_room);
-                let room = of_script.or_else(|| Users::capture_room(plan));
+                let room = of_script.or_else(|| match &exchanges {
+                    Some(_) => Some(exchange::room(plan)),
+                    None => Users::capture_room(plan),
+                });
+                let watch = exchanges.map(|exchanges| Watch::new(&own, exchanges));
                 let thread = Thread {
                     plan,
                     tables,
@@ -270,7 +277,7 @@ fn run_on<U: Start>(
                     meeting,
                     control,
                 };
-                spoken.with_sessions(&own, room, thread);
+                spoken.with_sessions(&own, room, watch, thread);
             });
         }
         drop(out);

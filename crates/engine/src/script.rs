@@ -147,7 +147,9 @@ impl Scripted {
         status: u16,
         session: &mut impl Session,
     ) -> bool {
-        if let Some(answer) = session.take_captured().filter(|_| self.end.is_none()) {
+        if let Some(answer) =
+            session.take_captured().filter(|_| self.calls.answer && self.end.is_none())
+        {
             let outcome = self.script.answer(connection, status, answer.get());
             self.note(outcome);
         }

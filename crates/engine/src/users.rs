@@ -24,6 +24,7 @@ use candor_protocol::{Capture, CaptureRoom};
 use candor_record::{ErrorKind, Phase, Recorder, StepFailure};
 
 use self::owning::Own;
+pub(crate) use self::plan::kept;
 use self::plan::{Journey, Step, journeys, steps};
 use self::wheel::Wheel;
 pub(crate) use self::wheel::{NOBODY, UserKey};
@@ -35,9 +36,9 @@ use crate::source::{Closed, Open, phase_at};
 /// Users at a time in an open load, unless the plan has a limit of its own.
 const MOST_USERS: u32 = 1_000_000;
 /// The longest body that captures look into, in bytes.
-const MOST_BODY_BYTES: usize = 1 << 20;
+pub(crate) const MOST_BODY_BYTES: usize = 1 << 20;
 /// A worker has room for this number of the longest bodies at a time.
-const BODIES_AT_A_TIME: usize = 16;
+pub(crate) const BODIES_AT_A_TIME: usize = 16;
 /// Keeps what is drawn for users independent of everything else that is drawn from the seed.
 const STREAM: u64 = 0x7573_6572; // "user"
 
@@ -188,8 +189,7 @@ impl Users {
 
     /// Where sessions keep the responses that captures and cookies are taken from, if any are.
     pub(crate) fn capture_room(plan: &Plan) -> Option<CaptureRoom> {
-        plan::kept(plan)
-            .map(|kept| CaptureRoom::for_requests(kept, MOST_BODY_BYTES, BODIES_AT_A_TIME))
+        kept(plan).map(|kept| CaptureRoom::for_requests(kept, MOST_BODY_BYTES, BODIES_AT_A_TIME))
     }
 
     /// Gives them what their requests are filled with.

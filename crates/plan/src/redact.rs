@@ -9,6 +9,9 @@
 //! - A command keeps its program, the names of its options, and values that are numbers, addresses or
 //!   files ([`Secrets::command`]).
 //!
+//! `candor try` shows a user single exchanges to find out what is wrong with them, and keeps nothing. It would be of no
+//! use if all of that were hidden, so it hides what is known to be secret instead ([`Secrets::hides`]).
+//!
 //! A command line of our own is a [`Typed`], which cannot be read except through these rules.
 //! `--show-secrets` is [`Secrets::Shown`]: everything as it was typed.
 
@@ -101,6 +104,9 @@ const SECRET_PARTS: [&str; 21] = [
     "user",
 ];
 
+/// Those of [`SECRET_PARTS`] that name whom or what a secret is for rather than the secret itself.
+const NAMING_PARTS: [&str; 4] = ["account", "api", "login", "user"];
+
 /// Long options with one dash, e.g. of the JVM and the BEAM. In any other word with one dash,
 /// everything after the first letter may be a value.
 const LONG_WITH_ONE_DASH: [&str; 14] = [
@@ -145,6 +151,21 @@ impl Secrets {
         let name = name.trim().to_ascii_lowercase();
         let harmless = HARMLESS_FIELDS.contains(&name.as_str()) && !has_credentials(value);
         if self == Secrets::Shown || harmless { value } else { REDACTED }
+    }
+
+    /// Whether a value of this name (of a parameter, a member of JSON, a column, a variable) is hidden where single
+    /// exchanges are looked at.
+    pub fn hides(self, name: &str) -> bool {
+        let name = name.to_ascii_lowercase();
+        let mut parts = SECRET_PARTS.iter().filter(|part| !NAMING_PARTS.contains(part));
+        self == Secrets::Hidden && parts.any(|part| name.contains(part))
+    }
+
+    /// The value of a header field of an exchange that is looked at, of a request or a response.
+    pub fn seen_header<'a>(self, name: &str, value: &'a str) -> &'a str {
+        let is_harmless = HARMLESS_FIELDS.contains(&name.trim().to_ascii_lowercase().as_str());
+        let is_hidden = has_credentials(value) || !is_harmless && self.hides(name);
+        if self == Secrets::Hidden && is_hidden { REDACTED } else { value }
     }
 
     /// A URL, even an invalid one: `http://[redacted]@host/path?name=…`.
@@ -607,6 +628,25 @@ mod tests {
         }
         assert_eq!(HIDDEN.header("User-Agent", "x Bearer abc"), REDACTED);
         assert_eq!(HIDDEN.header("Accept", "BASIC abc"), REDACTED);
+    }
+
+    #[test]
+    fn exchanges_that_are_looked_at_hide_what_is_known_to_be_secret() {
+        for name in ["Authorization", "COOKIE", "Set-Cookie", "X-Api-Key", "X-CSRF-Token"] {
+            assert_eq!(HIDDEN.seen_header(name, "hunter2"), REDACTED, "{name}");
+            assert_eq!(Secrets::Shown.seen_header(name, "hunter2"), "hunter2", "{name}");
+        }
+        for name in ["X-Id", "Location", "ETag", "Keep-Alive", "Host", "User-Agent"] {
+            assert_eq!(HIDDEN.seen_header(name, "x"), "x", "{name}");
+        }
+        assert_eq!(HIDDEN.seen_header("X-Id", "Bearer abc"), REDACTED);
+        assert!(
+            ["password", "apiKey", "access_token", "session_id"]
+                .iter()
+                .all(|one| HIDDEN.hides(one))
+        );
+        assert!(!["user", "login", "name", "id"].iter().any(|one| HIDDEN.hides(one)));
+        assert!(!Secrets::Shown.hides("password"));
     }
 
     #[test]

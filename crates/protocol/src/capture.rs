@@ -39,6 +39,8 @@ pub enum Keep {
     Nothing,
     /// The header block.
     Fields,
+    /// The header block, and the beginning of the body: what is beyond the bound of a body is passed over.
+    Beginning,
     /// Header block and body.
     Whole,
 }
@@ -94,9 +96,8 @@ impl CaptureRoom {
         let buffers = self.0.spare.borrow_mut().pop().unwrap_or_default();
         let held = &self.0.held_bytes;
         held.set(held.get() + buffers.bytes());
-        let keeps_body = keep == Keep::Whole;
         let room = Rc::clone(&self.0);
-        Some(Capture { room, buffers, status_line_bytes: 0, keeps_body, not_kept: None })
+        Some(Capture { room, buffers, status_line_bytes: 0, keep, not_kept: None })
     }
 }
 
@@ -113,7 +114,7 @@ pub struct Capture {
     buffers: Buffers,
     /// Bytes of a status line at the front of the header block.
     status_line_bytes: usize,
-    keeps_body: bool,
+    keep: Keep,
     not_kept: Option<NotKept>,
 }
 
@@ -129,10 +130,12 @@ impl Capture {
 
     /// Appends a piece of the body.
     pub(crate) fn keep_body(&mut self, piece: &[u8]) {
-        if !self.keeps_body {
-            return;
-        }
         let most = self.room.most_body_bytes;
+        let piece = match self.keep {
+            Keep::Nothing | Keep::Fields => return,
+            Keep::Beginning => &piece[..piece.len().min(most - self.buffers.body.len())],
+            Keep::Whole => piece,
+        };
         if self.buffers.body.len() + piece.len() > most {
             return self.give_up(NotKept::Body(most));
         }

@@ -18,5 +18,6 @@ pub(crate) mod report;
 pub(crate) mod run;
 pub(crate) mod serve;
 pub(crate) mod sweep;
+pub(crate) mod try_out;
 pub(crate) mod verify;
 pub(crate) mod wrk;

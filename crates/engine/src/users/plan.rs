@@ -101,7 +101,7 @@ fn needs(template: &Template) -> Vec<u32> {
 }
 
 /// How much is kept of the responses to each request; `None`: nothing of any.
-pub(super) fn kept(plan: &Plan) -> Option<Box<[Keep]>> {
+pub(crate) fn kept(plan: &Plan) -> Option<Box<[Keep]>> {
     let of_step = |cookies: bool, step: &candor_plan::Step| {
         let in_body = |one: &candor_plan::Capture| {
             Source::parse(&one.source).is_ok_and(|source| source.is_in_body())

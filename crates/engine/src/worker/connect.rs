@@ -383,7 +383,7 @@ impl<R: Reactor, S: Protocol, M: Fn() -> S> Worker<R, S, M> {
 }
 
 /// How a session's failure is counted, and why it failed.
-pub(super) fn words(failure: &Failure) -> (ErrorKind, Reason) {
+pub(crate) fn words(failure: &Failure) -> (ErrorKind, Reason) {
     match failure {
         Failure::Closed => (ErrorKind::Closed, "closed before the answer began".into()),
         Failure::Truncated => (ErrorKind::Truncated, "closed in the middle of the answer".into()),

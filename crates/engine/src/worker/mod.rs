@@ -40,6 +40,7 @@ use candor_record::{
     EndReason, HeldUp, Interval, Recorder, RecorderSettings, Traced, WorkerReport,
 };
 
+pub(crate) use self::connect::words;
 use self::dispatch::Dispatch;
 use self::kernel::KernelBooks;
 use self::pool::Pool;

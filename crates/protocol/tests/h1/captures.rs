@@ -1,7 +1,7 @@
 //! Responses that are kept for a script, and their bounds.
 
 use candor_protocol::h1::{Limits, Session};
-use candor_protocol::{CaptureRoom, Event, Failure, NotKept, Session as _};
+use candor_protocol::{CaptureRoom, Event, Failure, Keep, NotKept, Session as _};
 
 use crate::support::{end, feed, prepared, started};
 
@@ -27,6 +27,22 @@ fn framed(bytes: usize) -> [String; 3] {
         format!("HTTP/1.1 200 OK\r\nX-Y: z\r\nTransfer-Encoding: chunked\r\n\r\n{chunks}0\r\n\r\n"),
         format!("HTTP/1.1 200 OK\r\nX-Y: z\r\n\r\n{body}"),
     ]
+}
+
+#[test]
+fn the_beginning_of_a_longer_body_is_kept_and_the_rest_is_passed_over() {
+    for cut in [1, 7, usize::MAX] {
+        for text in framed(LIMIT + 500) {
+            let room = CaptureRoom::for_requests([Keep::Beginning].into(), LIMIT, 16);
+            let mut session = capturing(1, &room);
+            let mut events = Vec::new();
+            text.as_bytes().chunks(cut).for_each(|piece| events.extend(feed(&mut session, piece)));
+            events.extend(end(&mut session));
+            let Some(Event::Done(answer)) = events.last() else { panic!("{events:?}") };
+            assert_eq!(answer.body_bytes, LIMIT as u64 + 500);
+            assert_eq!(session.take_captured().unwrap().get().body.len(), LIMIT);
+        }
+    }
 }
 
 #[test]

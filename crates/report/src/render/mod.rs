@@ -21,7 +21,7 @@ mod visible;
 pub mod wrk;
 
 pub use page::{Depth, Page};
-pub use style::Style;
+pub use style::{Style, Tone};
 /// Texts from outside.
 pub use visible::{visible, visible_lines, visible_styled};
 

@@ -12,11 +12,16 @@ pub enum Style {
 
 /// The meaning of a piece of text, which decides its colour.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Tone {
+pub enum Tone {
+    /// What the eye is to find first.
     Strong,
+    /// As it should be.
     Good,
+    /// Worth a look.
     Doubtful,
+    /// Wrong.
     Bad,
+    /// Beside the point.
     Faint,
 }
 
@@ -30,7 +35,7 @@ const END: &str = "\u{1b}[0m";
 
 impl Style {
     /// `text` in the colour of `tone`.
-    pub(super) fn paint(self, tone: Tone, text: &str) -> String {
+    pub fn paint(self, tone: Tone, text: &str) -> String {
         let code = match (self, tone) {
             (Style::Plain, _) => return text.to_owned(),
             (Style::Colour, Tone::Strong) => STRONG,

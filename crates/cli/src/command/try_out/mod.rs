@@ -1,0 +1,162 @@
+//! `candor try`: each request of a plan once, as one user of each journey, to look at.
+//!
+//! A try is a run: the engine makes it, over the plan's connections, with its data and captures. It differs in that
+//! every request leaves once, one after the other, and that what goes over the connection is kept. This module makes
+//! the plan of a try and judges what came of it; [`show`] has the text, [`mask`] hides secrets in it.
+
+mod json;
+mod mask;
+mod plan;
+mod show;
+
+use std::net::IpAddr;
+use std::path::Path;
+use std::process::ExitCode;
+
+use candor_engine::{Exchanges, Observer};
+use candor_lab::{LabError, Site};
+use candor_plan::Plan;
+use candor_plan::options::Options;
+use candor_record::{EndReason, Traced};
+use clap::Args;
+
+use self::show::{Exchanged, View};
+use crate::exit::{Exit, UserError};
+use crate::files::Disk;
+use crate::target_flags::TargetFlags;
+use crate::{console, input, measure};
+
+pub(crate) const EXAMPLES: &str = "\
+Examples:
+  candor try plan.toml
+      Each step of each journey, as its user 0 makes it: what was sent, what came, what was captured.
+  candor try -X POST -H 'Content-Type: application/json' --body '{}' http://localhost:8080/orders
+      A request of your own.
+  candor try plan.toml --show-secrets > exchanges.txt
+      The same with passwords, tokens and cookies.
+
+Load, duration and think times of the plan do not matter here. A step that is repeated is made once. The condition
+of a step (when) is honoured: a step whose condition is empty is not made. Nothing is kept; values that are known to
+be secret are hidden.
+
+Exit codes: 0 every response is as expected, and has what is to be captured; 1 could not run; 2 usage; 3 something
+would break; 130 interrupted.";
+
+/// Outputs of runs, which a try has not.
+const NO_RESULT: &str = "it shows exchanges and measures nothing";
+
+#[derive(Debug, Args)]
+pub(crate) struct TryArguments {
+    #[command(flatten)]
+    options: Options,
+    #[command(flatten)]
+    target: TargetFlags,
+    /// After a plan: URL that overrides the plan's
+    #[arg(value_name = "URL")]
+    instead: Option<String>,
+}
+
+pub(crate) fn try_out(arguments: TryArguments) -> Result<ExitCode, UserError> {
+    let TryArguments { mut options, target, instead } = arguments;
+    let output = &options.output;
+    let refused = [
+        ("--json", output.json.is_some(), NO_RESULT),
+        ("--csv", output.csv.is_some(), NO_RESULT),
+        ("--html", output.html.is_some(), NO_RESULT),
+        ("--hgrm", output.hgrm.is_some(), NO_RESULT),
+        ("--hlog", output.hlog.is_some(), NO_RESULT),
+        ("--trace", output.trace.is_some(), NO_RESULT),
+        ("--out", !output.out.is_empty(), NO_RESULT),
+        ("--expect", !output.expect.is_empty(), NO_RESULT),
+    ];
+    input::refuse("try", refused)?;
+    let plan_file = input::take_plan_file(&mut options, instead)?;
+    if let Some(file) = &plan_file {
+        options = options.or(input::plan(file)?);
+    }
+    // The target is not watched: nothing is measured.
+    let Site { running, .. } = target.site(&mut options, true)?;
+    let plan = options.build(&Disk).map_err(|error| match &plan_file {
+        Some(file) => UserError::usage(format!("with {file}: {error}")),
+        None => UserError::usage(error),
+    });
+    let tried = plan.and_then(|(plan, _)| try_all(&plan));
+    measure::end(Site { running, ..Site::default() });
+    tried.map(ExitCode::from)
+}
+
+fn try_all(plan: &Plan) -> Result<Exit, UserError> {
+    let interrupt = measure::interrupt()?;
+    let trials = plan::trials(plan).map_err(UserError::usage)?;
+    let rows = plan::rows(plan, &trials, &interrupt.next_run()).map_err(LabError::from)?;
+    let style = console::stdout_style();
+    let mut problems = Vec::new();
+    let mut tried = 0;
+    console::print(&show::beginning(plan, style))?;
+    for (trial, rows) in trials.iter().zip(&rows) {
+        let mut onlooker = Onlooker::default();
+        let made = measure::run_part(
+            &mut Site::default(),
+            &trial.plan,
+            Some(trial.part),
+            &interrupt,
+            &mut onlooker,
+        );
+        let (run, _) = made?;
+        let exchanged = onlooker.exchanged();
+        tried += exchanged.len();
+        let mut view = View::new(trial, rows, &exchanged, &run.record, style);
+        console::print(&view.text())?;
+        problems.append(&mut view.problems);
+        let end = run.record.end;
+        // An error of a script.
+        run.ended().map_err(UserError::from)?;
+        match end {
+            EndReason::Interrupted => return Ok(Exit::Interrupted),
+            EndReason::GaveUp => {
+                return Err(UserError::could_not_run(
+                    "no connection could be made any more; check that the server is still running",
+                ));
+            }
+            EndReason::DataFailed => {
+                return Err(UserError::could_not_run("a data file has changed; try again"));
+            }
+            _ => {}
+        }
+    }
+    console::print(&show::ending(tried, &problems, style))?;
+    Ok(if problems.is_empty() { Exit::Fine } else { Exit::ExpectationNotMet })
+}
+
+/// Keeps the exchanges of a run, and how each request ended.
+#[derive(Default)]
+struct Onlooker {
+    exchanges: Exchanges,
+    traced: Vec<Traced>,
+}
+
+impl Observer for Onlooker {
+    fn goes_public(&mut self, host: &str, addresses: &[IpAddr]) {
+        console::public_target(host, addresses);
+    }
+
+    fn leaves_out(&mut self, file: &Path, lines: u64) {
+        console::lines_left_out(file, lines);
+    }
+
+    fn exchanges(&self) -> Option<Exchanges> {
+        Some(self.exchanges.clone())
+    }
+
+    fn traced(&mut self, requests: &[Traced]) {
+        self.traced.extend(requests.iter().filter(|one| one.was_sent()));
+    }
+}
+
+impl Onlooker {
+    /// The exchanges with their ends. One request at a time is under way, so both lists have the same order.
+    fn exchanged(self) -> Vec<Exchanged> {
+        let exchanges = self.exchanges.take().into_iter();
+        exchanges.zip(self.traced).map(|(exchange, end)| Exchanged { exchange, end }).collect()
+    }
+}

@@ -1,0 +1,101 @@
+//! The plan of a try: each request once, one after the other.
+
+use candor_engine::{Control, EngineError, Part};
+use candor_plan::{
+    Load, Order, Pacing, Parts, Plan, PlanError, ReactorChoice, Stop, Think, Threads, Trace,
+};
+use candor_record::Workers;
+
+/// A run of a try: all requests of a plan without journeys, or a user of one journey.
+pub(super) struct Trial {
+    pub(super) plan: Plan,
+    pub(super) part: Part,
+    /// The steps as the plan has them.
+    pub(super) journey: Option<candor_plan::Journey>,
+}
+
+/// The values of a run's rows: of each request, or of the one user, for each data set those of its columns.
+pub(super) type Rows = Vec<Vec<Vec<Vec<u8>>>>;
+
+/// The runs of a try.
+pub(super) fn trials(plan: &Plan) -> Result<Vec<Trial>, PlanError> {
+    if plan.journeys.is_empty() {
+        let count = plan.requests.list.len() as u64;
+        let plan = plan.with(|parts| {
+            once(parts, count, 1);
+            parts.requests.order = Order::Rotation;
+            parts.requests.sequence = [].into();
+        })?;
+        return Ok(vec![Trial { plan, part: part(0, 1), journey: None }]);
+    }
+    let users = plan.journeys.len() as u32;
+    let trial = |number: u32| {
+        let journey = plan.journeys[number as usize].clone();
+        let plan = plan.with(|parts| {
+            once(parts, users.into(), users);
+            only(parts, number as usize);
+        })?;
+        // Number n is the n-th user of the run, with its row of data, and takes the n-th journey.
+        Ok(Trial { plan, part: part(number, users), journey: Some(journey) })
+    };
+    (0..users).map(trial).collect()
+}
+
+/// The rows of each trial.
+pub(super) fn rows(
+    plan: &Plan,
+    trials: &[Trial],
+    control: &Control,
+) -> Result<Vec<Rows>, EngineError> {
+    if plan.data.is_empty() {
+        return Ok(vec![Rows::new(); trials.len()]);
+    }
+    match plan.journeys.is_empty() {
+        true => Ok(vec![candor_engine::rows(plan, plan.requests.list.len() as u64, control)?]),
+        false => {
+            let rows = candor_engine::rows(plan, trials.len() as u64, control)?;
+            Ok(rows.into_iter().map(|row| vec![row]).collect())
+        }
+    }
+}
+
+/// Worker `number` of a run.
+fn part(number: u32, of: u32) -> Part {
+    Part { workers: Workers { first: number, count: 1, of }, begins_at_ns: 0 }
+}
+
+/// One after the other, and nothing is measured.
+fn once(parts: &mut Parts, count: u64, users: u32) {
+    parts.load = Load::Closed { think_time_ns: 0 };
+    parts.users = None;
+    // The last response ends it; an interruption waits for none.
+    parts.stop = Stop { duration_ns: None, count: Some(count), drain_ns: 0, ..parts.stop };
+    parts.connect(users, users);
+    let connections = &mut parts.connections;
+    (connections.pipeline, connections.streams) = (1, 1);
+    (connections.connect_rate, connections.lifetime_ns) = (None, None);
+    (connections.connect_during_run, connections.once) = (false, false);
+    parts.recording.warm_up_ns = 0;
+    parts.recording.trace = Some(Trace::All);
+    parts.recording.kernel_timestamps = None;
+    parts.recording.held_up = false;
+    parts.threads = Threads {
+        count: Some(1),
+        pin: false,
+        pacing: Pacing::Sleep,
+        reactor: ReactorChoice::Epoll,
+    };
+}
+
+/// Leaves out all journeys but one, and their requests.
+fn only(parts: &mut Parts, number: usize) {
+    let mut journey = parts.journeys.swap_remove(number);
+    let list = std::mem::take(&mut parts.requests.list);
+    for (place, step) in journey.steps.iter_mut().enumerate() {
+        parts.requests.list.push(list[step.request as usize].clone());
+        step.request = place as u32;
+        step.think = Think::None;
+        step.repeat = (step.repeat.1.min(1), step.repeat.1.min(1));
+    }
+    parts.journeys = vec![journey];
+}
