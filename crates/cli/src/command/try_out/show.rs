@@ -199,7 +199,10 @@ impl<'a> View<'a> {
                         waited(end.done_ns)
                     ),
                 };
-                let line = format!("{version} {}", response.status);
+                let line = match self.is_message() {
+                    true => "message".to_owned(),
+                    false => format!("{version} {}", response.status),
+                };
                 let (line, times) =
                     (self.style.paint(Tone::Strong, &line), self.style.paint(Tone::Faint, &times));
                 let _ = writeln!(self.out, "< {line}   {times}");
@@ -224,7 +227,16 @@ impl<'a> View<'a> {
         }
     }
 
+    /// Whether requests are messages of a WebSocket, which have no head and no status.
+    fn is_message(&self) -> bool {
+        self.trial.plan.websocket.is_some()
+    }
+
     fn sent(&mut self, exchange: &Exchange, version: &str) {
+        if self.is_message() {
+            let _ = writeln!(self.out, "> {}", self.style.paint(Tone::Strong, "message"));
+            return self.body('>', &exchange.body, "");
+        }
         let head = String::from_utf8_lossy(&exchange.head.bytes);
         let line = head.lines().next().unwrap_or_default();
         let mut words = line.split(' ');
@@ -302,14 +314,16 @@ impl<'a> View<'a> {
         let status = format!("status {}, expected {}", response.status, expect.status);
         if end.outcome != Outcome::Ok {
             let why = match (&exchange.problem, end.outcome) {
-                _ if !expect.status.contains(response.status) => status,
+                _ if !self.is_message() && !expect.status.contains(response.status) => status,
                 (Some(problem), _) => visible(problem).into_owned(),
                 (None, Outcome::Failed(kind)) => kind.sentence().to_owned(),
                 (None, _) => status,
             };
             return self.problem(Some(request), &why);
         }
-        self.good(&status);
+        if !self.is_message() {
+            self.good(&status);
+        }
         if expect.body != BodyExpect::Any {
             self.good(&format!("body of {} bytes, as expected", fmt_count(response.body.length)));
         }

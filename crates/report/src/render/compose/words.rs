@@ -54,7 +54,11 @@ pub(super) fn how(document: &Document) -> Vec<String> {
         parts.push(format!("{} in a pipeline", connections.pipeline));
     }
     if connections.streams > 1 {
-        parts.push(format!("{} streams each", connections.streams));
+        let what = match document.plan.websocket {
+            Some(_) => "messages in flight",
+            None => "streams",
+        };
+        parts.push(format!("{} {what} each", connections.streams));
     }
     parts.push(fmt_plural(document.workers.len() as u64, "thread"));
     let mut window = fmt_duration_ns(document.time.window_ns);

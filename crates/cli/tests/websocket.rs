@@ -1,0 +1,148 @@
+//! `candor ws` against the embedded target, whose counts must equal the ledger, and what is refused.
+
+mod common;
+
+use common::*;
+
+/// The messages that the target took and gave at one of its WebSockets.
+fn messages(target: &Target, scenario: &str) -> (u64, u64) {
+    let stats = target.stats();
+    let of = |name: &str| stats[name][scenario].as_u64().unwrap_or(0);
+    (of("parts_received_by_scenario"), of("parts_sent_by_scenario"))
+}
+
+fn ws(arguments: &[&str]) -> Outcome {
+    Candor::start_measuring(&[&["ws"], arguments].concat()).finish()
+}
+
+#[test]
+fn each_message_has_its_echo_over_every_transport() {
+    for (served, flags) in [
+        (&[][..], &[][..]),
+        (&[], &["--h2"]),
+        (&["--tls"], &["-k"]),
+        (&["--tls"], &["-k", "--h2"]),
+        (&[], &["--fragment", "3", "--in-flight", "16"]),
+        (&[], &["--deflate", "--binary"]),
+    ] {
+        let target = Target::start(served);
+        let scheme = if served.is_empty() { "ws" } else { "wss" };
+        let url = target.url("/ws/echo").replace("http", "ws").replace("wss", "ws");
+        let url = url.replacen("ws", scheme, 1);
+        let load = ["-R", "500", "-c", "4", "-d", "1s", "--message", "ping ${seq}"];
+        let outcome = ws(&[&load[..], flags, &[&url]].concat());
+        assert_eq!(outcome.code(), 0, "{flags:?}: {}{}", outcome.stdout, outcome.stderr);
+        let document = outcome.document();
+        document.assert_all_ok();
+        assert_eq!(document.ledger("ok"), 500);
+        assert_eq!(messages(&target, "ws_echo"), (500, 500), "{served:?} {flags:?}");
+        assert!(!document.verdicts().contains(&"impossible"), "{:?}", document.verdicts());
+        assert!(outcome.stdout.contains("ws"), "{}", outcome.stdout);
+    }
+}
+
+#[test]
+fn without_a_url_the_embedded_target_echoes() {
+    let outcome = ws(&["-n", "200", "-c", "2", "--message", "hello", "--expect-body-bytes", "5"]);
+    let document = outcome.document();
+    document.assert_all_ok();
+    assert!(document.text("/plan/target/url").ends_with("/ws/echo"));
+}
+
+#[test]
+fn replies_are_matched_by_their_field() {
+    let target = Target::start(&[]);
+    let url = target.url("/ws/echo/20ms");
+    let message = "{\"id\":${seq},\"pad\":\"x\"}";
+    let flags = ["--in-flight", "50", "--reply-field", "\"id\":*,", "--message", message];
+    let outcome = ws(&[&["-R", "1k", "-c", "2", "-d", "1s"][..], &flags, &[&url]].concat());
+    let document = outcome.document();
+    document.assert_all_ok();
+    assert_eq!(document.ledger("ok"), 1000);
+    assert!(document.count("/latencies/service/min_ns") >= 20_000_000);
+}
+
+#[test]
+fn messages_without_a_request_are_parts() {
+    let target = Target::start(&[]);
+    let url = target.url("/ws/broadcast/10ms?bytes=100");
+    let outcome =
+        ws(&["-R", "10", "-c", "5", "-d", "2s", "--no-reply", "--message", "hello", &url]);
+    let document = outcome.document();
+    document.assert_all_ok();
+    assert_eq!(document.ledger("ok"), 20);
+    // 200 on each of five, but for those on their way at the end.
+    let parts = document.count("/parts/count");
+    assert!((950..=1010).contains(&parts), "{parts}");
+    assert_eq!(document.count("/parts/bytes"), 100 * parts);
+}
+
+#[test]
+fn close_codes_are_counted_and_the_connection_is_replaced() {
+    let target = Target::start(&[]);
+    let url = target.url("/ws/close/4321?after=3");
+    let outcome = ws(&["-n", "40", "-c", "1", "--message", "hello", &url]);
+    let document = outcome.document();
+    let closed = document.count("/connections/close_codes/0/count");
+    assert_eq!(document.count("/connections/close_codes/0/code"), 4321);
+    assert!(closed >= 9, "{closed}");
+    let [ok, errors] = ["ok", "errors"].map(|name| document.ledger(name));
+    assert_eq!(ok + errors, 40);
+    assert!(ok >= 30, "{ok}");
+}
+
+#[test]
+fn a_server_that_opens_none_is_an_error_of_the_connection() {
+    let target = Target::start(&[]);
+    let outcome = ws(&["-c", "2", "-d", "1s", "--message", "x", &target.url("/status/404")]);
+    assert_eq!(outcome.code(), 1, "{}", outcome.stdout);
+    assert!(outcome.stderr.contains("404"), "{}", outcome.stderr);
+}
+
+#[test]
+fn users_have_sockets_and_captures() {
+    let target = Target::start(&[]);
+    let url = target.url("/ws/echo").replace("http", "ws");
+    let plan = format!(
+        "url = '{url}'\nrate = 100\nduration = '1s'\n[[journey]]\nconnection = 'own'\n\
+         [[journey.step]]\nname = 'hello'\nbody = 'hello ${{seq}}'\ncapture = {{ n = 'regex:hello (.*)' }}\n\
+         [[journey.step]]\nname = 'again'\nbody = 'again ${{n}}'\nthink = '20ms'\n"
+    );
+    let directory = tempfile::tempdir().expect("a directory");
+    let file = directory.path().join("plan.toml");
+    std::fs::write(&file, plan).expect("a file");
+    let file = file.to_str().expect("a path");
+    let document = Candor::start_measuring(&[file]).finish().document();
+    document.assert_all_ok();
+    let users = document.at("/users/journeys/0");
+    let started = users["started"].as_u64().unwrap_or(0);
+    assert_eq!(started, 100, "{users}");
+    let (received, sent) = messages(&target, "ws_echo");
+    assert_eq!((received, sent), (document.ledger("sent"), document.ledger("sent")));
+    assert_eq!(target.stats()["requests_by_scenario"]["ws_echo"], started);
+    let tried = candor(&["try", file]);
+    assert_eq!(tried.code(), 0, "{}", tried.stdout);
+    assert!(
+        tried.stdout.contains("< again 0") && !tried.stdout.contains("status"),
+        "{}",
+        tried.stdout
+    );
+}
+
+#[test]
+fn what_does_not_fit_is_refused() {
+    let says = |arguments: &[&str], part: &str| {
+        let outcome = candor(arguments);
+        assert_eq!(outcome.code(), 2, "{arguments:?}: {}", outcome.stderr);
+        assert!(outcome.stderr.contains(part), "{arguments:?}: {}", outcome.stderr);
+    };
+    says(
+        &["--in-flight", "2", "http://127.0.0.1:1/"],
+        "it is for WebSocket; write ws:// or wss://",
+    );
+    says(&["ws", "--pipeline", "2", "127.0.0.1:1"], "--pipeline cannot be used with ws");
+    says(&["ws", "--reply-field", "id", "127.0.0.1:1"], "`id` has no *");
+    says(&["ws", "--no-reply", "--reply-field", "i*", "127.0.0.1:1"], "there is no reply to match");
+    says(&["ws", "--subprotocol", "a b", "127.0.0.1:1"], "is not the name of a subprotocol");
+    says(&["ws", "127.0.0.1:1/${seq}"], "a WebSocket is opened once");
+}
