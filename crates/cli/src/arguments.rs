@@ -151,8 +151,8 @@ pub(crate) enum Command {
     Report(ReportArguments),
     /// Send each request of a plan once, and show what came: look before you shoot
     ///
-    /// Makes every step of each journey as one user, and shows the request, the response, what was captured and what
-    /// was expected. Says what would break. Secrets are hidden.
+    /// Makes every step of each journey as one user, and shows the request, the response, what was
+    /// captured and what was expected. Says what would break. Secrets are hidden.
     #[command(after_long_help = crate::command::try_out::EXAMPLES, override_usage = TRY_USAGE)]
     Try(Box<TryArguments>),
     /// Make a plan from curl commands, a HAR file, an OpenAPI description, a Postman collection or a log

@@ -29,18 +29,18 @@ use crate::{console, input, measure};
 pub(crate) const EXAMPLES: &str = "\
 Examples:
   candor try plan.toml
-      Each step of each journey, as its user 0 makes it: what was sent, what came, what was captured.
+      Each step of each journey, as one user makes it: what was sent, came and was captured.
   candor try -X POST -H 'Content-Type: application/json' --body '{}' http://localhost:8080/orders
       A request of your own.
   candor try plan.toml --show-secrets > exchanges.txt
       The same with passwords, tokens and cookies.
 
-Load, duration and think times of the plan do not matter here. A step that is repeated is made once. The condition
-of a step (when) is honoured: a step whose condition is empty is not made. Nothing is kept; values that are known to
-be secret are hidden.
+Load, duration and think times of the plan do not matter here. A step that is repeated is made once.
+The condition of a step (when) is honoured: a step whose condition is empty is not made. Nothing is
+kept; values that are known to be secret are hidden.
 
-Exit codes: 0 every response is as expected, and has what is to be captured; 1 could not run; 2 usage; 3 something
-would break; 130 interrupted.";
+Exit codes: 0 every response is as expected, and has what is to be captured; 1 could not run; 2 usage;
+3 something would break; 130 interrupted.";
 
 /// Outputs of runs, which a try has not.
 const NO_RESULT: &str = "it shows exchanges and measures nothing";

@@ -95,7 +95,7 @@ fn only(parts: &mut Parts, number: usize) {
         parts.requests.list.push(list[step.request as usize].clone());
         step.request = place as u32;
         step.think = Think::None;
-        step.repeat = (step.repeat.1.min(1), step.repeat.1.min(1));
+        step.repeat = (1, 1);
     }
     parts.journeys = vec![journey];
 }

@@ -173,12 +173,9 @@ impl<'a> View<'a> {
             let variable = visible(variables.get(variable as usize).unwrap_or(&"?")).into_owned();
             self.problem(Some(request), &format!("not sent: ${{{variable}}} has no value"));
         } else if let Some(step) = step.filter(|_| went_on) {
-            let why = match (&step.when, step.repeat.1) {
-                (_, 0) => "not made: repeat is 0".to_owned(),
-                (Some(when), _) => format!("not made: its condition {} is empty", visible(when)),
-                (None, _) => "not made".to_owned(),
-            };
-            self.faint(&why);
+            // Nothing else makes a user pass a step over.
+            let when = visible(step.when.as_deref().unwrap_or_default()).into_owned();
+            self.faint(&format!("not made: its condition {when} is empty"));
         } else {
             self.faint("not reached");
         }
@@ -440,7 +437,7 @@ fn remarks(step: &Step) -> Option<String> {
     };
     let think = think.map(|think| format!("think time {think}: not waited for"));
     let repeat = match step.repeat {
-        (1, 1) | (_, 0) => None,
+        (1, 1) => None,
         (low, high) if low == high => Some(format!("repeat {low}: made once")),
         (low, high) => Some(format!("repeat {low} to {high}: made once")),
     };
