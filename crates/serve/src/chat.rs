@@ -208,7 +208,7 @@ mod tests {
             (body(1), "speed=3", "`speed`"),
             (body(1), "end=cut", "`stream: true`"),
             ("{}".to_owned(), "", "model"),
-            ("[".repeat(100_000), "", "recursion limit"),
+            (format!(r#"{{"model":"m","messages":{}"#, "[".repeat(100_000)), "", "recursion limit"),
             (" ".repeat(MAX_BODY_BYTES + 1), "", "the most is 4194304"),
         ] {
             let error = parse(&body, query).unwrap_err();
