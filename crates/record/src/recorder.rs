@@ -620,6 +620,19 @@ mod tests {
     }
 
     #[test]
+    fn close_codes_are_counted_one_by_one_up_to_a_limit() {
+        let mut recorder = Recorder::new(settings(Some(2000), 0));
+        [1000, 1001, 1000].map(|code| recorder.close_frame(1, code));
+        (4000..4100).for_each(|code| recorder.close_frame(2, code));
+        recorder.finish(2000, 0);
+        let finished: Vec<_> = std::iter::from_fn(|| recorder.take_finished()).collect();
+        let codes = &finished[0].connections.close_codes;
+        assert_eq!(codes[..2], [(1000, 2), (1001, 1)]);
+        // The last collects its own and 86 others.
+        assert_eq!((codes.len(), codes[15]), (16, (4099, 87)));
+    }
+
+    #[test]
     fn a_time_far_beyond_the_drain_makes_no_intervals() {
         let mut recorder = Recorder::new(settings(Some(2000), 1500));
         recorder.sent(1, Phase::Measured, 0);

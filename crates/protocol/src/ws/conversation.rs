@@ -136,20 +136,16 @@ impl Conversation {
     pub(crate) fn handle_request(&mut self, id: RequestId, request: Outgoing<'_>) {
         debug_assert!(self.free_places() > 0, "no request may be handed in now");
         let setup = Arc::clone(&self.setup);
-        let (request, payload) = match request {
+        let (request, payload, tag) = match request {
             Outgoing::Listed(request) => {
-                (request, Cow::Borrowed(&*setup.table[request as usize].payload))
+                let payload = Cow::Borrowed(&*setup.table[request as usize].payload);
+                (request, payload, setup.tags[request as usize])
             }
-            Outgoing::Made(made) => (made.request, made.body()),
-        };
-        let tag = match (&setup.settings.replies, &payload) {
-            (Replies::Field(_), Cow::Borrowed(listed))
-                if std::ptr::eq(*listed, &*setup.table[request as usize].payload) =>
-            {
-                setup.tags[request as usize]
+            Outgoing::Made(made) => {
+                let payload = made.body();
+                let tag = setup.settings.replies.tag(&payload);
+                (made.request, payload, tag)
             }
-            (Replies::Field(field), payload) => field.tag(payload),
-            _ => 0,
         };
         let begin = self.output.end();
         self.write_message(&setup.table[request as usize], &payload);

@@ -7,7 +7,7 @@ use super::conversation::Conversation;
 use super::mask::Masks;
 use super::opening::{Answer, Key, Opening};
 use super::output::Output;
-use super::{Message, Replies, Settings};
+use super::{Message, Settings};
 use crate::capture::{Capture, CaptureRoom};
 use crate::session::{
     Abilities, Event, Failure, Input, Outgoing, Protocol, RequestId, Transmit, Transport,
@@ -27,11 +27,8 @@ impl Setup {
     pub fn new(table: impl Into<Box<[Message]>>, mut settings: Settings) -> Self {
         const MOST_IN_FLIGHT: u32 = 1 << 16;
         settings.in_flight = settings.in_flight.clamp(1, MOST_IN_FLIGHT);
-        let table = table.into();
-        let tags = match &settings.replies {
-            Replies::Field(field) => table.iter().map(|one| field.tag(&one.payload)).collect(),
-            _ => [].into(),
-        };
+        let table: Box<[Message]> = table.into();
+        let tags = table.iter().map(|one| settings.replies.tag(&one.payload)).collect();
         Setup { table, tags, settings }
     }
 
@@ -47,7 +44,7 @@ pub(crate) const ABILITIES: Abilities = Abilities { multiplexes: true, takes_mad
 /// A WebSocket on a connection of its own.
 ///
 /// It is ready when the server has opened it. A request is a message of the table, or the body of a made request
-/// with the kind and the expectation of the one that it stands for; [`Replies`] decides what its outcome is.
+/// with the kind and the expectation of the one that it stands for; [`Replies`](super::Replies) decides what its outcome is.
 /// Messages that are no outcome are [`Event::Part`], without a request. The server's close is
 /// [`Event::CloseFrame`], the failure of each outstanding request, and [`Event::Over`].
 #[derive(Debug)]

@@ -45,6 +45,16 @@ pub enum Replies {
     Nothing,
 }
 
+impl Replies {
+    /// What a message is matched by; the same for all if no field is.
+    pub(super) fn tag(&self, message: &[u8]) -> u64 {
+        match self {
+            Replies::Field(field) => field.tag(message),
+            Replies::Ordered | Replies::Nothing => 0,
+        }
+    }
+}
+
 /// Pings of ours.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct KeepAlive {
