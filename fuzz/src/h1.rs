@@ -20,6 +20,7 @@ pub(crate) fn request(method: &str, body: &[u8]) -> Request {
         body: body.into(),
         delivery: Delivery::default(),
         expect: Expect { status: StatusSet { ranges: vec![(100, 999)] }, body: BodyExpect::Any },
+        stream: None,
         weight: 1,
         holes: false,
         redacted: None,

@@ -34,6 +34,7 @@ mod run;
 pub mod script;
 mod source;
 mod storm;
+mod streams;
 mod users;
 mod worker;
 

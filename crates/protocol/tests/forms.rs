@@ -18,6 +18,7 @@ fn request(method: &str, path: &str, headers: &[(&str, &str)], body: &str) -> Re
         holes: true,
         delivery: Delivery::default(),
         expect: Expect { status: StatusSet::below_400(), body: BodyExpect::Any },
+        stream: None,
         weight: 1,
         redacted: None,
     }

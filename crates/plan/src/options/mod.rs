@@ -20,6 +20,7 @@ mod recording;
 mod request;
 mod requests;
 mod script;
+mod streams;
 mod timeouts;
 mod tls;
 mod watching;
@@ -34,6 +35,7 @@ pub use recording::RecordingOptions;
 pub use request::RequestOptions;
 pub use requests::RequestsOptions;
 pub use script::ScriptOptions;
+pub use streams::StreamsOptions;
 pub use timeouts::TimeoutsOptions;
 pub use tls::TlsOptions;
 pub use watching::WatchingOptions;
@@ -146,6 +148,8 @@ groups! {
     script: ScriptOptions,
     /// Expected answers.
     expected: ExpectedOptions,
+    /// Streams of events.
+    streams: StreamsOptions,
     /// Where.
     connecting: ConnectingOptions,
     /// HTTP/2.
