@@ -107,7 +107,7 @@ impl Expectation {
             Metric::Latency(series, statistic) => match scope.latencies(series) {
                 Some((distribution, never)) => latency(distribution, never, statistic),
                 None if matches!(scope, Scope::Run(_)) => {
-                    nothing("the run has no streams with such a figure; add --stream or --tokens")
+                    nothing("the run has no streams of events, or does not count tokens")
                 }
                 None => nothing(NONE),
             },
