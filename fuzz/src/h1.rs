@@ -20,8 +20,10 @@ pub(crate) fn request(method: &str, body: &[u8]) -> Request {
         body: body.into(),
         delivery: Delivery::default(),
         expect: Expect { status: StatusSet { ranges: vec![(100, 999)] }, body: BodyExpect::Any },
+        stream: None,
         weight: 1,
         holes: false,
+        literal_body: false,
         redacted: None,
     }
 }

@@ -15,6 +15,7 @@ mod captures;
 mod data;
 mod documents;
 mod drivers;
+mod events;
 mod fleet;
 mod h1;
 mod h2;
@@ -51,6 +52,7 @@ pub const TARGETS: &[Target] = &[
     target("tls-handshake", tls::handshake, 1000),
     target("tls-records", tls::records, 100),
     target("websocket", websocket::session, 2000),
+    target("events", events::body, 3000),
     target("made", h1::made, 3000),
     target("data", data::head, 2000),
     target("templates", data::template, 3000),

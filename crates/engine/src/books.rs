@@ -7,8 +7,9 @@ use std::num::NonZeroU16;
 use std::sync::Arc;
 
 use candor_pace::Due;
+use candor_plan::Request;
 use candor_protocol::expect::Mismatch;
-use candor_protocol::{Answer, Deviations, RequestId};
+use candor_protocol::{Answer, Deviations, Part, RequestId};
 use candor_record::trace::Tracer;
 use candor_record::{
     DeviationKind, ErrorKind, FailedRequest, Outcome, Phase, Reason, Recorder, Sample, Traced,
@@ -17,6 +18,7 @@ use candor_record::{
 use crate::chain::Chain;
 use crate::flight::{Flight, Flights};
 use crate::reactor::Key;
+use crate::streams::Streams;
 use crate::users::{Ended, NOBODY, UserKey};
 
 /// A request that is about to be handed to a session.
@@ -39,6 +41,8 @@ pub(crate) struct Books {
     pub(crate) recorder: Recorder,
     /// Takes every outcome too, if there is a trace.
     pub(crate) tracer: Option<Box<Tracer>>,
+    /// Streams of events, if the plan has any.
+    streams: Option<Box<Streams>>,
     /// Outcomes of requests of users, who were not told yet.
     pub(crate) ended: Vec<Ended>,
     /// Names of the plan's requests, for examples of errors.
@@ -54,9 +58,11 @@ impl Books {
     pub(crate) fn new(
         recorder: Recorder,
         tracer: Option<Box<Tracer>>,
-        names: Arc<[String]>,
+        requests: &[Request],
     ) -> Self {
-        Books { flights: Flights::default(), recorder, tracer, ended: Vec::new(), names }
+        let names = requests.iter().map(|request| request.name.clone()).collect();
+        let streams = Streams::of(requests);
+        Books { flights: Flights::default(), recorder, tracer, streams, ended: Vec::new(), names }
     }
 
     /// A request is handed to a session.
@@ -74,7 +80,11 @@ impl Books {
             user,
             phase,
         };
-        self.flights.insert(flight, chain)
+        let id = self.flights.insert(flight, chain);
+        if let Some(streams) = &mut self.streams {
+            streams.begin(id);
+        }
+        id
     }
 
     /// Its first byte was handed to the kernel, in a call that began at `at_ns`.
@@ -95,6 +105,22 @@ impl Books {
     #[inline]
     pub(crate) fn first_byte(&mut self, id: RequestId, at_ns: u64) {
         self.flights.get_mut(id).first_byte_ns = at_ns;
+    }
+
+    /// Parts of its response were read, or parts that no request asked for.
+    pub(crate) fn parts(&mut self, part: &Part, at_ns: u64) {
+        let Part { id, bytes, count, .. } = *part;
+        self.recorder.parts(at_ns, count, bytes, id.is_some());
+        if let (Some(id), Some(streams)) = (id, &mut self.streams) {
+            streams.parts(id, self.flights.get_mut(id), count, at_ns, &mut self.recorder);
+        }
+    }
+
+    /// Its response has so many tokens.
+    pub(crate) fn tokens(&mut self, id: RequestId, count: u64) {
+        if let Some(streams) = &mut self.streams {
+            streams.tokens(id, count);
+        }
     }
 
     /// Its response is complete.
@@ -126,6 +152,9 @@ impl Books {
             phase: expected.phase,
         };
         self.recorder.ok(&sample);
+        if let Some(streams) = &self.streams {
+            streams.ended(answer.id, &expected, at_ns, &mut self.recorder);
+        }
         self.tell(&expected, None, at_ns);
         if let Some(tracer) = &mut self.tracer {
             let flight = Flight { first_byte_ns: sample.first_byte_ns, ..expected };
@@ -152,6 +181,8 @@ impl Books {
         let kind = match mismatch {
             Mismatch::Status(_) => ErrorKind::Status,
             Mismatch::Length { .. } | Mismatch::Content { .. } => ErrorKind::Body,
+            Mismatch::ErrorEvent(_) => ErrorKind::StreamError,
+            Mismatch::Unended(_) => ErrorKind::StreamUnended,
             Mismatch::BrokenOff => {
                 return self.break_off(answer.id, chain, status(answer), at_ns);
             }
@@ -172,6 +203,10 @@ impl Books {
         reason: &Reason,
     ) {
         let flight = self.flights.remove(id, chain);
+        let kind = match &self.streams {
+            Some(streams) => streams.failed(id, &flight, kind, at_ns, &mut self.recorder),
+            None => kind,
+        };
         let name = self.names[flight.request as usize].clone();
         self.enter_failure(flight, kind, None, at_ns, || reason.of(name));
     }
@@ -233,6 +268,9 @@ impl Books {
             flight.sent_ns = at_ns.max(flight.ready_ns);
         }
         self.recorder.unfinished(at_ns, flight.phase, at_ns.saturating_sub(flight.due_ns));
+        if let Some(streams) = &self.streams {
+            streams.unfinished(id, &flight, at_ns, &mut self.recorder);
+        }
         self.trace(&flight, Outcome::Unfinished, 0, at_ns);
     }
 

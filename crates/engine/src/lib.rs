@@ -35,6 +35,7 @@ mod run;
 pub mod script;
 mod source;
 mod storm;
+mod streams;
 mod users;
 mod worker;
 

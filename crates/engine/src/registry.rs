@@ -11,6 +11,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use candor_plan::{HttpVersion, Parts, Replies, WebSocket};
+use candor_protocol::parts::Rules;
 use candor_protocol::tls::{Connector, Make};
 use candor_protocol::{CaptureRoom, Protocol, Session, Transport, h1, h2, ws};
 
@@ -161,11 +162,15 @@ fn h1_sessions(plan: &Parts, room: Option<CaptureRoom>) -> impl Fn() -> h1::Sess
     let prepared = |request| h1::prepare(request, authority).repeated(pipeline);
     let table: Arc<[h1::Prepared]> = plan.requests.list.iter().map(prepared).collect();
     let memo = Rc::new(h1::Memo::default());
+    let rules = Rules::table(&plan.requests.list);
     move || {
         let (table, memo) = (Arc::clone(&table), Rc::clone(&memo));
         let mut session = h1::Session::with_memo(table, pipeline, h1::Limits::default(), memo);
         if let Some(room) = &room {
             session.capture(room);
+        }
+        if let Some(rules) = &rules {
+            session.split(rules);
         }
         session
     }
@@ -173,16 +178,20 @@ fn h1_sessions(plan: &Parts, room: Option<CaptureRoom>) -> impl Fn() -> h1::Sess
 
 fn h2_sessions(plan: &Parts, room: Option<CaptureRoom>) -> impl Fn() -> h2::Session + use<> {
     let (table, settings) = (h2_table(plan), h2_settings(plan));
+    let rules = Rules::table(&plan.requests.list);
     move || {
         let mut session = h2::Session::new(Arc::clone(&table), settings);
         if let Some(room) = &room {
             session.capture(room);
         }
+        if let Some(rules) = &rules {
+            session.split(rules);
+        }
         session
     }
 }
 
-/// No room: the plan's check refuses scripts here.
+/// No room and no rules: the plan's check refuses scripts and streams here.
 fn upgrade_sessions(plan: &Parts, _: Option<CaptureRoom>) -> impl Fn() -> h2::Upgrade + use<> {
     let (table, settings) = (h2_table(plan), h2_settings(plan));
     let authority = &plan.target.authority;

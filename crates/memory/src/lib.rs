@@ -20,6 +20,7 @@ mod source;
 pub use captures::{Capture, Captures, Missing, TwiceCaptured};
 pub use cookies::{CookieCounts, Site};
 pub use memory::Memory;
+pub use pattern::Pattern;
 pub use source::{Source, SourceError};
 
 /// The longest captured value, in bytes.

@@ -12,16 +12,19 @@ use regex_automata::{Input, util::syntax};
 /// The most memory of a compiled pattern. The time of the slowest search is in proportion.
 const MOST_AUTOMATON_BYTES: usize = 1 << 20;
 
-/// A compiled pattern.
+/// A compiled regular expression over bytes.
 #[derive(Debug, Clone)]
-pub(crate) struct Pattern {
+pub struct Pattern {
     regex: Regex,
     has_group: bool,
 }
 
 impl Pattern {
-    /// Compiles a pattern. The error says what is wrong in it, and where.
-    pub(crate) fn new(text: &str) -> Result<Self, String> {
+    /// Compiles a pattern.
+    ///
+    /// # Errors
+    /// What is wrong in it, where, and the remedy.
+    pub fn new(text: &str) -> Result<Self, String> {
         let config = Config::new()
             .utf8_empty(false)
             .nfa_size_limit(Some(MOST_AUTOMATON_BYTES))
@@ -34,6 +37,11 @@ impl Pattern {
             .map_err(|error| problem(&error))?;
         let has_group = regex.captures_len() > 1;
         Ok(Pattern { regex, has_group })
+    }
+
+    /// Whether it matches anywhere in `text`.
+    pub fn is_in(&self, text: &[u8]) -> bool {
+        self.regex.is_match(Input::new(text))
     }
 
     /// Where in `body` the value is.

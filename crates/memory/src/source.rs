@@ -44,12 +44,20 @@ impl Source {
     /// # Errors
     /// The text is none of these.
     pub fn parse(text: &str) -> Result<Self, SourceError> {
+        let wrong = |problem: String| SourceError(format!("capture {:?}: {problem}", shown(text)));
+        Source::compile(text).map_err(wrong)
+    }
+
+    /// The same, for what is no capture.
+    ///
+    /// # Errors
+    /// What is wrong, without the text.
+    pub fn compile(text: &str) -> Result<Self, String> {
         let (kind, rest) = match text.split_once(':') {
             Some((kind, rest)) => (kind.trim(), Some(rest)),
             None => (text.trim(), None),
         };
-        let wrong = |problem: String| SourceError(format!("capture {:?}: {problem}", shown(text)));
-        let source = match (kind, rest) {
+        let kind = match (kind, rest) {
             ("json", Some(path)) => Path::parse(path.trim()).map(Kind::Json),
             ("header", Some(name)) => field_name(name.trim()).map(Kind::Header),
             ("regex", Some("")) => {
@@ -72,7 +80,7 @@ impl Source {
                 did_you_mean(kind)
             )),
         };
-        source.map(|kind| Source { text: text.into(), kind }).map_err(wrong)
+        Ok(Source { text: text.into(), kind: kind? })
     }
 
     /// Whether it is in the body of a response, and not among its header fields.

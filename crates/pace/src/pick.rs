@@ -88,6 +88,7 @@ mod tests {
             body: Vec::new().into(),
             delivery: candor_plan::Delivery::default(),
             expect: Expect { status: StatusSet::below_400(), body: BodyExpect::Any },
+            stream: None,
             weight,
             holes: false,
             literal_body: false,

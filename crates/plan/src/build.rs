@@ -10,6 +10,7 @@ mod load;
 mod once;
 mod requests;
 mod script;
+mod streams;
 mod target;
 mod tls;
 mod websocket;
@@ -77,6 +78,7 @@ impl Options {
             requests.list = steps;
         }
         delivery::check(&self, &requests.list)?;
+        streams::check(&self, &requests.list)?;
         once::check(&self)?;
         let mut load = load::load(&self, &mut files)?;
         journeys::count(&self, &journeys, &mut load.load)?;

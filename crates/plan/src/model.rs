@@ -19,6 +19,7 @@ use crate::delivery::Delivery;
 use crate::journey::Journey;
 use crate::kept::Kept;
 use crate::redact::Secrets;
+use crate::stream::Streaming;
 use crate::tls::Tls;
 use crate::websocket::WebSocket;
 
@@ -205,6 +206,9 @@ pub struct Request {
     pub delivery: Delivery,
     /// The condition for a right response.
     pub expect: Expect,
+    /// How its response is divided into events; `None`: it is one whole.
+    #[serde(default)]
+    pub stream: Option<Streaming>,
     /// Share under [`Order::Weighted`], at least 1.
     pub weight: u32,
     /// In a result: what replaces the values that may be secret. Null in a plan.

@@ -5,6 +5,7 @@
 //! without a second check. Nothing is measured or read here.
 
 mod rules;
+mod stream;
 
 use std::ops::Deref;
 

@@ -38,6 +38,7 @@ fn a_url_alone_is_a_closed_loop_of_ten_connections_for_ten_seconds() {
                 body: [].into(),
                 delivery: candor_plan::Delivery::default(),
                 expect: Expect { status: StatusSet::below_400(), body: BodyExpect::Any },
+                stream: None,
                 weight: 1,
                 holes: false,
                 literal_body: false,

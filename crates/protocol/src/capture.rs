@@ -57,6 +57,9 @@ pub enum NotKept {
     /// Its body is too long.
     #[error("the body is longer than the {0} bytes that are kept of one")]
     Body(usize),
+    /// One of its events is too long for the rules that read them.
+    #[error("an event is longer than the {0} bytes that rules for streams read")]
+    Event(usize),
     /// There is no room beside the others.
     #[error(
         "the responses that a thread keeps at a time would take more than {0} bytes, the room for 16 of the longest bodies"

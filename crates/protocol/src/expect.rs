@@ -22,6 +22,12 @@ pub enum Mismatch {
         /// Offset of the first byte that differs.
         offset: u64,
     },
+    /// This event of its stream, from 1, is an error.
+    #[error("event {0} is an error")]
+    ErrorEvent(u64),
+    /// Its stream ended, after this many events, without the one that ends it.
+    #[error("ended after {0} events without the one that ends a stream")]
+    Unended(u64),
     /// Its request had been broken off: none was expected.
     #[error("answered after it was broken off")]
     BrokenOff,

@@ -10,6 +10,7 @@ pub mod expect;
 pub mod h1;
 pub mod h2;
 pub mod made;
+pub mod parts;
 pub mod session;
 pub mod tls;
 pub mod ws;

@@ -202,6 +202,14 @@ pub enum Event {
     /// Parts of a response, or of what the peer sends without a request: only from sessions that were
     /// made to tell of them.
     Part(Part),
+    /// How many tokens the response to this request has, whose [`Event::Done`] follows: only from sessions that
+    /// were made to count them.
+    Tokens {
+        /// The request.
+        id: RequestId,
+        /// Its tokens.
+        count: u64,
+    },
     /// This request failed, and the connection with it. Others outstanding on it have no outcome
     /// yet.
     Failed {

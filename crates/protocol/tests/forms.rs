@@ -19,6 +19,7 @@ fn request(method: &str, path: &str, headers: &[(&str, &str)], body: &str) -> Re
         literal_body: false,
         delivery: Delivery::default(),
         expect: Expect { status: StatusSet::below_400(), body: BodyExpect::Any },
+        stream: None,
         weight: 1,
         redacted: None,
     }

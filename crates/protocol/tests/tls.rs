@@ -64,6 +64,7 @@ fn clients(plan: &TlsPlan) -> Make {
         body: [].into(),
         delivery: candor_plan::Delivery::default(),
         expect: Expect { status: StatusSet::below_400(), body: BodyExpect::Length(7) },
+        stream: None,
         weight: 1,
         holes: false,
         literal_body: false,

@@ -38,11 +38,17 @@ pub enum ErrorKind {
     NotProcessed,
     /// The response was longer than scripts or captures may read.
     BodyLimit,
+    /// A stream of events ended in the middle, after its first event.
+    StreamCut,
+    /// A stream of events had one that is an error.
+    StreamError,
+    /// A stream of events ended without the event that ends it.
+    StreamUnended,
 }
 
 impl ErrorKind {
     /// Every kind, in the order of reports.
-    pub const ALL: [ErrorKind; 13] = [
+    pub const ALL: [ErrorKind; 16] = [
         ErrorKind::Status,
         ErrorKind::Body,
         ErrorKind::Timeout,
@@ -56,6 +62,9 @@ impl ErrorKind {
         ErrorKind::StreamReset,
         ErrorKind::NotProcessed,
         ErrorKind::BodyLimit,
+        ErrorKind::StreamCut,
+        ErrorKind::StreamError,
+        ErrorKind::StreamUnended,
     ];
 
     /// The stable id in documents.
@@ -74,6 +83,9 @@ impl ErrorKind {
             ErrorKind::StreamReset => "stream-reset",
             ErrorKind::NotProcessed => "not-processed",
             ErrorKind::BodyLimit => "body-limit",
+            ErrorKind::StreamCut => "stream-cut",
+            ErrorKind::StreamError => "stream-error",
+            ErrorKind::StreamUnended => "stream-unended",
         }
     }
 
@@ -95,6 +107,9 @@ impl ErrorKind {
             ErrorKind::StreamReset => "given up by the server (stream reset)",
             ErrorKind::NotProcessed => "not processed, as announced by the server",
             ErrorKind::BodyLimit => "response longer than scripts or captures may read",
+            ErrorKind::StreamCut => "the stream ended in the middle, after its first event",
+            ErrorKind::StreamError => "an event of the stream was an error",
+            ErrorKind::StreamUnended => "the stream ended without the event that ends it",
         }
     }
 }

@@ -11,6 +11,7 @@ use crate::histogram::{Histogram, Latencies};
 use crate::ledger::Ledger;
 use crate::rates::RateSamples;
 use crate::recorder::Sample;
+use crate::streams::StreamCounts;
 use crate::users::JourneyCounts;
 
 /// With more request shapes than this, requests are counted but get no histogram of their own.
@@ -321,6 +322,9 @@ pub struct Interval {
     pub bytes: Bytes,
     /// Parts of responses.
     pub parts: PartCounts,
+    /// Streams of events; `None` before the first event.
+    #[serde(default)]
+    pub streams: Option<Box<StreamCounts>>,
     /// Datagrams.
     pub datagrams: DatagramCounts,
     /// Connections.
@@ -370,6 +374,7 @@ impl Interval {
             deviations: Tally::default(),
             bytes: Bytes::default(),
             parts: PartCounts::default(),
+            streams: None,
             datagrams: DatagramCounts::default(),
             connections: ConnectionCounts::default(),
             backlog: 0,
@@ -417,7 +422,11 @@ impl Interval {
             let layouts = all.map(|one| one.map(Histogram::layout));
             layouts.collect::<Vec<_>>()
         };
-        layouts(self) == layouts(other)
+        // They come with the first event, so that one may have them and the other not.
+        let own = self.latencies.response.layout();
+        let streams = [self, other].into_iter().filter_map(|one| one.streams.as_ref());
+        let are_alike = streams.flat_map(|one| one.timed()).all(|one| one.layout() == own);
+        are_alike && layouts(self) == layouts(other)
     }
 
     /// Adds another worker's interval of the same stretch of time.
@@ -458,6 +467,11 @@ impl Interval {
         self.deviations.merge(&other.deviations);
         self.bytes.merge(&other.bytes);
         self.parts.merge(&other.parts);
+        match (&mut self.streams, &other.streams) {
+            (Some(mine), Some(theirs)) => mine.merge(theirs),
+            (none @ None, theirs) => none.clone_from(theirs),
+            (Some(_), None) => {}
+        }
         self.datagrams.merge(&other.datagrams);
         self.connections.merge_flows(&other.connections);
         self.rates.merge(&other.rates);
@@ -494,6 +508,9 @@ impl Interval {
         self.deviations.clear();
         self.bytes = Bytes::default();
         self.parts = PartCounts::default();
+        if let Some(streams) = &mut self.streams {
+            streams.clear();
+        }
         self.datagrams = DatagramCounts::default();
         self.connections = ConnectionCounts::default();
         self.backlog = 0;

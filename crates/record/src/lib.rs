@@ -24,6 +24,7 @@ mod merge;
 mod rates;
 mod recorder;
 mod run;
+mod streams;
 mod summary;
 pub mod trace;
 mod users;
@@ -49,6 +50,7 @@ pub use run::{
     Agent, EndReason, Host, Lost, Machine, Memory, RunRecord, WorkerFigures, WorkerHealth,
     WorkerReport, Workers,
 };
+pub use streams::{StreamCounts, StreamEnd, StreamParts};
 pub use summary::{Brief, IntervalSummary};
 pub use trace::{Outcome, TraceCounts, Traced};
 pub use users::{Failures, JourneyCounts, StepFailure};

@@ -9,6 +9,7 @@
 use crate::errors::{ConnectErrorKind, DeviationKind, ErrorKind, LossKind, Reason};
 use crate::interval::{GoAways, Handshake, Interval};
 use crate::rates::Slots;
+use crate::streams::{StreamCounts, StreamEnd, StreamParts};
 use crate::users::{self, Failures, JourneyCounts, StepFailure};
 
 /// Whether a request counts.
@@ -451,6 +452,27 @@ impl Recorder {
         parts.count += u64::from(count);
         parts.bytes += bytes;
         parts.unasked += if is_asked { 0 } else { u64::from(count) };
+    }
+
+    /// Events of a measured request were read together.
+    pub fn stream_parts(&mut self, now_ns: u64, parts: StreamParts) {
+        self.streams(now_ns).parts(parts);
+    }
+
+    /// The stream of a measured request is complete, as expected.
+    pub fn stream_ended(&mut self, now_ns: u64, end: StreamEnd) {
+        self.streams(now_ns).ended(end);
+    }
+
+    /// A measured request had a timeout, or was unfinished, before its first event.
+    pub fn stream_unbegun(&mut self, now_ns: u64) {
+        self.streams(now_ns).unbegun += 1;
+    }
+
+    fn streams(&mut self, now_ns: u64) -> &mut StreamCounts {
+        self.advance(now_ns);
+        let digits = self.settings.digits;
+        self.current.streams.get_or_insert_with(|| Box::new(StreamCounts::new(digits)))
     }
 
     /// Datagrams left.

@@ -12,8 +12,8 @@ use candor_plan::*;
 use candor_record::{
     Collector, CollectorSettings, ConnectErrorKind, DeviationKind, Disconnect, EndReason,
     ErrorKind, FailedRequest, Hiccup, Hiccups, Histogram, Host, LossKind, Machine, Memory, Phase,
-    Recorder, RecorderSettings, RunRecord, Sample, StepFailure, WorkerHealth, WorkerReport,
-    Workers,
+    Recorder, RecorderSettings, RunRecord, Sample, StepFailure, StreamEnd, StreamParts,
+    WorkerHealth, WorkerReport, Workers,
 };
 
 use crate::document::counts::ErrorCount;
@@ -200,7 +200,13 @@ impl Run {
             events.push((ends_ns, Event::Ended(*one)));
         }
         events.sort_by_key(|(at_ns, _)| *at_ns);
+        let has_streams = self.plan.requests.list.iter().any(|one| one.stream.is_some());
         for (at_ns, event) in events {
+            if let Event::Ended(_) = event
+                && has_streams
+            {
+                stream(recorder, at_ns);
+            }
             self.apply(recorder, at_ns, event);
         }
         if !self.plan.journeys.is_empty() && worker == 0 {
@@ -233,6 +239,25 @@ impl Run {
             Event::Ended(one) => end_request(recorder, now_ns, phase(one.due_ns), one),
         }
     }
+}
+
+/// Four events, of which the middle two came in one read.
+fn stream(recorder: &mut Recorder, now_ns: u64) {
+    let begins = Some((MS, 2 * MS));
+    let none = StreamParts { begins: None, gap_ns: None, coalesced: 0 };
+    recorder.stream_parts(now_ns, StreamParts { begins, ..none });
+    recorder.stream_parts(now_ns, StreamParts { gap_ns: Some(5 * MS), coalesced: 1, ..none });
+    recorder.stream_parts(now_ns, StreamParts { gap_ns: Some(5 * MS), ..none });
+    recorder.stream_ended(
+        now_ns,
+        StreamEnd {
+            parts: 4,
+            last_part_ns: Some(12 * MS),
+            longest_gap_ns: Some(5 * MS),
+            span_ns: 10 * MS,
+            tokens: Some(4),
+        },
+    );
 }
 
 /// 1,000 users: 970 complete, 20 have no token, 6 are refused, and 4 are under way at the end.
@@ -320,6 +345,7 @@ fn request(name: &str, path: &str) -> Request {
         body: [].into(),
         delivery: candor_plan::Delivery::default(),
         expect: Expect { status: StatusSet::below_400(), body: BodyExpect::Any },
+        stream: None,
         weight: 1,
         holes: false,
         literal_body: false,
@@ -476,6 +502,18 @@ pub(crate) fn users_run() -> Run {
     for (index, one) in run.requests.iter_mut().enumerate() {
         one.request = index as u32 % 2;
     }
+    run
+}
+
+/// A healthy run whose responses are streams of four events, each a token.
+pub(crate) fn streams_run() -> Run {
+    let mut run = healthy_open_run();
+    run.plan.requests.list[0].stream = Some(Streaming {
+        form: StreamForm::Sse,
+        error: None,
+        end: None,
+        tokens: Some(Tokens::Events),
+    });
     run
 }
 

@@ -117,11 +117,12 @@ pub(crate) fn summary(lua: &Lua, record: &RunRecord) -> mlua::Result<Table> {
 }
 
 /// wrk's read errors: responses that were truncated, invalid, or given up.
-const READ: [ErrorKind; 6] = [
+const READ: [ErrorKind; 7] = [
     ErrorKind::Closed,
     ErrorKind::Truncated,
     ErrorKind::Malformed,
     ErrorKind::BodyLimit,
+    ErrorKind::StreamCut,
     ErrorKind::Reset,
     ErrorKind::Aborted,
 ];

@@ -13,6 +13,7 @@ const UPLOAD: &[&str] = &["-X", "POST", "--body-file", "upload"];
 /// Every server of this kind.
 pub(crate) fn servers() -> Vec<Server> {
     let mut all = floods();
+    all.extend(streams());
     all.extend(answers());
     all.extend(connections());
     all
@@ -31,6 +32,35 @@ fn flood(
         player.write(&first)?;
         player.write_forever(&piece, Duration::ZERO)
     })
+}
+
+/// Responses without an end as streams of events, some of which a rule reads.
+fn streams() -> Vec<Server> {
+    const HEAD: &str = "HTTP/1.1 200 OK\r\n\r\n";
+    const READ: &[&str] = &["--stream", "sse", "--stream-error", "x", "--tokens", "json:$..n"];
+    let with = |flags: &[&'static str], server: Server| Server { flags: flags.to_vec(), ..server };
+    vec![
+        with(READ, flood("an event without an end", &["body-limit"], HEAD, "data: y\n")),
+        with(
+            READ,
+            flood(
+                "the name of an event without an end",
+                &["body-limit"],
+                format!("{HEAD}event: "),
+                "y",
+            ),
+        ),
+        with(READ, flood("empty events without an end", &["timeout"], HEAD, "data\n\n")),
+        with(READ, flood("comments without an end", &["timeout"], HEAD, ":\n\n")),
+        with(
+            &["--stream", "sse"],
+            flood("an event that no rule reads", &["timeout"], HEAD, "data: y\n"),
+        ),
+        with(
+            &["--stream", "ndjson", "--stream-end", "x"],
+            flood("a line without an end", &["body-limit"], HEAD, "y"),
+        ),
+    ]
 }
 
 fn floods() -> Vec<Server> {

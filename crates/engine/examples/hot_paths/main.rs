@@ -67,6 +67,7 @@ fn request() -> Request {
         body: [].into(),
         delivery: candor_plan::Delivery::default(),
         expect: Expect { status: StatusSet::below_400(), body: BodyExpect::Any },
+        stream: None,
         weight: 1,
         holes: false,
         literal_body: false,

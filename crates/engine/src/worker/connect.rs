@@ -5,7 +5,7 @@
 
 use std::io::IoSlice;
 
-use candor_protocol::{Event, Failure, GoAway, Protocol, Transport};
+use candor_protocol::{Event, Failure, GoAway, NotKept, Protocol, Transport};
 use candor_record::{Cause, ConnectErrorKind, Disconnect, ErrorKind, LossKind, Reason};
 
 use super::timers::{Timer, Watch};
@@ -391,6 +391,10 @@ pub(crate) fn words(failure: &Failure) -> (ErrorKind, Reason) {
             ErrorKind::Malformed,
             Reason { words: error.to_string().into(), cause: error.cause() },
         ),
+        // No option raises the limit of an event.
+        Failure::NotKept(why @ NotKept::Event(_)) => {
+            (ErrorKind::BodyLimit, why.to_string().into())
+        }
         Failure::NotKept(why) => (
             ErrorKind::BodyLimit,
             Reason { words: why.to_string().into(), cause: Some(Cause::BodyLimit) },

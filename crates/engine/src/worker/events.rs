@@ -6,7 +6,7 @@
 
 use std::num::NonZeroU16;
 
-use candor_protocol::{Event, Failure, GoAway, HeaderBytes, Last, Part, Protocol, Session};
+use candor_protocol::{Event, Failure, GoAway, HeaderBytes, Last, Protocol, Session};
 use candor_record::{ErrorKind, Handshake};
 
 use super::Worker;
@@ -119,9 +119,8 @@ impl Applying<'_> {
                 self.came_to.ready = true;
             }
             Event::Secured(handshake) => self.secured(&handshake),
-            Event::Part(Part { id, bytes, count, .. }) => {
-                self.books.recorder.parts(at_ns, count, bytes, id.is_some());
-            }
+            Event::Part(part) => self.books.parts(&part, at_ns),
+            Event::Tokens { id, count } => self.books.tokens(id, count),
             Event::Changed => self.came_to.changed = true,
             Event::BrokenOff => {
                 self.account.broken_off = true;

@@ -31,8 +31,6 @@ pub(crate) mod trace;
 mod turn;
 mod waiting;
 
-use std::sync::Arc;
-
 use candor_pace::Share;
 use candor_plan::Plan;
 use candor_protocol::Protocol;
@@ -139,13 +137,15 @@ impl<R: Reactor, S: Protocol, M: Fn() -> S> Worker<R, S, M> {
             requests: plan.requests.list.len(),
             journeys: plan.journeys.len(),
         };
-        let names: Arc<[String]> =
-            plan.requests.list.iter().map(|request| request.name.clone()).collect();
         Worker {
             reactor,
             make_session,
             dispatch: Dispatch::new(plan, &own),
-            books: Books::new(Recorder::before_run(settings), trace::tracer(plan, share), names),
+            books: Books::new(
+                Recorder::before_run(settings),
+                trace::tracer(plan, share),
+                &plan.requests.list,
+            ),
             kernel: KernelBooks::new(if R::STAMPS { plan.recording.digits } else { 1 }),
             pool: Pool::new(&own, plan.connections.places()),
             timers: Timers::new(own.max_connections),

@@ -85,6 +85,7 @@ pub(crate) fn get(path: &str) -> Request {
         body: [].into(),
         delivery: candor_plan::Delivery::default(),
         expect: Expect { status: StatusSet::below_400(), body: BodyExpect::Any },
+        stream: None,
         weight: 1,
         holes: false,
         literal_body: false,

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::data::URLS;
-use super::{Files, conflict, delivery};
+use super::{Files, conflict, delivery, streams};
 use crate::error::PlanError;
 use crate::model::{BodyExpect, Expect, Order, Request, Requests, StatusSet};
 use crate::options::{Options, RequestOptions, headers_over};
@@ -115,6 +115,7 @@ pub(super) fn request(
                 (bytes, file) => expected_body(bytes, file, files)?,
             },
         },
+        stream: streams::streaming(options, table)?,
         weight: table.weight.map_or(1, SmallCount::get),
         name,
         method,

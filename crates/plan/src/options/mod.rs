@@ -20,6 +20,7 @@ mod recording;
 mod request;
 mod requests;
 mod script;
+mod streams;
 mod timeouts;
 mod tls;
 mod watching;
@@ -35,6 +36,7 @@ pub use recording::RecordingOptions;
 pub use request::RequestOptions;
 pub use requests::RequestsOptions;
 pub use script::ScriptOptions;
+pub use streams::StreamsOptions;
 pub use timeouts::TimeoutsOptions;
 pub use tls::TlsOptions;
 pub use watching::WatchingOptions;
@@ -148,6 +150,8 @@ groups! {
     script: ScriptOptions,
     /// Expected answers.
     expected: ExpectedOptions,
+    /// Streams of events.
+    streams: StreamsOptions,
     /// Where.
     connecting: ConnectingOptions,
     /// HTTP/2.

@@ -6,6 +6,7 @@ use serde::Deserialize;
 
 use crate::journey::Capture;
 use crate::model::StatusSet;
+use crate::stream::StreamForm;
 use crate::values::{
     Header, Method, PositiveNanos, Repeat, RequestPath, Size, SmallCount, ThinkTime, captures,
     headers, json, typed,
@@ -50,6 +51,14 @@ pub struct RequestOptions {
     pub expect_body_bytes: Option<Size>,
     /// Like `--expect-body`.
     pub expect_body: Option<PathBuf>,
+    /// Like `--stream`.
+    pub stream: Option<StreamForm>,
+    /// Like `--stream-error`.
+    pub stream_error: Option<String>,
+    /// Like `--stream-end`.
+    pub stream_end: Option<String>,
+    /// Like `--tokens`.
+    pub tokens: Option<String>,
     /// In a step: how long the user thinks before it.
     pub think: Option<ThinkTime>,
     /// In a step: how often it is made.

@@ -4,6 +4,7 @@
 //! the options. Only bytes that no [`Options`](crate::Options) made can break the others, and the
 //! error names the part.
 
+use super::stream;
 use crate::build::conflict;
 use crate::data::DataOrder;
 use crate::delivery::Delivery;
@@ -197,6 +198,9 @@ fn requests(parts: &Parts) -> Result<(), PlanError> {
     for (number, one) in requests.list.iter().enumerate() {
         request(one)?;
         delivery(parts, &one.delivery)?;
+        if let Some(streaming) = &one.stream {
+            stream::check(parts, streaming)?;
+        }
         if one.holes {
             holes(parts, one, number)?;
         }

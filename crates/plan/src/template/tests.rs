@@ -16,6 +16,7 @@ fn request(path: &str, headers: &[(&str, &str)], body: &str) -> Request {
         literal_body: false,
         delivery: crate::Delivery::default(),
         expect: Expect { status: StatusSet::below_400(), body: BodyExpect::Any },
+        stream: None,
         weight: 1,
         redacted: None,
     }

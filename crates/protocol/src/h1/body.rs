@@ -1,7 +1,7 @@
 //! Where the body of a response ends (RFC 9112 6 and 7).
 //!
-//! Hands each piece of the content to the caller as a slice of the input, framing removed, and
-//! keeps none of it.
+//! Hands each piece of the content to the caller as a slice of the input, framing removed, with whether
+//! a chunk ends there, and keeps none of it.
 
 use super::head::{self, FieldLine};
 use super::lines::{Lines, Taken, without_end};
@@ -46,16 +46,16 @@ impl Body {
         input: &mut &[u8],
         lines: &mut Lines,
         limits: &Limits,
-        mut content: impl FnMut(&[u8]),
+        mut content: impl FnMut(&[u8], bool),
     ) -> Result<bool, Error> {
         match self {
             Body::Length(left) => {
-                content(take(input, left));
+                content(take(input, left), false);
                 Ok(*left == 0)
             }
             Body::Chunked(chunk) => chunk.handle_input(input, lines, limits, content),
             Body::UntilEnd => {
-                content(std::mem::take(input));
+                content(std::mem::take(input), false);
                 Ok(false)
             }
         }
@@ -68,7 +68,7 @@ impl Chunk {
         input: &mut &[u8],
         lines: &mut Lines,
         limits: &Limits,
-        mut content: impl FnMut(&[u8]),
+        mut content: impl FnMut(&[u8], bool),
     ) -> Result<bool, Error> {
         while !input.is_empty() {
             *self = match *self {
@@ -81,7 +81,8 @@ impl Chunk {
                     Taken::TooLong => return Err(Error::ChunkLineTooLong),
                 },
                 Chunk::Data(mut left) => {
-                    content(take(input, &mut left));
+                    let piece = take(input, &mut left);
+                    content(piece, left == 0);
                     if left == 0 { Chunk::Cr } else { Chunk::Data(left) }
                 }
                 Chunk::Cr => expect_byte(input, b'\r').map(|()| Chunk::Lf)?,
@@ -100,10 +101,11 @@ impl Chunk {
 /// bytes it has with its framing and its trailers; `None`: it does not end in `text`.
 pub(crate) fn take_chunked(
     text: &[u8],
-    content: impl FnMut(&[u8]),
+    mut content: impl FnMut(&[u8]),
 ) -> Result<Option<usize>, Error> {
     let mut rest = text;
     let mut body = Body::CHUNKED;
+    let content = |piece: &[u8], _| content(piece);
     let ends = body.handle_input(&mut rest, &mut Lines::default(), &Limits::default(), content)?;
     Ok(ends.then(|| text.len() - rest.len()))
 }

@@ -19,6 +19,7 @@ use super::pauses::{Pause, Progress, Until};
 use super::{Error, Prepared};
 use crate::capture::{Capture, CaptureRoom, NotKept};
 use crate::expect::{BodyCheck, Mismatch};
+use crate::parts::Table;
 use crate::session::{
     Abilities, Answer, Deviations, Event, Failure, Input, Last, Outgoing, RequestId, Transmit,
 };
@@ -172,6 +173,11 @@ impl Session {
         self.extras.get_or_insert_default().room = Some(room.clone());
     }
 
+    /// From now on, tells of the events of responses as these rules ask.
+    pub fn split(&mut self, rules: &Table) {
+        self.extras.get_or_insert_default().rules = Some(Rc::clone(rules));
+    }
+
     /// A request in flight.
     #[inline]
     fn prepared(&self, request: u32) -> &Prepared {
@@ -304,8 +310,11 @@ impl Session {
         {
             extras.unfold_block();
         }
-        let current = self.outstanding.front().ok_or(Error::AnswerWithoutRequest)?;
+        let current = *self.outstanding.front().ok_or(Error::AnswerWithoutRequest)?;
         let mut framing = head.framing(self.prepared(current.request))?;
+        if self.extras.is_some() {
+            self.begin_events(current.request, head.status);
+        }
         // The rest of the request is not sent, so nothing can follow it.
         framing.last |= self.limit != NO_PAUSE;
         self.closing |= framing.last;
@@ -446,18 +455,29 @@ impl Session {
         let check = &mut self.check;
         let complete = if let Some(extras) = self.extras.as_deref_mut() {
             let mut capture = extras.capture.take();
+            let mut splitter = extras.splitter.take();
             let expect = &find(&self.table, Some(extras), current.request).expect.body;
-            let outcome = body.handle_input(input, &mut self.lines, &self.limits, |content| {
+            let content = |content: &[u8], ends_chunk: bool| {
                 check.handle(expect, content);
                 if let Some(capture) = &mut capture {
                     capture.keep_body(content);
                 }
-            });
-            extras.capture = capture;
-            outcome? || extras.not_kept().is_some()
+                if let Some(splitter) = &mut splitter {
+                    splitter.feed(content);
+                    if ends_chunk {
+                        splitter.end_chunk();
+                    }
+                }
+            };
+            let outcome = body.handle_input(input, &mut self.lines, &self.limits, content);
+            (extras.capture, extras.splitter) = (capture, splitter);
+            if !outcome? && extras.not_kept().is_none() {
+                return Ok(extras.take_events(current.id));
+            }
+            true
         } else {
             let expect = &self.table[current.request as usize].expect.body;
-            body.handle_input(input, &mut self.lines, &self.limits, |content| {
+            body.handle_input(input, &mut self.lines, &self.limits, |content, _| {
                 check.handle(expect, content);
             })?
         };
@@ -478,6 +498,10 @@ impl Session {
         self.interim_answers = 0;
         let body_bytes = check.length();
         let mut expected = check.finish(&self.prepared(current.request).expect, status);
+        if let Some(splitter) = self.extras.as_mut().and_then(|extras| extras.splitter.as_mut()) {
+            splitter.end();
+            expected = expected.and_then(|()| splitter.verdict());
+        }
         let last = if !last {
             self.state = State::Status;
             Last::No
@@ -489,14 +513,27 @@ impl Session {
             if self.limit == NO_PAUSE { Last::ByPeer } else { Last::ByUs }
         };
         let id = current.id;
-        Some(Event::Done(Answer {
-            id,
-            status: NonZeroU16::new(status),
-            body_bytes,
-            expected,
-            deviations,
-            last,
-        }))
+        let status = NonZeroU16::new(status);
+        let done = Event::Done(Answer { id, status, body_bytes, expected, deviations, last });
+        Some(self.after_events(Some(id), done))
+    }
+
+    /// The body of a response begins.
+    fn begin_events(&mut self, request: u32, status: u16) {
+        let is_expected = self.prepared(request).expect.status.contains(status);
+        let entry = self.entry(request);
+        if let Some(extras) = self.extras.as_mut().filter(|_| is_expected) {
+            extras.begin_events(entry);
+        }
+    }
+
+    /// The outcome of the response that is being read, or what comes before.
+    #[inline]
+    fn after_events(&mut self, id: Option<RequestId>, outcome: Event) -> Event {
+        match (&mut self.extras, id) {
+            (Some(extras), Some(id)) => extras.end_events(id, outcome),
+            _ => outcome,
+        }
     }
 
     /// What is to be written, where that is one request from its beginning or the same one several
@@ -560,7 +597,7 @@ impl Session {
         self.state = State::Ended;
         self.lines.release();
         let id = self.pop_outstanding()?.id;
-        Some(Event::Failed { id: Some(id), failure })
+        Some(self.after_events(Some(id), Event::Failed { id: Some(id), failure }))
     }
 
     #[cold]
@@ -571,7 +608,13 @@ impl Session {
         };
         self.state = State::Dead;
         self.lines.release();
-        Event::Failed { id, failure: Failure::Malformed(error.into()) }
+        self.after_events(id, Event::Failed { id, failure: Failure::Malformed(error.into()) })
+    }
+
+    /// The next of the events that follow the one that was returned.
+    #[inline]
+    fn next_due(&mut self) -> Option<Event> {
+        self.extras.as_mut()?.next_due()
     }
 
     fn not_kept(&self) -> Option<NotKept> {
@@ -584,7 +627,7 @@ impl Session {
         let id = self.pop_outstanding().map(|current| current.id);
         self.state = State::Dead;
         self.lines.release();
-        Event::Failed { id, failure: Failure::NotKept(why) }
+        self.after_events(id, Event::Failed { id, failure: Failure::NotKept(why) })
     }
 
     fn pop_outstanding(&mut self) -> Option<InFlight> {
@@ -685,6 +728,9 @@ impl crate::session::Session for Session {
             debug_assert!(false, "HTTP/1.1 is spoken over a stream");
             return None;
         };
+        if let Some(event) = self.next_due() {
+            return Some(event);
+        }
         while !input.is_empty() {
             let step = match self.state {
                 State::Status => self.handle_status_line(now_ns, input),
@@ -710,6 +756,9 @@ impl crate::session::Session for Session {
         }
         if self.progress.as_mut().is_some_and(|progress| progress.breaks_off_now()) {
             return Some(Event::BrokenOff);
+        }
+        if let Some(event) = self.next_due() {
+            return Some(event);
         }
         if self.has_ended { self.next_of_end() } else { None }
     }
@@ -761,6 +810,7 @@ mod tests {
             body: [].into(),
             delivery: Delivery::default(),
             expect: Expect { status: StatusSet::below_400(), body: BodyExpect::Any },
+            stream: None,
             weight: 1,
             holes: false,
             literal_body: false,

@@ -4,6 +4,7 @@
 //! the connection goes on.
 
 use std::num::NonZeroU16;
+use std::rc::Rc;
 
 use super::error::code;
 use super::frame::{self, Header, MAX_31, flag, kind};
@@ -12,8 +13,12 @@ use super::input::OpenBlock;
 use super::memo::Holds;
 use super::settings::DEFAULT_WINDOW;
 use super::{Error, Session};
-use crate::session::{Abilities, Answer, Deviations, Event, Failure, GoAway, Last};
+use crate::capture::NotKept;
+use crate::parts::{MOST_TEXT_BYTES, Splitter};
+use crate::session::{Abilities, Answer, Deviations, Event, Failure, GoAway, Last, RequestId};
 
+/// Splitters that are kept for later responses.
+const MOST_SPARE: usize = 64;
 /// What a server that does not read may make us keep for it.
 const MOST_PENDING: usize = 1 << 20;
 
@@ -191,11 +196,14 @@ impl Session {
         let request = stream.request_id;
         let becomes_tunnel = stream.is_connect && head.status < 300;
         self.idle_frames = 0;
+        self.begin_events(id);
+        let Some(stream) = self.streams.get(id) else { return Ok(None) };
         if end_stream || becomes_tunnel {
             // What follows in a tunnel is not HTTP, and is dropped.
             stream.no_body |= becomes_tunnel;
             stream.sends_on = !end_stream;
-            self.news.next = Some(self.finish(id));
+            let outcome = self.finish(id);
+            self.news.next.push_front(outcome);
             self.news.any = true;
         }
         Ok(Some(Event::FirstByte(request)))
@@ -282,9 +290,15 @@ impl Session {
         Ok(())
     }
 
-    /// A piece of a DATA frame, without padding; `end_stream` comes with the last.
+    /// A piece of a DATA frame, without padding; it may be the last, of a frame that may end the stream.
     #[inline]
-    pub(super) fn handle_data(&mut self, id: u32, content: &[u8], end_stream: bool) -> Step {
+    pub(super) fn handle_data(
+        &mut self,
+        id: u32,
+        content: &[u8],
+        is_last: bool,
+        end_stream: bool,
+    ) -> Step {
         // The rest of a frame whose stream was given up is swallowed.
         let Some(stream) = self.streams.get(id) else { return Ok(None) };
         let length = stream.check.length() + content.len() as u64;
@@ -303,35 +317,101 @@ impl Session {
             return Ok(Some(self.refuse(id, error)));
         }
         stream.check.handle(&self.table[stream.request as usize].expect.body, content);
-        let mut is_over = end_stream;
+        let mut is_over = is_last && end_stream;
         if let Some(capture) = &mut stream.capture {
             capture.keep_body(content);
             is_over |= capture.not_kept().is_some();
         }
-        Ok(if is_over { Some(self.finish(id)) } else { None })
+        let mut events = None;
+        if let Some(splitter) = &mut stream.splitter {
+            splitter.feed(content);
+            if is_last {
+                splitter.end_chunk();
+            }
+            is_over |= splitter.is_too_long();
+            if !is_over {
+                events = splitter.take().event(stream.request_id);
+            }
+        }
+        Ok(if is_over { Some(self.finish(id)) } else { events })
     }
 
-    /// The response on a stream is complete, or cannot be kept.
+    /// The body of a response begins.
+    #[inline]
+    fn begin_events(&mut self, id: u32) {
+        let Some(rules) = &self.rules else { return };
+        let Some(stream) = self.streams.get(id) else { return };
+        let request = stream.request as usize;
+        let is_expected = self.table[request].expect.status.contains(stream.status);
+        let rules = rules.get(request).and_then(Option::as_ref).filter(|_| is_expected);
+        let Some(rules) = rules.map(Rc::clone) else { return };
+        stream.splitter = Some(match self.spare.pop() {
+            Some(mut spare) => {
+                spare.again(rules);
+                spare
+            }
+            None => Box::new(Splitter::new(rules)),
+        });
+    }
+
+    /// A response with events has its outcome: what is left of them comes before. The first of all that.
+    #[cold]
+    fn end_events(&mut self, id: RequestId, mut splitter: Box<Splitter>, outcome: Event) -> Event {
+        let tokens = match &outcome {
+            Event::Done(_) => splitter.tokens(),
+            _ => None,
+        };
+        let next = &mut self.news.next;
+        next.extend(splitter.take().event(id));
+        next.extend(tokens.map(|count| Event::Tokens { id, count }));
+        next.push_back(outcome);
+        self.news.any = true;
+        if self.spare.len() < MOST_SPARE {
+            self.spare.push(splitter);
+        }
+        self.news.next.pop_front().unwrap_or(Event::Changed)
+    }
+
+    /// The response on a stream is complete, or cannot be kept. The first of the events that follow.
     #[inline]
     fn finish(&mut self, id: u32) -> Event {
         let Some(stream) = self.streams.get(id) else {
             // Only streams that are alive are finished.
             return Event::Over;
         };
-        if let Some(why) = stream.capture.as_ref().and_then(|capture| capture.not_kept()) {
+        let request = stream.request_id;
+        match stream.splitter.take() {
+            None => self.outcome(id, None),
+            Some(mut splitter) => {
+                let outcome = self.outcome(id, Some(&mut splitter));
+                self.end_events(request, splitter, outcome)
+            }
+        }
+    }
+
+    #[inline]
+    fn outcome(&mut self, id: u32, mut splitter: Option<&mut Splitter>) -> Event {
+        let Some(stream) = self.streams.get(id) else { return Event::Over };
+        let is_too_long = splitter.as_ref().is_some_and(|one| one.is_too_long());
+        let why = stream.capture.as_ref().and_then(|capture| capture.not_kept());
+        if let Some(why) = why.or(is_too_long.then_some(NotKept::Event(MOST_TEXT_BYTES))) {
             return self.give_up(id, code::CANCEL, Failure::NotKept(why));
         }
         let body_bytes = stream.check.length();
         if !stream.no_body && stream.content_length.is_some_and(|length| length != body_bytes) {
             return self.refuse(id, Error::ContentLengthDiffers);
         }
+        let expect = &self.table[stream.request as usize].expect;
+        let mut expected = stream.check.finish(expect, stream.status);
+        if let Some(splitter) = &mut splitter {
+            splitter.end();
+            expected = expected.and_then(|()| splitter.verdict());
+        }
         let event = Event::Done(Answer {
             id: stream.request_id,
             status: NonZeroU16::new(stream.status),
             body_bytes,
-            expected: stream
-                .check
-                .finish(&self.table[stream.request as usize].expect, stream.status),
+            expected,
             deviations: Deviations::default(),
             last: Last::No,
         });

@@ -4,7 +4,9 @@
 //! [`receive`](super::receive); request bodies leave by [`upload`](super::upload). All bytes to
 //! be written stand in one buffer. In the steady state nothing allocates.
 
+use std::collections::VecDeque;
 use std::io::IoSlice;
+use std::rc::Rc;
 use std::sync::Arc;
 
 use super::error::code;
@@ -18,6 +20,7 @@ use super::streams::{self, Streams};
 use super::upload::Upload;
 use super::{Error, Prepared, Settings};
 use crate::capture::{Capture, CaptureRoom};
+use crate::parts::{Splitter, Table};
 use crate::session::{Event, Failure, GoAway, HeaderBytes, Input, Outgoing, RequestId, Transmit};
 
 /// One HTTP/2 connection.
@@ -56,6 +59,11 @@ pub struct Session {
     pub(super) header_bytes: HeaderBytes,
     /// Where responses are kept for a script; plain runs have none.
     pub(super) room: Option<CaptureRoom>,
+    /// What is asked of the events of responses; plain runs have none.
+    pub(super) rules: Option<Table>,
+    /// Splitters of earlier responses, for their memory.
+    #[allow(clippy::vec_box, reason = "a stream takes it as it is, without an allocation")]
+    pub(super) spare: Vec<Box<Splitter>>,
     /// The response that ended last.
     pub(super) captured: Option<Box<Capture>>,
     /// What a made request is written from; plain runs have none.
@@ -72,7 +80,7 @@ pub struct Session {
 pub(super) struct News {
     /// There may be any: saves looking.
     pub(super) any: bool,
-    pub(super) next: Option<Event>,
+    pub(super) next: VecDeque<Event>,
     /// There are streams above `last_processed`, perhaps.
     pub(super) refused: bool,
     pub(super) places: bool,
@@ -121,6 +129,8 @@ impl Session {
             goaway_code: 0,
             header_bytes: HeaderBytes::default(),
             room: None,
+            rules: None,
+            spare: Vec::new(),
             captured: None,
             scratch: None,
             received: 0,
@@ -163,6 +173,11 @@ impl Session {
         self.room = Some(room.clone());
     }
 
+    /// From now on, tells of the events of responses as these rules ask.
+    pub fn split(&mut self, rules: &Table) {
+        self.rules = Some(Rc::clone(rules));
+    }
+
     /// Takes a request that was made for this one time, instead of one of the table. `request`
     /// is the one whose response is expected.
     pub fn handle_prepared(&mut self, id: RequestId, request: u32, made: &Prepared) {
@@ -196,7 +211,7 @@ impl Session {
     }
 
     fn find_news(&mut self) -> Option<Event> {
-        if let Some(event) = self.news.next.take() {
+        if let Some(event) = self.news.next.pop_front() {
             return Some(event);
         }
         if self.news.refused {

@@ -11,6 +11,7 @@ use std::sync::Arc;
 use super::{Error, Prepared};
 use crate::capture::Capture;
 use crate::expect::BodyCheck;
+use crate::parts::Splitter;
 use crate::session::RequestId;
 
 /// One request on its way.
@@ -42,6 +43,8 @@ pub(super) struct Stream {
     pub(super) body_sent: usize,
     /// What is kept of the response for a script.
     pub(super) capture: Option<Box<Capture>>,
+    /// The events of the response, if it has any.
+    pub(super) splitter: Option<Box<Splitter>>,
 }
 
 /// The most at a time: more than any server takes.

@@ -2,6 +2,7 @@
 
 mod captures;
 mod clauses;
+mod events;
 mod generate;
 mod memo;
 mod oracles;

@@ -22,6 +22,7 @@ pub(crate) fn plan_request(method: &str, headers: &[(&str, &str)], body: &[u8]) 
         body: body.into(),
         delivery: candor_plan::Delivery::default(),
         expect: Expect { status: StatusSet { ranges: vec![(100, 999)] }, body: BodyExpect::Any },
+        stream: None,
         weight: 1,
         holes: false,
         literal_body: false,

@@ -28,6 +28,9 @@ impl Saved for Document {
             kernel.outside.check("kernel.outside")?;
             kernel.receive_delay.check("kernel.receive_delay")?;
         }
+        if let Some(streams) = &self.streams {
+            streams.named().try_for_each(|(name, one)| one.check(&format!("streams.{name}")))?;
+        }
         if self.machines.is_empty() {
             return Err("machines is empty and must have at least one".to_owned());
         }

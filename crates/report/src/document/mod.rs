@@ -22,6 +22,7 @@ pub mod profile;
 pub mod progress;
 pub mod realised;
 pub mod schema;
+pub mod streams;
 pub mod target;
 mod time;
 pub mod users;
@@ -44,6 +45,7 @@ use kernel::{Kernel, TraceSummary};
 use latency::Latencies;
 use part::Part;
 use realised::Realised;
+use streams::Streams;
 pub use time::rfc3339;
 use users::Users;
 
@@ -127,6 +129,9 @@ pub struct Document {
     /// Parts of responses, warm-up and drain included, of protocols that have them.
     #[serde(default, skip_serializing_if = "PartCounts::is_empty")]
     pub parts: PartCounts,
+    /// Streams of events, of a plan with streams.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub streams: Option<Streams>,
     /// Datagrams, warm-up and drain included, of protocols over them.
     #[serde(default, skip_serializing_if = "DatagramCounts::is_empty")]
     pub datagrams: DatagramCounts,
@@ -389,6 +394,7 @@ impl Document {
             connections: Connections::of(record),
             bytes: total.bytes,
             parts: total.parts,
+            streams: Streams::of(plan, record),
             datagrams: total.datagrams,
             requests: RequestRow::all(plan, total),
             users: Users::of(plan, record),

@@ -106,6 +106,9 @@ impl Expectation {
         match self.metric {
             Metric::Latency(series, statistic) => match scope.latencies(series) {
                 Some((distribution, never)) => latency(distribution, never, statistic),
+                None if matches!(scope, Scope::Run(_)) => {
+                    nothing("the run has no streams of events, or does not count tokens")
+                }
                 None => nothing(NONE),
             },
             Metric::Count(counter) => match scope.count(counter) {

@@ -57,6 +57,11 @@ enum Series {
     Service,
     FirstByte,
     Connect,
+    FirstEvent,
+    Gap,
+    LastEvent,
+    LongestGap,
+    TimePerOutputToken,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq)]

@@ -34,13 +34,18 @@ const COMPARISONS: [(&str, Comparison); 8] = [
     ("≥", Comparison(&[Greater, Equal])),
 ];
 
-const SERIES: [(&str, Series); 6] = [
+const SERIES: [(&str, Series); 11] = [
     ("response", Series::Response),
     ("queue_wait", Series::QueueWait),
     ("send_lag", Series::SendLag),
     ("service", Series::Service),
     ("first_byte", Series::FirstByte),
     ("connect", Series::Connect),
+    ("first_event", Series::FirstEvent),
+    ("gap", Series::Gap),
+    ("last_event", Series::LastEvent),
+    ("longest_gap", Series::LongestGap),
+    ("time_per_output_token", Series::TimePerOutputToken),
 ];
 
 const COUNTERS: [(&str, Counter); 8] = [
@@ -129,10 +134,13 @@ fn metric(name: &str) -> Result<Metric, String> {
     if let Some(counter) = lookup(&COUNTERS, name) {
         return Ok(Metric::Count(counter));
     }
-    // `service.p99.9`: the series is before the first point, unless that is `p99.9` itself.
-    let (series_name, statistic_name) = match name.split_once('.') {
-        Some((series, statistic)) if percentile_number(series).is_none() => (series, statistic),
-        _ => ("response", name),
+    // `gap p99` is `gap.p99`; `service.p99.9`: the series is before the first point, unless that is `p99.9` itself.
+    let (series_name, statistic_name) = match name.split_once(char::is_whitespace) {
+        Some((series, statistic)) => (series, statistic.trim_start()),
+        None => match name.split_once('.') {
+            Some((series, statistic)) if percentile_number(series).is_none() => (series, statistic),
+            _ => ("response", name),
+        },
     };
     let Some(series) = lookup(&SERIES, &series_name.replace('-', "_")) else {
         return Err(unknown(series_name, &SERIES.map(|(name, _)| name)));
@@ -236,6 +244,8 @@ mod tests {
             parsed("queue_wait.max < 1s").0,
             Metric::Latency(Series::QueueWait, Statistic::Max)
         );
+        assert_eq!(parsed("gap  p99.9 < 1s").0, latency(Series::Gap, 99.9 / 100.0));
+        assert_eq!(parsed("first-event p99 < 1s").0, latency(Series::FirstEvent, 0.99));
         assert_eq!(parsed("mean < 1s").0, Metric::Latency(response, Statistic::Mean));
         assert_eq!(parsed("error-rate < 0.1%"), (Metric::ErrorRate, below, 0.001));
         assert_eq!(parsed("errors < 0.1%"), (Metric::ErrorRate, below, 0.001));

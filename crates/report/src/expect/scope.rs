@@ -55,7 +55,7 @@ impl<'a> Scope<'a> {
     /// The distribution of a series, and the number of requests without a response; `None`: there is none.
     pub(super) fn latencies(&self, series: Series) -> Option<(&'a Distribution, u64)> {
         Some(match self {
-            Scope::Run(document) => never_answered(document, series),
+            Scope::Run(document) => return never_answered(document, series),
             Scope::Step(row) => {
                 let never = row.sent.saturating_sub(row.ok).saturating_sub(row.errors);
                 match series {
@@ -63,7 +63,7 @@ impl<'a> Scope<'a> {
                     Series::Service => (&row.step.as_ref()?.service, never),
                     Series::QueueWait => (&row.step.as_ref()?.queue_wait, 0),
                     Series::SendLag => (&row.step.as_ref()?.send_lag, 0),
-                    Series::FirstByte | Series::Connect => return None,
+                    _ => return None,
                 }
             }
             // Users who are under way at the end have not been slow: they came late.
@@ -123,19 +123,29 @@ impl<'a> Scope<'a> {
     }
 }
 
-/// The distribution of a series, and the number of its requests without a response.
-fn never_answered(document: &Document, series: Series) -> (&Distribution, u64) {
+/// The distribution of a series, and the number of its requests without a response; `None`: the run has no such
+/// series.
+fn never_answered(document: &Document, series: Series) -> Option<(&Distribution, u64)> {
     let latencies = &document.latencies;
     let errors = |kind: &str| count_of(&document.errors, kind);
     let ledger = &document.ledger;
     let sent = errors("timeout").saturating_add(errors("idle-timeout"));
     let sent = sent.saturating_add(ledger.unfinished);
-    match series {
+    let streams = document.streams.as_ref();
+    Some(match series {
         Series::Response => (&latencies.response, sent.saturating_add(ledger.unsent)),
         Series::Service => (&latencies.service, sent),
         Series::FirstByte => (&latencies.first_byte, 0),
         Series::QueueWait => (&latencies.queue_wait, 0),
         Series::SendLag => (&latencies.send_lag, 0),
         Series::Connect => (&latencies.connect, 0),
-    }
+        Series::FirstEvent => {
+            let streams = streams?;
+            (&streams.first_event, streams.unbegun.saturating_add(ledger.unsent))
+        }
+        Series::LastEvent => (&streams?.last_event, sent.saturating_add(ledger.unsent)),
+        Series::Gap => (&streams?.gap, 0),
+        Series::LongestGap => (&streams?.longest_gap, 0),
+        Series::TimePerOutputToken => (&streams?.tokens.as_ref()?.time_per_output_token, 0),
+    })
 }

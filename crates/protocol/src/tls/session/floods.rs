@@ -182,6 +182,7 @@ fn client(max: TlsVersion) -> Tls {
         body: [].into(),
         delivery: Delivery::default(),
         expect: Expect { status: StatusSet::below_400(), body: BodyExpect::Any },
+        stream: None,
         weight: 1,
         holes: false,
         literal_body: false,

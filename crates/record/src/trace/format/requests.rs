@@ -100,6 +100,9 @@ fn code(outcome: Outcome) -> u8 {
     match outcome {
         Outcome::Ok => 0,
         Outcome::Failed(ErrorKind::BodyLimit) => 17,
+        Outcome::Failed(ErrorKind::StreamCut) => 18,
+        Outcome::Failed(ErrorKind::StreamError) => 19,
+        Outcome::Failed(ErrorKind::StreamUnended) => 20,
         Outcome::Failed(kind) => 1 + kind as u8,
         Outcome::Shed => 13,
         Outcome::Unsent => 14,
@@ -119,7 +122,7 @@ mod tests {
     #[test]
     fn every_outcome_has_its_code() {
         let codes: std::collections::BTreeSet<u8> = Outcome::all().map(code).collect();
-        assert!(codes.into_iter().eq(0..18), "each has one of its own");
+        assert!(codes.into_iter().eq(0..21), "each has one of its own");
         for one in Outcome::all() {
             assert_eq!(outcome(code(one)), Some(one));
         }

@@ -5,6 +5,7 @@ mod course;
 mod fleet;
 mod loader;
 mod short;
+mod streams;
 mod users;
 
 use candor_plan::HttpVersion;
@@ -42,6 +43,7 @@ pub fn page(document: &Document, depth: Depth) -> Page {
     findings(&mut page.findings, document);
     ledger(page.section("ledger", "Ledger"), document);
     latency(page.section("latency", "Latency"), document);
+    streams::section(page.section("streams", "Streams"), document);
     users::section(page.section("users", "Users"), document);
     requests(page.section("requests", "Requests"), document);
     course(page.section("course", "Over time"), document);

@@ -8,7 +8,7 @@ use candor_plan::units::{
 use super::course::Rows;
 use super::fleet;
 use super::loader::used;
-use super::{users, words};
+use super::{streams, users, words};
 use crate::document::{Document, MachineRow};
 use crate::render::page::{Block, Column, Depth, Finding, Page, Section, Table, share_of};
 use crate::render::shorten;
@@ -38,6 +38,9 @@ pub(super) fn page(document: &Document) -> Page {
         section.toned(Some(Tone::Doubtful), users::worst(users).unwrap_or_default());
     }
     latency(page.section("latency", ""), document);
+    if let Some(one) = &document.streams {
+        page.section("streams", "").fact("events", None, streams::in_short(one));
+    }
     course(page.section("course", ""), document);
     troubles(page.section("troubles", ""), document);
     findings(&mut page.findings, document);

@@ -1,0 +1,122 @@
+//! Streams of events from scripted servers: events at given times, streams that break off, an event without end,
+//! keep-alives. Counts are exact; times are compared with what the server waited at least.
+#![allow(clippy::unwrap_used, reason = "what a test sets up is there, or the test fails")]
+
+mod common;
+
+use std::time::Duration;
+
+use candor_testkit::peer::{Peer, Script, Step};
+use common::{Document, candor, measure};
+
+const GAP: Duration = Duration::from_millis(20);
+const HEAD: &str =
+    "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n";
+const END: &str = "0\r\n\r\n";
+
+fn chunk(text: &str) -> String {
+    format!("{:x}\r\n{text}\r\n", text.len())
+}
+
+/// The head, then each of these events after a gap.
+fn events(texts: &[&str]) -> Vec<Step> {
+    let after_gap = |text: &&str| [Step::Sleep(GAP), Step::write(chunk(text))];
+    [Step::write(HEAD)].into_iter().chain(texts.iter().flat_map(after_gap)).collect()
+}
+
+fn whole(texts: &[&str]) -> Script {
+    Script::each_request(events(texts).into_iter().chain([Step::write(END)]))
+}
+
+fn run(script: Script, flags: &[&str]) -> Document {
+    let peer = Peer::start(script);
+    let url = format!("http://{}/", peer.addr());
+    let document = measure(&[&["-c", "1", "-n", "5", "--stream", "sse"], flags, &[&url]].concat());
+    assert_eq!(document.ledger("scheduled"), 5);
+    document
+}
+
+#[test]
+fn events_are_counted_and_come_no_sooner_than_they_were_sent() {
+    let texts = ["data: a\n\n", ": keep-alive\n\n", "data: b\n\n", "data: c\ndata: d\n\n"];
+    let document = run(whole(&texts), &["--tokens", "events"]);
+    document.assert_all_ok();
+    assert_eq!(document.count("/streams/events/min"), 3);
+    assert_eq!(document.count("/streams/events/max"), 3);
+    assert_eq!((document.count("/parts/count"), document.count("/parts/bytes")), (15, 25));
+    assert_eq!(document.count("/streams/tokens/count"), 15);
+    assert_eq!(document.count("/streams/first_event/count"), 5);
+    // On a busy machine, a read may have found two of them.
+    let gaps = document.count("/streams/gap/count") + document.count("/streams/coalesced");
+    assert_eq!(gaps, 10);
+    let gap_ns = GAP.as_nanos() as u64;
+    assert!(document.count("/streams/first_event/min_ns") >= gap_ns);
+    assert!(document.count("/streams/last_event/min_ns") >= 4 * gap_ns);
+    assert!(
+        document.count("/streams/first_byte/max_ns")
+            <= document.count("/streams/last_event/max_ns")
+    );
+}
+
+#[test]
+fn streams_that_break_off_are_errors_of_their_own() {
+    let cut = |last: Step| {
+        Script::new([Step::ReadRequest].into_iter().chain(events(&["data: a\n\n"])).chain([last]))
+    };
+    for last in [Step::Close, Step::Reset] {
+        let document = run(cut(last), &[]);
+        document.assert_errors(&["stream-cut"]);
+        assert_eq!(document.ledger("errors"), 5);
+        assert_eq!(document.count("/streams/events/count"), 0);
+    }
+}
+
+#[test]
+fn error_events_and_missing_ends_are_errors_of_their_own() {
+    let texts = ["data: a\n\n", "event: error\ndata: overloaded\n\n"];
+    let document = run(whole(&texts), &["--stream-error", "^event: error"]);
+    document.assert_errors(&["stream-error"]);
+    assert!(document.text("/errors/0/example").ends_with("event 2 is an error"));
+    let document = run(whole(&texts), &["--stream-end", "[DONE]"]);
+    document.assert_errors(&["stream-unended"]);
+    assert_eq!(document.count("/connections/opened"), 1, "the connection goes on");
+    let ended = whole(&["data: a\n\n", "data: [DONE]\n\n"]);
+    let document = run(ended, &["--stream-end", "[DONE]"]);
+    document.assert_all_ok();
+    assert_eq!(document.count("/streams/events/max"), 1);
+}
+
+#[test]
+fn an_event_without_end_is_given_up() {
+    let endless = Script::new([
+        Step::ReadRequest,
+        Step::write("HTTP/1.1 200 OK\r\n\r\ndata: a\n\ndata: "),
+        Step::WriteForever(vec![b'x'; 16 << 10].into(), Duration::from_millis(1)),
+    ]);
+    let document = run(endless, &["--stream-end", "[DONE]"]);
+    document.assert_errors(&["body-limit"]);
+    assert_eq!(document.count("/streams/first_event/count"), 5);
+}
+
+#[test]
+fn a_report_and_objectives_are_of_events() {
+    let peer = Peer::start(whole(&["data: a\n\n", "data: b\n\n"]));
+    let url = format!("http://{}/", peer.addr());
+    let flags = ["-c", "1", "-n", "5", "--stream", "sse", "--report", "full", "--no-keep"];
+    let met = candor(&[&flags[..], &["--expect", "first-event max > 1ms", &url]].concat());
+    assert_eq!(met.code(), 0, "{}", met.stdout);
+    assert!(met.stdout.contains("5 streams began, 5 ended as expected"), "{}", met.stdout);
+    let missed = candor(&[&flags[..], &["--expect", "last-event max < 1ms", &url]].concat());
+    assert_eq!(missed.code(), 3, "{}", missed.stdout);
+}
+
+#[test]
+fn streams_over_http_2() {
+    let target = common::Target::start(&[]);
+    let url = target.url("/bytes/1000");
+    let flags = ["--h2c", "-c", "1", "-n", "5", "--stream", "chunks"];
+    let document = measure(&[&flags[..], &[&url]].concat());
+    document.assert_all_ok();
+    assert_eq!(document.count("/streams/events/count"), 5);
+    assert_eq!(document.count("/parts/bytes"), 5000);
+}

@@ -1,0 +1,254 @@
+//! Streams of events on simulated time: event k at t₀ + k·D, so that every figure is known to the nanosecond.
+
+mod common;
+
+use std::collections::BTreeSet;
+
+use candor_engine::{Control, drive};
+use candor_plan::{Arrivals, Parts, StreamForm, Streaming, Tokens};
+use candor_record::{ErrorKind, Histogram, RunRecord, StreamCounts};
+use candor_testkit::sim::{Link, Reaction, SimReactor, SimServer};
+use common::*;
+
+/// The head comes after this, the first event after `T0`, one more after each `D`.
+const HEAD: u64 = 10 * MS;
+const T0: u64 = 30 * MS;
+const D: u64 = 21 * MS;
+/// Events of a response.
+const N: u64 = 6;
+/// The last event, and with it the end of the response.
+const WHOLE: u64 = T0 + (N - 1) * D;
+
+fn chunk(text: &str) -> Vec<u8> {
+    format!("{:x}\r\n{text}\r\n", text.len()).into_bytes()
+}
+
+fn head() -> Vec<u8> {
+    b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n".to_vec()
+}
+
+/// Event k of `text` after T0 + k·D, the end of the body with the last.
+fn events(at_ns: u64, text: &str) -> Vec<(u64, Vec<u8>)> {
+    let one = |k: u64| (at_ns + T0 + k * D, chunk(text));
+    let mut all = vec![(at_ns + HEAD, head())];
+    all.extend((0..N).map(one));
+    if let Some((_, last)) = all.last_mut() {
+        last.extend_from_slice(b"0\r\n\r\n");
+    }
+    all
+}
+
+fn streaming() -> impl SimServer {
+    |at_ns: u64, _: u64, _: u64| Reaction::Answers(events(at_ns, "data: x\n\n"))
+}
+
+fn sse() -> Streaming {
+    Streaming { form: StreamForm::Sse, error: None, end: None, tokens: None }
+}
+
+fn of(mut plan: Parts, stream: Streaming) -> Parts {
+    plan.requests.list[0].stream = Some(stream);
+    plan
+}
+
+/// `count` requests one after the other on one connection.
+fn few(count: u64, stream: Streaming) -> Parts {
+    let mut plan = of(plan(1, closed(0), 10 * S), stream);
+    plan.stop.count = Some(count);
+    plan
+}
+
+fn run(plan: &Parts, server: impl SimServer) -> RunRecord {
+    let plan = checked(plan);
+    let record = drive(&plan, SimReactor::new(server, Link::default()), &Control::default());
+    assert!(record.total.ledger.balances(), "{:?}", record.total.ledger);
+    record
+}
+
+fn streams(record: &RunRecord) -> &StreamCounts {
+    record.total.streams.as_ref().expect("events came")
+}
+
+/// All samples have this value.
+fn assert_all(histogram: &Histogram, count: u64, value: u64) {
+    let ends = (histogram.count(), histogram.min_ns(), histogram.max_ns());
+    assert_eq!(ends, (count, Some(value), Some(value)));
+}
+
+#[test]
+fn every_event_comes_at_its_time() {
+    let plan = of(plan(50, open(100, Arrivals::Constant), 10 * S), sse());
+    let record = run(&plan, streaming());
+    let streams = streams(&record);
+    assert_eq!(record.total.ledger.ok, 1000);
+    assert_all(&streams.first_byte, 1000, HEAD);
+    assert_all(&streams.first_part, 1000, T0);
+    assert_all(&streams.gap, 1000 * (N - 1), D);
+    assert_all(&streams.last_part, 1000, WHOLE);
+    assert_all(&streams.longest_gap, 1000, D);
+    assert_all(&streams.parts, 1000, N);
+    assert_eq!((streams.coalesced, streams.unbegun, streams.tokens), (0, 0, 0));
+    assert_eq!((record.total.parts.count, record.total.parts.bytes), (1000 * N, 1000 * N));
+    assert_all(&record.total.latencies.response, 1000, WHOLE);
+    // Little: 100/s · 135 ms are in flight, of which the oldest ends half a gap before the boundary.
+    let in_flight: BTreeSet<u64> =
+        record.intervals[1..10].iter().map(|one| one.in_flight).collect();
+    assert_eq!(in_flight, [100 * WHOLE / S].into());
+}
+
+#[test]
+fn times_count_from_when_the_request_was_due() {
+    // One connection, a request due each 100 ms: the second waits 35 ms, the third 70 ms.
+    let mut plan = of(plan(1, open(10, Arrivals::Constant), 10 * S), sse());
+    plan.stop.count = Some(3);
+    let record = run(&plan, streaming());
+    let streams = streams(&record);
+    for (histogram, least) in
+        [(&streams.first_byte, HEAD), (&streams.first_part, T0), (&streams.last_part, WHOLE)]
+    {
+        assert_eq!((histogram.min_ns(), histogram.max_ns()), (Some(least), Some(least + 70 * MS)));
+        assert_eq!(histogram.sum_ns(), u128::from(3 * least + 105 * MS));
+    }
+    assert_all(&streams.gap, 3 * (N - 1), D);
+}
+
+#[test]
+fn events_of_one_read_have_no_gap_and_are_counted() {
+    let server =
+        |at_ns: u64, _: u64, _: u64| Reaction::Answers(events(at_ns, "data: x\n\ndata: y\n\n"));
+    let record = run(&few(4, sse()), server);
+    let streams = streams(&record);
+    assert_all(&streams.gap, 4 * (N - 1), D);
+    assert_eq!(streams.coalesced, 4 * N);
+    assert_all(&streams.parts, 4, 2 * N);
+    // All in one read: no gap is known, and none is the longest.
+    let server = |at_ns: u64, _: u64, _: u64| {
+        let all = events(0, "data: x\n\n").into_iter().flat_map(|(_, bytes)| bytes);
+        Reaction::Answer { at_ns: at_ns + T0, bytes: all.collect() }
+    };
+    let record = run(&few(4, Streaming { tokens: Some(Tokens::Events), ..sse() }), server);
+    let streams = self::streams(&record);
+    assert_eq!((streams.gap.count(), streams.longest_gap.count()), (0, 0));
+    assert_eq!(streams.coalesced, 4 * (N - 1));
+    assert_all(&streams.first_part, 4, T0);
+    assert_all(&streams.last_part, 4, T0);
+    assert_eq!((streams.tokens, streams.time_per_token.count()), (4 * N, 0));
+}
+
+#[test]
+fn comments_are_no_events() {
+    let server = |at_ns: u64, _: u64, _: u64| {
+        let mut all = events(at_ns, "data: x\n\n");
+        let pings: Vec<_> =
+            all[1..].iter().map(|(ns, _)| (ns - 7 * MS, chunk(": ping\n\n"))).collect();
+        all.extend(pings);
+        all.sort_by_key(|(ns, _)| *ns);
+        Reaction::Answers(all)
+    };
+    let record = run(&few(4, sse()), server);
+    let streams = streams(&record);
+    assert_all(&streams.first_part, 4, T0);
+    assert_all(&streams.gap, 4 * (N - 1), D);
+    assert_all(&streams.parts, 4, N);
+}
+
+#[test]
+fn tokens_are_events_or_what_an_event_says() {
+    let counted = Streaming { tokens: Some(Tokens::Events), ..sse() };
+    let record = run(&few(4, counted), streaming());
+    assert_all(&streams(&record).tokens_of_one, 4, N);
+    assert_all(&streams(&record).time_per_token, 4, D);
+    let at = Tokens::At("json:$.n".to_owned());
+    let server =
+        |at_ns: u64, _: u64, _: u64| Reaction::Answers(events(at_ns, "data: {\"n\":16}\n\n"));
+    let record = run(&few(4, Streaming { tokens: Some(at), ..sse() }), server);
+    assert_eq!(streams(&record).tokens, 4 * 16);
+    // (last − first) / (tokens − 1) = 105 ms / 15
+    assert_all(&streams(&record).time_per_token, 4, 7 * MS);
+}
+
+#[test]
+fn a_stream_that_ends_in_the_middle_is_an_error_of_its_own() {
+    let mut served = 0;
+    let server = move |at_ns: u64, _: u64, _: u64| {
+        served += 1;
+        let bytes = if served == 1 { [head(), chunk("data: x\n\n")].concat() } else { head() };
+        Reaction::AnswerAndClose { at_ns: at_ns + T0, bytes }
+    };
+    let record = run(&few(2, sse()), server);
+    let ledger = &record.total.ledger;
+    assert_eq!(ledger.error(ErrorKind::StreamCut), 1);
+    assert_eq!(ledger.error(ErrorKind::Truncated), 1, "it had not begun");
+    // What is known of it counts, and it is no stream that ended.
+    assert_all(&streams(&record).first_part, 1, T0);
+    assert_eq!(streams(&record).parts.count(), 0);
+}
+
+#[test]
+fn error_events_and_missing_ends_have_kinds_of_their_own() {
+    let named = Streaming { error: Some("^x$".to_owned()), ..sse() };
+    let record = run(&few(3, named), streaming());
+    assert_eq!(record.total.ledger.error(ErrorKind::StreamError), 3);
+    assert_eq!(record.total.connections.opened, 1, "the connection goes on");
+    let ended = Streaming { end: Some("[DONE]".to_owned()), ..sse() };
+    let record = run(&few(3, ended.clone()), streaming());
+    assert_eq!(record.total.ledger.error(ErrorKind::StreamUnended), 3);
+    let server = |at_ns: u64, _: u64, _: u64| {
+        let mut all = events(at_ns, "data: x\n\n");
+        if let Some((_, last)) = all.last_mut() {
+            *last = [chunk("data: [DONE]\n\n"), b"0\r\n\r\n".to_vec()].concat();
+        }
+        Reaction::Answers(all)
+    };
+    let record = run(&few(3, ended), server);
+    assert_eq!(record.total.ledger.ok, 3);
+    assert_all(&streams(&record).parts, 3, N - 1);
+    assert_all(&streams(&record).last_part, 3, WHOLE - D);
+}
+
+#[test]
+fn an_endless_event_is_given_up_where_rules_read_it() {
+    let server = |at_ns: u64, _: u64, _: u64| Reaction::Endless {
+        at_ns: at_ns + T0,
+        bytes: b"HTTP/1.1 200 OK\r\n\r\ndata: x\n\ndata: ".to_vec(),
+        block: vec![b'x'; 4096],
+        read_ns: MS,
+    };
+    let mut plan = few(2, Streaming { end: Some("end".to_owned()), ..sse() });
+    plan.timeouts.request_ns = S;
+    let record = run(&plan, server);
+    assert_eq!(record.total.ledger.error(ErrorKind::BodyLimit), 2);
+    // Without a rule nothing of it is kept, and the timeout ends it.
+    plan.requests.list[0].stream = Some(sse());
+    let record = run(&plan, server);
+    assert_eq!(record.total.ledger.error(ErrorKind::Timeout), 2);
+    assert_eq!(streams(&record).unbegun, 0);
+}
+
+#[test]
+fn a_stream_that_never_begins_is_counted() {
+    let mut served = 0;
+    let server = move |at_ns: u64, _: u64, _: u64| {
+        served += 1;
+        let bytes = if served == 1 { head() } else { [head(), chunk("data: x\n\n")].concat() };
+        Reaction::Answer { at_ns: at_ns + T0, bytes }
+    };
+    let mut plan = few(2, sse());
+    plan.timeouts.request_ns = S;
+    let record = run(&plan, server);
+    assert_eq!(record.total.ledger.error(ErrorKind::Timeout), 2);
+    assert_eq!(streams(&record).unbegun, 1);
+    assert_eq!(streams(&record).first_part.count(), 1);
+}
+
+#[test]
+fn the_warm_up_is_left_out_and_plain_plans_have_no_streams() {
+    let mut plan = of(plan(1, closed(0), 10 * S), sse());
+    plan.recording.warm_up_ns = 2 * S;
+    let record = run(&plan, streaming());
+    assert!(record.total.warm_up.ok > 0);
+    assert_eq!(streams(&record).first_part.count(), record.total.ledger.sent);
+    assert_eq!(streams(&record).parts.count(), record.total.ledger.ok);
+    let plain = run(&self::plan(1, closed(0), S), streaming());
+    assert_eq!((plain.total.streams, plain.total.parts.count), (None, 0));
+}

@@ -1,0 +1,38 @@
+//! Responses that are streams of events.
+
+use super::group::group;
+use crate::stream::StreamForm;
+
+group! {
+    "Streams of events",
+    /// Responses that are streams of events.
+    pub struct StreamsOptions {
+        /// Measure the events of each response: the first, the gaps, the last
+        ///
+        /// Times count from when the request was due. Only responses with an expected status have
+        /// events. A stream that ends in the middle is an error of its own kind, stream-cut.
+        #[arg(long, value_name = "FORM")]
+        pub stream: Option<StreamForm>,
+
+        /// Regular expression: an event that it matches makes its response an error
+        ///
+        /// Searched in the event's text, which is its data, after a line `event: NAME` if it has a
+        /// name. For named error events: '^event: error'. The error is stream-error.
+        #[arg(long, value_name = "REGEX")]
+        pub stream_error: Option<String>,
+
+        /// Text of the event that ends a stream, such as '[DONE]'
+        ///
+        /// It is not counted as an event. A response that ends without it is an error,
+        /// stream-unended.
+        #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
+        pub stream_end: Option<String>,
+
+        /// Count tokens: events, or the number at json:PATH or regex:EXPRESSION of an event
+        ///
+        /// With events each event is a token. Otherwise the last number found is the count of its
+        /// response, e.g. json:$.usage.completion_tokens.
+        #[arg(long, value_name = "RULE")]
+        pub tokens: Option<String>,
+    }
+}

@@ -1,0 +1,79 @@
+//! Streams of events: flags and keys, what is taken from the top level, and errors in one sentence.
+
+mod common;
+
+use candor_plan::{Options, Plan, PlanError, StreamForm, Streaming, Tokens};
+use common::Memory;
+
+fn plan(arguments: &[&str]) -> Result<Plan, PlanError> {
+    common::try_build(&[arguments, &["http://h/"]].concat()).map(|(plan, _)| plan)
+}
+
+fn from_toml(text: &str) -> Result<Plan, PlanError> {
+    let options = Options::from_toml("plan.toml", text)?;
+    options.build(&Memory::default()).map(|(plan, _)| plan)
+}
+
+#[test]
+fn a_stream_is_asked_for_by_flags() {
+    assert_eq!(plan(&[]).unwrap().requests.list[0].stream, None);
+    let plain = Streaming { form: StreamForm::Chunks, error: None, end: None, tokens: None };
+    assert_eq!(plan(&["--stream", "chunks"]).unwrap().requests.list[0].stream, Some(plain));
+    let all = plan(&[
+        "--stream",
+        "sse",
+        "--stream-error",
+        "^event: error",
+        "--stream-end",
+        "[DONE]",
+        "--tokens",
+        "json:$.usage.completion_tokens",
+    ]);
+    let expected = Streaming {
+        form: StreamForm::Sse,
+        error: Some("^event: error".to_owned()),
+        end: Some("[DONE]".to_owned()),
+        tokens: Some(Tokens::At("json:$.usage.completion_tokens".to_owned())),
+    };
+    assert_eq!(all.unwrap().requests.list[0].stream, Some(expected));
+}
+
+#[test]
+fn a_request_has_its_own_stream_or_that_of_the_top_level() {
+    let text = "url = \"http://h/\"\nstream-end = \"[DONE]\"\n[[request]]\nname = \"a\"\n\
+                [[request]]\nname = \"b\"\nstream = \"ndjson\"\ntokens = \"events\"\n";
+    let plan = from_toml(text).unwrap();
+    let [a, b] = &plan.requests.list[..] else { panic!("two requests") };
+    assert_eq!(a.stream, None);
+    let expected = Streaming {
+        form: StreamForm::Ndjson,
+        error: None,
+        end: Some("[DONE]".to_owned()),
+        tokens: Some(Tokens::Events),
+    };
+    assert_eq!(b.stream, Some(expected));
+}
+
+#[test]
+fn what_cannot_be_a_stream_is_refused_with_a_remedy() {
+    let none = "there is no stream of events; add --stream sse, ndjson or chunks";
+    let sse = ["--stream", "sse"];
+    let table: [(&[&str], &[&str], String); 9] = [
+        (&[], &["--stream-error", "x"], format!("--stream-error: {none}")),
+        (&[], &["--stream-end", "x"], format!("--stream-end: {none}")),
+        (&[], &["--tokens", "events"], format!("--tokens: {none}")),
+        (&sse, &["--stream-error", ""], "--stream-error: the expression is empty".to_owned()),
+        (&sse, &["--stream-error", "a(b"], "--stream-error: \"a(b\": unclosed group at".to_owned()),
+        (&sse, &["--stream-end", " "], "--stream-end: no event has an empty text".to_owned()),
+        (&sse, &["--tokens", "header:X"], "--tokens: \"header:X\": tokens are counted".to_owned()),
+        (&sse, &["--tokens", "tokens"], "--tokens: \"tokens\": \"tokens\" is not a".to_owned()),
+        (&sse, &["--h2c-upgrade"], "--h2c-upgrade cannot be used with --stream".to_owned()),
+    ];
+    for (stream, rest, message) in table {
+        let error = plan(&[stream, rest].concat()).expect_err(&message).to_string();
+        assert!(error.starts_with(&message), "{error}");
+        assert!(!error.contains('\n'), "{error}");
+    }
+    let own = from_toml("url = \"http://h/\"\n[[request]]\nstream-end = \"x\"\n").unwrap_err();
+    assert_eq!(own.to_string(), format!("--stream-end: {none}"));
+}

@@ -1,0 +1,317 @@
+//! The events of a response: where each ends, and what is asked of it.
+//!
+//! The body comes in pieces of any size, and [`Splitter`] says how many events ended in each. It tells no time, and
+//! it keeps no event: only where a rule reads the text of events, the one that has begun stands in a buffer of at
+//! most [`MOST_TEXT_BYTES`]. A server decides about everything here, so memory is bounded, and time is linear in
+//! the bytes.
+//!
+//! [`sse`] reads server-sent events, [`lines`] reads lines; chunks end where the framing of HTTP says so.
+
+mod lines;
+mod sse;
+
+use std::rc::Rc;
+
+use candor_memory::{Pattern, Source};
+use candor_plan::{Request, StreamForm, Streaming, Tokens};
+
+use crate::expect::Mismatch;
+use crate::session::{Event, Part, PartKind, RequestId};
+use lines::Lines;
+use sse::Sse;
+
+/// The longest text of an event that rules can read, in bytes.
+pub const MOST_TEXT_BYTES: usize = 64 << 10;
+/// Memory that a splitter keeps from one response to the next.
+const KEPT_BYTES: usize = 4 << 10;
+
+/// What is asked of the events of one request's responses, compiled.
+#[derive(Debug)]
+pub struct Rules {
+    form: StreamForm,
+    error: Option<Pattern>,
+    end: Option<Box<[u8]>>,
+    tokens: Option<Count>,
+}
+
+/// How tokens are counted.
+#[derive(Debug)]
+enum Count {
+    Events,
+    At(Source),
+}
+
+/// The rules of each request of a plan; those without are no streams.
+pub type Table = Rc<[Option<Rc<Rules>>]>;
+
+impl Rules {
+    /// Compiles rules. `None`: they do not compile, which the check of a plan excludes.
+    pub fn new(stream: &Streaming) -> Option<Self> {
+        let error = stream.error.as_deref().map(Pattern::new).transpose().ok()?;
+        let tokens = match &stream.tokens {
+            None => None,
+            Some(Tokens::Events) => Some(Count::Events),
+            Some(Tokens::At(place)) => Some(Count::At(Source::compile(place).ok()?)),
+        };
+        let end = stream.end.as_ref().map(|text| text.trim().as_bytes().into());
+        Some(Rules { form: stream.form, error, end, tokens })
+    }
+
+    /// The rules of these requests; `None`: none of them has a stream.
+    pub fn table(requests: &[Request]) -> Option<Table> {
+        let rules = |one: &Request| one.stream.as_ref().and_then(Rules::new).map(Rc::new);
+        let any = requests.iter().any(|one| one.stream.is_some());
+        any.then(|| requests.iter().map(rules).collect())
+    }
+
+    /// Whether the text of events is read.
+    fn read_text(&self) -> bool {
+        self.error.is_some() || self.end.is_some() || matches!(self.tokens, Some(Count::At(_)))
+    }
+}
+
+/// Events that ended in the bytes that were fed since the last [`Splitter::take`].
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Ended {
+    /// How many.
+    pub count: u32,
+    /// Their payload: the data of server-sent events, the text of lines without their ends, chunks.
+    pub bytes: u64,
+}
+
+impl Ended {
+    /// The same as an event of the session that reads the response to this request.
+    pub(crate) fn event(self, id: RequestId) -> Option<Event> {
+        let Ended { count, bytes } = self;
+        let part = Part { id: Some(id), kind: PartKind::Event, bytes, count };
+        (count > 0).then_some(Event::Part(part))
+    }
+}
+
+/// The events of one response.
+#[derive(Debug)]
+pub struct Splitter {
+    rules: Rc<Rules>,
+    reader: Reader,
+    text: Text,
+    ended: Ended,
+    /// Of the whole response.
+    count: u64,
+    /// The number of the first event that is an error, from 1.
+    error: Option<u64>,
+    /// The event that ends the response came.
+    has_end: bool,
+    tokens: Option<u64>,
+}
+
+/// Where in the form of the stream the next byte belongs.
+#[derive(Debug)]
+enum Reader {
+    Sse(Sse),
+    Lines(Lines),
+    Chunks,
+}
+
+impl Splitter {
+    /// At the beginning of a response.
+    pub fn new(rules: Rc<Rules>) -> Self {
+        let (reader, text) = (Reader::of(rules.form), Text::new(rules.read_text()));
+        Splitter {
+            rules,
+            reader,
+            text,
+            ended: Ended::default(),
+            count: 0,
+            error: None,
+            has_end: false,
+            tokens: None,
+        }
+    }
+
+    /// The same for another response, with the memory of this one.
+    pub fn again(&mut self, rules: Rc<Rules>) {
+        let mut text = std::mem::take(&mut self.text);
+        text.reset(rules.read_text());
+        *self = Splitter { text, ..Splitter::new(rules) };
+    }
+
+    /// Takes the next bytes of the body.
+    pub fn feed(&mut self, mut bytes: &[u8]) {
+        while !bytes.is_empty() {
+            let is_event = match &mut self.reader {
+                Reader::Sse(sse) => sse.read(&mut bytes, &mut self.text),
+                Reader::Lines(lines) => lines.read(&mut bytes, &mut self.text),
+                Reader::Chunks => {
+                    self.text.push(std::mem::take(&mut bytes));
+                    false
+                }
+            };
+            if is_event {
+                self.end_event();
+            }
+        }
+    }
+
+    /// A chunk, or a DATA frame, ends here.
+    pub fn end_chunk(&mut self) {
+        if matches!(self.reader, Reader::Chunks) && self.text.bytes > 0 {
+            self.end_event();
+        }
+    }
+
+    /// The body ends here. A line needs no end of its own then; a server-sent event does (WHATWG HTML 9.2.6).
+    pub fn end(&mut self) {
+        let is_event = match &mut self.reader {
+            Reader::Sse(_) => false,
+            Reader::Lines(lines) => lines.end(&mut self.text),
+            Reader::Chunks => self.text.bytes > 0,
+        };
+        if is_event {
+            self.end_event();
+        }
+    }
+
+    /// The events that ended since the last call.
+    pub fn take(&mut self) -> Ended {
+        std::mem::take(&mut self.ended)
+    }
+
+    /// An event is longer than the rules can read.
+    pub fn is_too_long(&self) -> bool {
+        self.text.is_cut
+    }
+
+    /// Whether the events of the response, which is complete, are as asked.
+    ///
+    /// # Errors
+    /// One is an error, or the one that ends the response did not come.
+    pub fn verdict(&self) -> Result<(), Mismatch> {
+        match self.error {
+            Some(number) => Err(Mismatch::ErrorEvent(number)),
+            None if self.rules.end.is_some() && !self.has_end => Err(Mismatch::Unended(self.count)),
+            None => Ok(()),
+        }
+    }
+
+    /// The tokens so far; `None`: they are not counted, or no event said how many there are.
+    pub fn tokens(&self) -> Option<u64> {
+        match self.rules.tokens {
+            Some(Count::Events) => Some(self.count),
+            _ => self.tokens,
+        }
+    }
+
+    fn end_event(&mut self) {
+        let Rules { error, end, tokens, .. } = &*self.rules;
+        let data = self.text.data();
+        if end.as_ref().is_some_and(|end| data.trim_ascii() == &**end) {
+            self.has_end = true;
+            return self.text.clear();
+        }
+        self.count += 1;
+        self.ended.count += 1;
+        self.ended.bytes += self.text.bytes;
+        if let Some(Count::At(source)) = tokens
+            && let Ok(number) = source.find(&[], data)
+            && let Some(number) = decimal(&number)
+        {
+            self.tokens = Some(number);
+        }
+        if let Some(pattern) = error
+            && self.error.is_none()
+            && pattern.is_in(self.text.whole())
+        {
+            self.error = Some(self.count);
+        }
+        self.text.clear();
+    }
+}
+
+impl Reader {
+    fn of(form: StreamForm) -> Self {
+        match form {
+            StreamForm::Sse => Reader::Sse(Sse::default()),
+            StreamForm::Ndjson => Reader::Lines(Lines::default()),
+            StreamForm::Chunks => Reader::Chunks,
+        }
+    }
+}
+
+fn decimal(text: &[u8]) -> Option<u64> {
+    std::str::from_utf8(text.trim_ascii()).ok()?.parse().ok()
+}
+
+/// The event that has begun: its length, and its text if a rule reads it.
+#[derive(Debug, Default)]
+struct Text {
+    /// Of its payload.
+    bytes: u64,
+    is_kept: bool,
+    /// It was longer than is kept.
+    is_cut: bool,
+    name: Vec<u8>,
+    data: Vec<u8>,
+    /// Both together, for an expression.
+    joined: Vec<u8>,
+}
+
+impl Text {
+    fn new(is_kept: bool) -> Self {
+        Text { is_kept, ..Text::default() }
+    }
+
+    fn reset(&mut self, is_kept: bool) {
+        self.clear();
+        for buffer in [&mut self.name, &mut self.data, &mut self.joined] {
+            buffer.clear();
+            buffer.shrink_to(KEPT_BYTES);
+        }
+        (self.is_kept, self.is_cut) = (is_kept, false);
+    }
+
+    /// Appends to the payload.
+    fn push(&mut self, piece: &[u8]) {
+        self.bytes += piece.len() as u64;
+        if self.has_room(piece) {
+            self.data.extend_from_slice(piece);
+        }
+    }
+
+    /// Appends to the name of the event.
+    fn push_name(&mut self, piece: &[u8]) {
+        if self.has_room(piece) {
+            self.name.extend_from_slice(piece);
+        }
+    }
+
+    fn has_room(&mut self, piece: &[u8]) -> bool {
+        let fits = self.name.len() + self.data.len() + piece.len() <= MOST_TEXT_BYTES;
+        self.is_cut |= self.is_kept && !fits;
+        self.is_kept && fits
+    }
+
+    fn clear(&mut self) {
+        self.bytes = 0;
+        self.name.clear();
+        self.data.clear();
+    }
+
+    fn data(&self) -> &[u8] {
+        &self.data
+    }
+
+    /// The data, after a line with the name if there is one.
+    fn whole(&mut self) -> &[u8] {
+        if self.name.is_empty() {
+            return &self.data;
+        }
+        self.joined.clear();
+        for piece in [&b"event: "[..], &self.name, b"\n", &self.data] {
+            self.joined.extend_from_slice(piece);
+        }
+        &self.joined
+    }
+}
+
+#[cfg(test)]
+mod tests;

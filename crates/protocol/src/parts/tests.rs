@@ -1,0 +1,203 @@
+use proptest::prelude::*;
+
+use super::*;
+
+/// What came of a body: the events of each piece, and what is known at its end.
+#[derive(Debug, PartialEq)]
+struct Outcome {
+    count: u64,
+    bytes: u64,
+    verdict: Result<(), Mismatch>,
+    tokens: Option<u64>,
+    is_too_long: bool,
+}
+
+fn stream(form: StreamForm) -> Streaming {
+    Streaming { form, error: None, end: None, tokens: None }
+}
+
+fn splitter(stream: &Streaming) -> Splitter {
+    Splitter::new(Rc::new(Rules::new(stream).expect("rules that compile")))
+}
+
+fn split<'a>(stream: &Streaming, pieces: impl IntoIterator<Item = &'a [u8]>) -> Outcome {
+    let mut splitter = splitter(stream);
+    let (mut count, mut bytes) = (0, 0);
+    let mut add = |ended: Ended| {
+        count += u64::from(ended.count);
+        bytes += ended.bytes;
+    };
+    for piece in pieces {
+        splitter.feed(piece);
+        add(splitter.take());
+    }
+    splitter.end();
+    add(splitter.take());
+    let is_too_long = splitter.is_too_long();
+    Outcome { count, bytes, verdict: splitter.verdict(), tokens: splitter.tokens(), is_too_long }
+}
+
+/// How many events, and the bytes of their payload.
+fn counted(form: StreamForm, body: &str) -> (u64, u64) {
+    let Outcome { count, bytes, .. } = split(&stream(form), [body.as_bytes()]);
+    (count, bytes)
+}
+
+#[test]
+fn the_examples_of_the_standard() {
+    // WHATWG HTML 9.2.6: each with its events and the lengths of their data.
+    for (body, events) in [
+        ("data: YHOO\ndata: +2\ndata: 10\n\n", (1, 10)),
+        (
+            ": test stream\n\ndata: first event\nid: 1\n\ndata:second event\nid\n\ndata:  third event\n\n",
+            (3, 35),
+        ),
+        ("data\n\ndata\ndata\n\ndata:", (2, 1)),
+        ("data:test\n\ndata: test\n\n", (2, 8)),
+    ] {
+        assert_eq!(counted(StreamForm::Sse, body), events, "{body:?}");
+    }
+}
+
+#[test]
+fn what_is_no_event() {
+    for body in [
+        "",
+        "\n\n\n",
+        ": keep-alive\n\n:\n\n",
+        "event: ping\n\n",
+        "id: 7\nretry: 10\n\n",
+        "data: without an end",
+        "data: without an empty line\n",
+        "Data: a\n\ndatas: b\n\nda: c\n\n data: d\n\n",
+    ] {
+        assert_eq!(counted(StreamForm::Sse, body), (0, 0), "{body:?}");
+    }
+    assert_eq!(counted(StreamForm::Ndjson, "\n\r\n\n"), (0, 0));
+}
+
+#[test]
+fn line_ends_and_the_mark() {
+    for body in [
+        "data: a\rdata: b\r\r",
+        "data: a\r\ndata: b\r\n\r\n",
+        "data: a\ndata: b\n\n",
+        "data: a\r\ndata: b\n\r",
+        "\u{feff}data: a\ndata: b\n\n",
+        ":\u{feff}\ndata: a\ndata: b\n\n",
+    ] {
+        assert_eq!(counted(StreamForm::Sse, body), (1, 3), "{body:?}");
+    }
+    // Only one mark, only at the beginning, and only whole.
+    assert_eq!(counted(StreamForm::Sse, "\u{feff}\u{feff}data: a\n\n"), (0, 0));
+    let half = split(&stream(StreamForm::Sse), [&b"\xef\xbbdata: a\n\ndata: b\n\n"[..]]);
+    assert_eq!(half.count, 1);
+}
+
+#[test]
+fn lines_and_chunks() {
+    assert_eq!(counted(StreamForm::Ndjson, "{}\n\n[1]\r\nx\ry\r\r\nlast"), (4, 2 + 3 + 4 + 4));
+    let mut chunks = splitter(&stream(StreamForm::Chunks));
+    chunks.feed(b"ab");
+    assert_eq!(chunks.take(), Ended::default());
+    chunks.feed(b"c");
+    chunks.end_chunk();
+    chunks.end_chunk();
+    assert_eq!(chunks.take(), Ended { count: 1, bytes: 3 });
+    chunks.feed(b"\n");
+    chunks.end();
+    assert_eq!(chunks.take(), Ended { count: 1, bytes: 1 });
+}
+
+#[test]
+fn an_error_is_found_by_its_name_or_its_data() {
+    let asked =
+        |error: &str| Streaming { error: Some(error.to_owned()), ..stream(StreamForm::Sse) };
+    let body = &b"data: fine\n\nevent: error\ndata: a\n\ndata: event: error\n\n"[..];
+    assert_eq!(split(&asked("^event: error\n"), [body]).verdict, Err(Mismatch::ErrorEvent(2)));
+    assert_eq!(split(&asked("^a$"), [body]).verdict, Ok(()));
+    assert_eq!(split(&asked("(?m)^a$"), [body]).verdict, Err(Mismatch::ErrorEvent(2)));
+    assert_eq!(split(&asked("fine|(none)"), [body]).verdict, Err(Mismatch::ErrorEvent(1)));
+    // The last name counts, and it ends with its event.
+    let renamed =
+        &b"event: error\nevent: ok\ndata: a\n\ndata: b\n\nevent: error\n\ndata: c\n\n"[..];
+    assert_eq!(split(&asked("^event: error"), [renamed]).verdict, Ok(()));
+}
+
+#[test]
+fn the_end_is_no_event_and_has_to_come() {
+    let asked = |form| Streaming { end: Some("[DONE]".to_owned()), ..stream(form) };
+    let sse = asked(StreamForm::Sse);
+    let whole = split(&sse, [&b"data: a\n\ndata: [DONE]\n\n"[..]]);
+    assert_eq!((whole.count, whole.verdict), (1, Ok(())));
+    let cut = split(&sse, [&b"data: a\n\ndata: [DONE]\n"[..]]);
+    assert_eq!((cut.count, cut.verdict), (1, Err(Mismatch::Unended(1))));
+    assert_eq!(split(&asked(StreamForm::Ndjson), [&b"1\n[DONE]"[..]]).verdict, Ok(()));
+    assert_eq!(split(&asked(StreamForm::Chunks), [&b"[DONE]\r\n"[..]]).verdict, Ok(()));
+    assert_eq!(split(&sse, []).verdict, Err(Mismatch::Unended(0)));
+}
+
+#[test]
+fn tokens_are_events_or_the_last_number() {
+    let asked = |tokens| Streaming { tokens: Some(tokens), ..stream(StreamForm::Sse) };
+    let at = asked(Tokens::At("json:$.usage.n".to_owned()));
+    let body = &b"data: {\"usage\":null}\n\ndata: {\"usage\":{\"n\":3}}\n\ndata: {\"usage\":{\"n\":8}}\n\n\
+                 data: {}\n\ndata: [DONE]\n\n"[..];
+    assert_eq!(split(&at, [body]).tokens, Some(8));
+    assert_eq!(split(&at, [&b"data: {\"usage\":{\"n\":-3}}\n\n"[..]]).tokens, None);
+    assert_eq!(split(&asked(Tokens::Events), [body]).tokens, Some(5));
+    assert_eq!(split(&stream(StreamForm::Sse), [body]).tokens, None);
+}
+
+#[test]
+fn an_endless_event_takes_bounded_memory() {
+    let piece = [b'x'; 4096];
+    let mut plain = splitter(&stream(StreamForm::Sse));
+    let read = Streaming { end: Some("end".to_owned()), ..stream(StreamForm::Sse) };
+    let mut read = splitter(&read);
+    for one in [&mut plain, &mut read] {
+        one.feed(b"event: ");
+        (0..64).for_each(|_| one.feed(&piece));
+        one.feed(b"\ndata: ");
+        (0..64).for_each(|_| one.feed(&piece));
+        let Text { name, data, joined, .. } = &one.text;
+        assert!(name.capacity() + data.capacity() + joined.capacity() <= 2 * MOST_TEXT_BYTES);
+    }
+    assert!(!plain.is_too_long() && read.is_too_long());
+    plain.feed(b"\n\n");
+    assert_eq!(plain.take(), Ended { count: 1, bytes: 64 * 4096 });
+    let rules = Rc::clone(&read.rules);
+    read.again(rules);
+    assert!(!read.is_too_long());
+    assert!(read.text.name.capacity() <= KEPT_BYTES);
+}
+
+proptest! {
+    /// Any bytes: whole, cut in two anywhere, and byte by byte they have the same events.
+    #[test]
+    fn pieces_make_no_difference(
+        words in proptest::collection::vec(
+            proptest::sample::select(vec![
+                "\u{feff}", "data", "data:", "data: ", "event: error", "event", ":", " ", "\r", "\n", "\r\n", "\n\n",
+                "x", "[DONE]", "{\"n\":7}", "id: 1", "retry", "datax: ",
+            ]),
+            0..24,
+        ),
+        form in proptest::sample::select(vec![StreamForm::Sse, StreamForm::Ndjson, StreamForm::Chunks]),
+        at in 0..64usize,
+    ) {
+        let body = words.concat().into_bytes();
+        let asked = Streaming {
+            form,
+            error: Some("^event: error".to_owned()),
+            end: Some("[DONE]".to_owned()),
+            tokens: Some(Tokens::At("json:$.n".to_owned())),
+        };
+        for stream in [asked, stream(form)] {
+            let whole = split(&stream, [&body[..]]);
+            let (first, second) = body.split_at(at.min(body.len()));
+            prop_assert_eq!(&split(&stream, [first, second]), &whole);
+            prop_assert_eq!(&split(&stream, body.chunks(1)), &whole);
+        }
+    }
+}

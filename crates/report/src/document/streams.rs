@@ -1,0 +1,128 @@
+//! Streams of events: when the events of responses came, and the tokens in them.
+
+use candor_plan::Parts;
+use candor_record::{Histogram, RunRecord, StreamCounts};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::latency::{Distribution, enough_samples};
+
+/// The streams of measured requests. An event is an element of a stream: a server-sent event, a line, a chunk.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Streams {
+    /// due → first byte of the response, of responses with an event.
+    pub first_byte: Distribution,
+    /// due → first event.
+    pub first_event: Distribution,
+    /// From one event to the next, of all events but those that were read together.
+    pub gap: Distribution,
+    /// due → last event, of expected responses.
+    pub last_event: Distribution,
+    /// The longest gap of each expected response.
+    pub longest_gap: Distribution,
+    /// Events of each expected response.
+    pub events: Spread,
+    /// Gaps between events that were read together: their lengths are unknown, and in no distribution.
+    pub coalesced: u64,
+    /// Requests that had a timeout or were unfinished before their first event.
+    pub unbegun: u64,
+    /// Tokens; null if they are not counted.
+    pub tokens: Option<TokenFigures>,
+}
+
+/// The tokens of expected responses.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct TokenFigures {
+    /// All of them.
+    pub count: u64,
+    /// Tokens of each response whose number is known.
+    pub of_one: Spread,
+    /// due → first event: the same as `first_event`.
+    pub time_to_first_token: Distribution,
+    /// From one event to the next: the same as `gap`.
+    pub inter_token_latency: Distribution,
+    /// (last event − first event) / (tokens − 1), of each response with two tokens or more that were not all read
+    /// together.
+    pub time_per_output_token: Distribution,
+}
+
+/// A distribution of counts. Null without samples, or with too few for the percentile.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Spread {
+    /// Number of samples.
+    pub count: u64,
+    /// Lowest.
+    pub min: Option<u64>,
+    /// Mean.
+    pub mean: Option<f64>,
+    /// Median.
+    pub p50: Option<u64>,
+    /// 99th percentile.
+    pub p99: Option<u64>,
+    /// Highest.
+    pub max: Option<u64>,
+}
+
+impl Streams {
+    pub(super) fn of(plan: &Parts, record: &RunRecord) -> Option<Self> {
+        let mut streams =
+            plan.requests.list.iter().filter_map(|one| one.stream.as_ref()).peekable();
+        streams.peek()?;
+        let counts_tokens = streams.any(|one| one.tokens.is_some());
+        let empty;
+        let counts = match &record.total.streams {
+            Some(counts) => &**counts,
+            None => {
+                empty = StreamCounts::new(plan.recording.digits);
+                &empty
+            }
+        };
+        let (first_event, gap) =
+            (Distribution::of(&counts.first_part), Distribution::of(&counts.gap));
+        Some(Streams {
+            first_byte: Distribution::of(&counts.first_byte),
+            last_event: Distribution::of(&counts.last_part),
+            longest_gap: Distribution::of(&counts.longest_gap),
+            events: Spread::of(&counts.parts),
+            coalesced: counts.coalesced,
+            unbegun: counts.unbegun,
+            tokens: counts_tokens.then(|| TokenFigures {
+                count: counts.tokens,
+                of_one: Spread::of(&counts.tokens_of_one),
+                time_to_first_token: first_event.clone(),
+                inter_token_latency: gap.clone(),
+                time_per_output_token: Distribution::of(&counts.time_per_token),
+            }),
+            first_event,
+            gap,
+        })
+    }
+
+    /// The distributions with their names, without those that are the same as another.
+    pub fn named(&self) -> impl Iterator<Item = (&'static str, &Distribution)> {
+        let own = [
+            ("first_byte", &self.first_byte),
+            ("first_event", &self.first_event),
+            ("gap", &self.gap),
+            ("last_event", &self.last_event),
+            ("longest_gap", &self.longest_gap),
+        ];
+        let tokens = self.tokens.as_ref();
+        own.into_iter()
+            .chain(tokens.map(|one| ("tokens.time_per_output_token", &one.time_per_output_token)))
+    }
+}
+
+impl Spread {
+    fn of(counts: &Histogram) -> Self {
+        let at = |q| counts.quantile_ns(q).filter(|_| enough_samples(counts.count(), q));
+        Spread {
+            count: counts.count(),
+            min: counts.min_ns(),
+            mean: counts.mean_ns(),
+            p50: at(0.5),
+            p99: at(0.99),
+            max: counts.max_ns(),
+        }
+    }
+}
