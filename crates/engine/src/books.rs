@@ -103,7 +103,7 @@ impl Books {
         if answer.deviations != Deviations::default() {
             self.deviates(answer, at_ns);
         }
-        let expected = match answer.expected {
+        let expected = match &answer.expected {
             Ok(()) => self.flights.remove(answer.id, chain),
             Err(mismatch) => return self.mismatch(answer, mismatch, chain, at_ns),
         };
@@ -148,10 +148,11 @@ impl Books {
     }
 
     #[cold]
-    fn mismatch(&mut self, answer: &Answer, mismatch: Mismatch, chain: &mut Chain, at_ns: u64) {
+    fn mismatch(&mut self, answer: &Answer, mismatch: &Mismatch, chain: &mut Chain, at_ns: u64) {
         let kind = match mismatch {
             Mismatch::Status(_) => ErrorKind::Status,
             Mismatch::Length { .. } | Mismatch::Content { .. } => ErrorKind::Body,
+            Mismatch::Grpc(status) => status.kind,
             Mismatch::BrokenOff => {
                 return self.break_off(answer.id, chain, status(answer), at_ns);
             }

@@ -367,13 +367,16 @@ pub enum Malformed {
     /// HTTP/2.
     #[error(transparent)]
     H2(#[from] crate::h2::Error),
+    /// gRPC.
+    #[error(transparent)]
+    Grpc(#[from] crate::grpc::Error),
 }
 
 impl Malformed {
     /// The cause, if a change of the plan can remove it.
     pub fn cause(&self) -> Option<Cause> {
         match self {
-            Malformed::H1(_) => None,
+            Malformed::H1(_) | Malformed::Grpc(_) => None,
             Malformed::Tls(error) => error.cause(),
             Malformed::H2(error) => error.cause(),
         }

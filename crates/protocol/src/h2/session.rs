@@ -18,6 +18,7 @@ use super::streams::{self, Streams};
 use super::upload::Upload;
 use super::{Error, Prepared, Settings};
 use crate::capture::{Capture, CaptureRoom};
+use crate::grpc::Limits;
 use crate::session::{Event, Failure, GoAway, HeaderBytes, Input, Outgoing, RequestId, Transmit};
 
 /// One HTTP/2 connection.
@@ -56,6 +57,10 @@ pub struct Session {
     pub(super) header_bytes: HeaderBytes,
     /// Where responses are kept for a script; plain runs have none.
     pub(super) room: Option<CaptureRoom>,
+    /// Responses are those of calls of gRPC.
+    pub(super) calls: Option<Limits>,
+    /// What the server said last about the status of a call.
+    pub(super) message: String,
     /// The response that ended last.
     pub(super) captured: Option<Box<Capture>>,
     /// What a made request is written from; plain runs have none.
@@ -121,6 +126,8 @@ impl Session {
             goaway_code: 0,
             header_bytes: HeaderBytes::default(),
             room: None,
+            calls: None,
+            message: String::new(),
             captured: None,
             scratch: None,
             received: 0,
@@ -161,6 +168,12 @@ impl Session {
     /// bounds allow.
     pub fn capture(&mut self, room: &CaptureRoom) {
         self.room = Some(room.clone());
+    }
+
+    /// From now on, requests are calls of gRPC: their messages are told of as parts, and their status says whether
+    /// a response is the expected one, not the plan.
+    pub fn calls(&mut self, limits: Limits) {
+        self.calls = Some(limits);
     }
 
     /// Takes a request that was made for this one time, instead of one of the table. `request`

@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, reason = "a panic is a failing test with a line number")]
 
 mod clauses;
+mod grpc;
 mod hostile;
 mod hpack;
 mod made;
