@@ -16,6 +16,7 @@ mod data;
 mod documents;
 mod drivers;
 mod fleet;
+mod grpc;
 mod h1;
 mod h2;
 mod histograms;
@@ -47,6 +48,10 @@ pub const TARGETS: &[Target] = &[
     target("chunks", h1::chunks, 3000),
     target("h2", h2::frames, 2000),
     target("hpack", h2::hpack, 3000),
+    target("calls", grpc::call, 2000),
+    target("protos", grpc::proto, 500),
+    target("protosets", grpc::protoset, 1000),
+    target("grpc-json", grpc::json, 1000),
     target("tls-handshake", tls::handshake, 1000),
     target("tls-records", tls::records, 100),
     target("made", h1::made, 3000),
