@@ -31,6 +31,14 @@ pub enum SchemaError {
         "the descriptors are not valid: {0}; a protoset needs its imports (protoc --include_imports)"
     )]
     Descriptors(String),
+    /// A file is in another language than proto2 and proto3, such as an edition.
+    #[error("{file} has the syntax \"{syntax}\"; only proto2 and proto3 are supported")]
+    Syntax {
+        /// The file.
+        file: String,
+        /// As it says.
+        syntax: String,
+    },
     /// More files or bytes than a schema may have.
     #[error("the schema is larger than the limit: {0}")]
     TooLarge(&'static str),

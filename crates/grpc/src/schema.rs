@@ -125,9 +125,17 @@ impl Schema {
         if files.len() > MOST_FILES {
             return Err(SchemaError::TooLarge("it has up to 2,000 files"));
         }
+        // prost-reflect panics at other words.
+        let is_known = |file: &&FileDescriptorProto| {
+            matches!(file.syntax.as_deref(), None | Some("proto2" | "proto3"))
+        };
+        if let Some(file) = files.iter().find(|file| !is_known(file)) {
+            let (name, syntax) = (clip(file.name()), clip(file.syntax()));
+            return Err(SchemaError::Syntax { file: name, syntax });
+        }
         let mut pool = DescriptorPool::global();
         pool.add_file_descriptor_protos(files)
-            .map_err(|error| SchemaError::Descriptors(error.to_string()))?;
+            .map_err(|error| SchemaError::Descriptors(clip_long(&error.to_string())))?;
         Ok(Schema { pool })
     }
 

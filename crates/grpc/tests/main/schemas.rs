@@ -1,7 +1,8 @@
-use candor_grpc::{Kind, Schema, SchemaError};
+use candor_grpc::{Encoder, Kind, Piece, Schema, SchemaError, show};
+use proptest::prelude::*;
 use prost::Message;
 
-use crate::{MONEY, ORDERS, descriptors, memory, shop};
+use crate::{MONEY, Memory, ORDERS, descriptors, memory, shop};
 
 fn from(proto: &str, roots: &[&str], files: &[(&str, &str)]) -> Result<Schema, SchemaError> {
     let roots: Vec<String> = roots.iter().map(|root| root.to_string()).collect();
@@ -144,6 +145,56 @@ fn a_protoset_is_the_same_schema() {
     };
     let error = Schema::from_protoset(&incomplete.encode_to_vec()).unwrap_err().to_string();
     assert!(error.contains("common/money.proto") && error.contains("--include_imports"), "{error}");
+    let mut edition = set.clone();
+    edition.file[0].syntax = Some("editions".to_owned());
+    let error = Schema::from_protoset(&edition.encode_to_vec()).unwrap_err().to_string();
+    assert!(
+        error.ends_with("has the syntax \"editions\"; only proto2 and proto3 are supported"),
+        "{error}"
+    );
     assert!(matches!(Schema::from_protoset(b"\xff\xff"), Err(SchemaError::Protoset(_))));
     assert!(matches!(Schema::from_protoset(b""), Err(SchemaError::Protoset(_))));
+}
+
+/// `bytes` with some of them replaced, left out and doubled.
+fn changed(mut bytes: Vec<u8>, changes: &[(usize, u8, u8)]) -> Vec<u8> {
+    for &(at, what, byte) in changes {
+        let at = at % bytes.len().max(1);
+        match what % 3 {
+            0 if at < bytes.len() => bytes[at] = byte,
+            1 if at < bytes.len() => {
+                bytes.remove(at);
+            }
+            _ => bytes.insert(at, byte),
+        }
+    }
+    bytes
+}
+
+fn visit(schema: &Schema) {
+    for service in schema.services() {
+        for name in schema.methods(&service) {
+            let method = schema.method(&format!("{service}/{name}")).unwrap();
+            let _ = Encoder::compile(&method, &[Piece::Text("{\"orderId\": 1}")]);
+            let _ = show(&method.output, b"\x0a\x00\x10\x01\x12\x03\x08\x01\x10", 100);
+        }
+    }
+}
+
+proptest! {
+    /// Damaged descriptors and files: a schema that can be used, or an error.
+    #[test]
+    fn damaged_schemas_are_schemas_or_errors(
+        changes in prop::collection::vec((any::<usize>(), any::<u8>(), any::<u8>()), 1..6),
+    ) {
+        let set = prost_types::FileDescriptorSet { file: descriptors() }.encode_to_vec();
+        if let Ok(schema) = Schema::from_protoset(&changed(set, &changes)) {
+            visit(&schema);
+        }
+        let text = changed(ORDERS.as_bytes().to_vec(), &changes);
+        let files = Memory([("a.proto".to_owned(), text), ("common/money.proto".to_owned(), MONEY.into())].into());
+        if let Ok(schema) = Schema::from_protos(&["a.proto".to_owned()], &[String::new()], files) {
+            visit(&schema);
+        }
+    }
 }
