@@ -9,9 +9,9 @@ use candor_protocol::{Event, Input, Outgoing, Session as _};
 use crate::h1::request;
 use crate::pieces::cuts;
 
-const SETTINGS: &[u8] = &[0, 0, 0, 4, 0, 0, 0, 0, 0];
+pub(crate) const SETTINGS: &[u8] = &[0, 0, 0, 4, 0, 0, 0, 0, 0];
 
-fn written(session: &mut Session) -> Vec<u8> {
+pub(crate) fn written(session: &mut Session) -> Vec<u8> {
     let mut bytes = Vec::new();
     loop {
         let mut slices = [IoSlice::new(&[]); 4];

@@ -17,6 +17,7 @@ mod documents;
 mod drivers;
 mod events;
 mod fleet;
+mod grpc;
 mod h1;
 mod h2;
 mod histograms;
@@ -49,6 +50,10 @@ pub const TARGETS: &[Target] = &[
     target("chunks", h1::chunks, 3000),
     target("h2", h2::frames, 2000),
     target("hpack", h2::hpack, 3000),
+    target("calls", grpc::call, 2000),
+    target("protos", grpc::proto, 500),
+    target("protosets", grpc::protoset, 1000),
+    target("grpc-json", grpc::json, 1000),
     target("tls-handshake", tls::handshake, 1000),
     target("tls-records", tls::records, 100),
     target("websocket", websocket::session, 2000),

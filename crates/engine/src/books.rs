@@ -129,7 +129,7 @@ impl Books {
         if answer.deviations != Deviations::default() {
             self.deviates(answer, at_ns);
         }
-        let expected = match answer.expected {
+        let expected = match &answer.expected {
             Ok(()) => self.flights.remove(answer.id, chain),
             Err(mismatch) => return self.mismatch(answer, mismatch, chain, at_ns),
         };
@@ -177,12 +177,13 @@ impl Books {
     }
 
     #[cold]
-    fn mismatch(&mut self, answer: &Answer, mismatch: Mismatch, chain: &mut Chain, at_ns: u64) {
+    fn mismatch(&mut self, answer: &Answer, mismatch: &Mismatch, chain: &mut Chain, at_ns: u64) {
         let kind = match mismatch {
             Mismatch::Status(_) => ErrorKind::Status,
             Mismatch::Length { .. } | Mismatch::Content { .. } => ErrorKind::Body,
             Mismatch::ErrorEvent(_) => ErrorKind::StreamError,
             Mismatch::Unended(_) => ErrorKind::StreamUnended,
+            Mismatch::Grpc(status) => status.kind,
             Mismatch::BrokenOff => {
                 return self.break_off(answer.id, chain, status(answer), at_ns);
             }

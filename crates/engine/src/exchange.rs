@@ -209,7 +209,7 @@ impl Watched {
                 Err(why) => Err(why.to_string()),
             };
             let captured = sources.into_iter().flatten().map(value).collect();
-            exchange.problem = answer.expected.err().map(|mismatch| mismatch.to_string());
+            exchange.problem = answer.expected.as_ref().err().map(|mismatch| mismatch.to_string());
             exchange.response = Some(Response {
                 status: answer.status.map_or(0, std::num::NonZeroU16::get),
                 fields: list.text(fields, fields.len() as u64),

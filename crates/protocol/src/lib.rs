@@ -7,6 +7,7 @@
 
 pub mod capture;
 pub mod expect;
+pub mod grpc;
 pub mod h1;
 pub mod h2;
 pub mod made;

@@ -383,13 +383,16 @@ pub enum Malformed {
     /// WebSocket.
     #[error(transparent)]
     Ws(#[from] crate::ws::Error),
+    /// gRPC.
+    #[error(transparent)]
+    Grpc(#[from] crate::grpc::Error),
 }
 
 impl Malformed {
     /// The cause, if a change of the plan can remove it.
     pub fn cause(&self) -> Option<Cause> {
         match self {
-            Malformed::H1(_) | Malformed::Ws(_) => None,
+            Malformed::H1(_) | Malformed::Ws(_) | Malformed::Grpc(_) => None,
             Malformed::Tls(error) => error.cause(),
             Malformed::H2(error) => error.cause(),
         }

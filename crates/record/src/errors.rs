@@ -44,11 +44,45 @@ pub enum ErrorKind {
     StreamError,
     /// A stream of events ended without the event that ends it.
     StreamUnended,
+    /// A call of gRPC ended with the status `CANCELLED`.
+    GrpcCancelled,
+    /// A call of gRPC ended with the status `UNKNOWN`.
+    GrpcUnknown,
+    /// A call of gRPC ended with the status `INVALID_ARGUMENT`.
+    GrpcInvalidArgument,
+    /// A call of gRPC ended with the status `DEADLINE_EXCEEDED`.
+    GrpcDeadlineExceeded,
+    /// A call of gRPC ended with the status `NOT_FOUND`.
+    GrpcNotFound,
+    /// A call of gRPC ended with the status `ALREADY_EXISTS`.
+    GrpcAlreadyExists,
+    /// A call of gRPC ended with the status `PERMISSION_DENIED`.
+    GrpcPermissionDenied,
+    /// A call of gRPC ended with the status `RESOURCE_EXHAUSTED`.
+    GrpcResourceExhausted,
+    /// A call of gRPC ended with the status `FAILED_PRECONDITION`.
+    GrpcFailedPrecondition,
+    /// A call of gRPC ended with the status `ABORTED`.
+    GrpcAborted,
+    /// A call of gRPC ended with the status `OUT_OF_RANGE`.
+    GrpcOutOfRange,
+    /// A call of gRPC ended with the status `UNIMPLEMENTED`.
+    GrpcUnimplemented,
+    /// A call of gRPC ended with the status `INTERNAL`.
+    GrpcInternal,
+    /// A call of gRPC ended with the status `UNAVAILABLE`.
+    GrpcUnavailable,
+    /// A call of gRPC ended with the status `DATA_LOSS`.
+    GrpcDataLoss,
+    /// A call of gRPC ended with the status `UNAUTHENTICATED`.
+    GrpcUnauthenticated,
+    /// The response to a call of gRPC has no status.
+    GrpcNoStatus,
 }
 
 impl ErrorKind {
     /// Every kind, in the order of reports.
-    pub const ALL: [ErrorKind; 16] = [
+    pub const ALL: [ErrorKind; 33] = [
         ErrorKind::Status,
         ErrorKind::Body,
         ErrorKind::Timeout,
@@ -65,7 +99,31 @@ impl ErrorKind {
         ErrorKind::StreamCut,
         ErrorKind::StreamError,
         ErrorKind::StreamUnended,
+        ErrorKind::GrpcCancelled,
+        ErrorKind::GrpcUnknown,
+        ErrorKind::GrpcInvalidArgument,
+        ErrorKind::GrpcDeadlineExceeded,
+        ErrorKind::GrpcNotFound,
+        ErrorKind::GrpcAlreadyExists,
+        ErrorKind::GrpcPermissionDenied,
+        ErrorKind::GrpcResourceExhausted,
+        ErrorKind::GrpcFailedPrecondition,
+        ErrorKind::GrpcAborted,
+        ErrorKind::GrpcOutOfRange,
+        ErrorKind::GrpcUnimplemented,
+        ErrorKind::GrpcInternal,
+        ErrorKind::GrpcUnavailable,
+        ErrorKind::GrpcDataLoss,
+        ErrorKind::GrpcUnauthenticated,
+        ErrorKind::GrpcNoStatus,
     ];
+
+    /// The kind of a status of gRPC by its code: 1 (`CANCELLED`) to 16 (`UNAUTHENTICATED`).
+    pub fn of_grpc(code: u8) -> Option<Self> {
+        let first = ErrorKind::GrpcCancelled as usize;
+        let at = first + usize::from(code.checked_sub(1)?);
+        ErrorKind::ALL.get(at).copied().filter(|kind| *kind != ErrorKind::GrpcNoStatus)
+    }
 
     /// The stable id in documents.
     pub fn id(self) -> &'static str {
@@ -86,6 +144,23 @@ impl ErrorKind {
             ErrorKind::StreamCut => "stream-cut",
             ErrorKind::StreamError => "stream-error",
             ErrorKind::StreamUnended => "stream-unended",
+            ErrorKind::GrpcCancelled => "grpc-cancelled",
+            ErrorKind::GrpcUnknown => "grpc-unknown",
+            ErrorKind::GrpcInvalidArgument => "grpc-invalid-argument",
+            ErrorKind::GrpcDeadlineExceeded => "grpc-deadline-exceeded",
+            ErrorKind::GrpcNotFound => "grpc-not-found",
+            ErrorKind::GrpcAlreadyExists => "grpc-already-exists",
+            ErrorKind::GrpcPermissionDenied => "grpc-permission-denied",
+            ErrorKind::GrpcResourceExhausted => "grpc-resource-exhausted",
+            ErrorKind::GrpcFailedPrecondition => "grpc-failed-precondition",
+            ErrorKind::GrpcAborted => "grpc-aborted",
+            ErrorKind::GrpcOutOfRange => "grpc-out-of-range",
+            ErrorKind::GrpcUnimplemented => "grpc-unimplemented",
+            ErrorKind::GrpcInternal => "grpc-internal",
+            ErrorKind::GrpcUnavailable => "grpc-unavailable",
+            ErrorKind::GrpcDataLoss => "grpc-data-loss",
+            ErrorKind::GrpcUnauthenticated => "grpc-unauthenticated",
+            ErrorKind::GrpcNoStatus => "grpc-no-status",
         }
     }
 
@@ -110,6 +185,23 @@ impl ErrorKind {
             ErrorKind::StreamCut => "the stream ended in the middle, after its first event",
             ErrorKind::StreamError => "an event of the stream was an error",
             ErrorKind::StreamUnended => "the stream ended without the event that ends it",
+            ErrorKind::GrpcCancelled => "gRPC status CANCELLED",
+            ErrorKind::GrpcUnknown => "gRPC status UNKNOWN",
+            ErrorKind::GrpcInvalidArgument => "gRPC status INVALID_ARGUMENT",
+            ErrorKind::GrpcDeadlineExceeded => "gRPC status DEADLINE_EXCEEDED",
+            ErrorKind::GrpcNotFound => "gRPC status NOT_FOUND",
+            ErrorKind::GrpcAlreadyExists => "gRPC status ALREADY_EXISTS",
+            ErrorKind::GrpcPermissionDenied => "gRPC status PERMISSION_DENIED",
+            ErrorKind::GrpcResourceExhausted => "gRPC status RESOURCE_EXHAUSTED",
+            ErrorKind::GrpcFailedPrecondition => "gRPC status FAILED_PRECONDITION",
+            ErrorKind::GrpcAborted => "gRPC status ABORTED",
+            ErrorKind::GrpcOutOfRange => "gRPC status OUT_OF_RANGE",
+            ErrorKind::GrpcUnimplemented => "gRPC status UNIMPLEMENTED",
+            ErrorKind::GrpcInternal => "gRPC status INTERNAL",
+            ErrorKind::GrpcUnavailable => "gRPC status UNAVAILABLE",
+            ErrorKind::GrpcDataLoss => "gRPC status DATA_LOSS",
+            ErrorKind::GrpcUnauthenticated => "gRPC status UNAUTHENTICATED",
+            ErrorKind::GrpcNoStatus => "response to a call of gRPC without a status",
         }
     }
 }

@@ -6,6 +6,7 @@
 //! decoder's table has to see them.
 
 use crate::capture::Capture;
+use crate::grpc::Told;
 use crate::h1::is_token_byte;
 use memchr::memchr3;
 
@@ -20,19 +21,27 @@ pub(super) struct Head {
     pub(super) content_length: Option<u64>,
     /// Names and values together.
     pub(super) decoded_bytes: u32,
+    /// What it says of a call, where there are calls.
+    pub(super) told: Told,
 }
 
 /// Reads a block. The outer error is the connection's, the inner one the response's. Fields other
-/// than `:status` are appended to `keep` as lines, if they are kept.
+/// than `:status` are appended to `keep` as lines, if they are kept. Of a call, the message is put into `message`.
 pub(super) fn read(
     decoder: &mut Decoder,
     block: &[u8],
     list_bytes: usize,
     mut keep: Option<&mut Capture>,
+    mut message: Option<&mut String>,
 ) -> Result<Result<Head, Error>, hpack::Error> {
     let mut reading = Reading::default();
     decoder.decode(block, |name, value| {
         reading.take(name, value, list_bytes);
+        if let Some(message) = &mut message
+            && reading.error.is_none()
+        {
+            reading.head.told.take(name, value, message);
+        }
         if let Some(capture) = &mut keep
             && reading.error.is_none()
             && !name.starts_with(b":")

@@ -14,8 +14,11 @@ use super::memo::Holds;
 use super::settings::DEFAULT_WINDOW;
 use super::{Error, Session};
 use crate::capture::NotKept;
+use crate::grpc::Ended;
 use crate::parts::{MOST_TEXT_BYTES, Splitter};
-use crate::session::{Abilities, Answer, Deviations, Event, Failure, GoAway, Last, RequestId};
+use crate::session::{
+    Abilities, Answer, Deviations, Event, Failure, GoAway, Last, Part, PartKind, RequestId,
+};
 
 /// Splitters that are kept for later responses.
 const MOST_SPARE: usize = 64;
@@ -181,6 +184,7 @@ impl Session {
             Err(error) => return Ok(Some(self.refuse(id, error))),
         };
         if stream.status != 0 {
+            stream.call.handle_trailers(head.told);
             return Ok(Some(match (head.status, end_stream) {
                 (0, true) => self.finish(id),
                 (0, false) => self.refuse(id, Error::Trailers),
@@ -192,6 +196,7 @@ impl Session {
         }
         stream.status = head.status;
         stream.content_length = head.content_length;
+        stream.call.begin(head.status, head.told);
         stream.no_body |= matches!(head.status, 204 | 304);
         let request = stream.request_id;
         let becomes_tunnel = stream.is_connect && head.status < 300;
@@ -221,7 +226,9 @@ impl Session {
         let request = begins.map(|stream| stream.request);
         let mut capture = self.room.as_ref().and_then(|room| room.begin(request?));
         let most = self.settings.limits.header_list_bytes;
-        let head = head::read(&mut self.decoder, block, most, capture.as_mut())?;
+        self.message.clear();
+        let message = self.calls.is_some().then_some(&mut self.message);
+        let head = head::read(&mut self.decoder, block, most, capture.as_mut(), message)?;
         if let Some(stream) = self.streams.get(id).filter(|_| request.is_some()) {
             stream.capture = capture.map(Box::new);
         }
@@ -232,7 +239,9 @@ impl Session {
             (false, true) => Holds::At(generation),
             (false, false) => return Ok(head),
         };
-        if let Ok(head) = head {
+        if let Ok(head) = head
+            && head.told.is_plain()
+        {
             self.memo.learn(block, holds, head);
         }
         Ok(head)
@@ -318,6 +327,11 @@ impl Session {
         }
         stream.check.handle(&self.table[stream.request as usize].expect.body, content);
         let mut is_over = is_last && end_stream;
+        let request = stream.request_id;
+        let (Ended { count, bytes }, wrong) = match &self.calls {
+            Some(limits) => stream.call.handle(limits, content),
+            None => Default::default(),
+        };
         if let Some(capture) = &mut stream.capture {
             capture.keep_body(content);
             is_over |= capture.not_kept().is_some();
@@ -333,7 +347,18 @@ impl Session {
                 events = splitter.take().event(stream.request_id);
             }
         }
-        Ok(if is_over { Some(self.finish(id)) } else { events })
+        let outcome = match wrong {
+            Some(error) => Some(self.give_up(id, code::CANCEL, Failure::Malformed(error.into()))),
+            None if is_over => Some(self.finish(id)),
+            None => events,
+        };
+        if count == 0 {
+            return Ok(outcome);
+        }
+        self.news.any |= outcome.is_some();
+        self.news.next.extend(outcome);
+        let kind = PartKind::Message;
+        Ok(Some(Event::Part(Part { id: Some(request), kind, bytes, count })))
     }
 
     /// The body of a response begins.
@@ -401,8 +426,15 @@ impl Session {
         if !stream.no_body && stream.content_length.is_some_and(|length| length != body_bytes) {
             return self.refuse(id, Error::ContentLengthDiffers);
         }
-        let expect = &self.table[stream.request as usize].expect;
-        let mut expected = stream.check.finish(expect, stream.status);
+        let mut expected = match &self.calls {
+            None => stream.check.finish(&self.table[stream.request as usize].expect, stream.status),
+            Some(limits) => match stream.call.finish(limits, stream.status, &mut self.message) {
+                Ok(expected) => expected,
+                Err(error) => {
+                    return self.give_up(id, code::CANCEL, Failure::Malformed(error.into()));
+                }
+            },
+        };
         if let Some(splitter) = &mut splitter {
             splitter.end();
             expected = expected.and_then(|()| splitter.verdict());

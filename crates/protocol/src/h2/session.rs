@@ -20,6 +20,7 @@ use super::streams::{self, Streams};
 use super::upload::Upload;
 use super::{Error, Prepared, Settings};
 use crate::capture::{Capture, CaptureRoom};
+use crate::grpc::Limits;
 use crate::parts::{Splitter, Table};
 use crate::session::{Event, Failure, GoAway, HeaderBytes, Input, Outgoing, RequestId, Transmit};
 
@@ -64,6 +65,10 @@ pub struct Session {
     /// Splitters of earlier responses, for their memory.
     #[allow(clippy::vec_box, reason = "a stream takes it as it is, without an allocation")]
     pub(super) spare: Vec<Box<Splitter>>,
+    /// Responses are those of calls of gRPC.
+    pub(super) calls: Option<Limits>,
+    /// What the server said last about the status of a call.
+    pub(super) message: String,
     /// The response that ended last.
     pub(super) captured: Option<Box<Capture>>,
     /// What a made request is written from; plain runs have none.
@@ -131,6 +136,8 @@ impl Session {
             room: None,
             rules: None,
             spare: Vec::new(),
+            calls: None,
+            message: String::new(),
             captured: None,
             scratch: None,
             received: 0,
@@ -176,6 +183,12 @@ impl Session {
     /// From now on, tells of the events of responses as these rules ask.
     pub fn split(&mut self, rules: &Table) {
         self.rules = Some(Rc::clone(rules));
+    }
+
+    /// From now on, requests are calls of gRPC: their messages are told of as parts, and their status says whether
+    /// a response is the expected one, not the plan.
+    pub fn calls(&mut self, limits: Limits) {
+        self.calls = Some(limits);
     }
 
     /// Takes a request that was made for this one time, instead of one of the table. `request`

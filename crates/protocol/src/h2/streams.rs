@@ -11,6 +11,7 @@ use std::sync::Arc;
 use super::{Error, Prepared};
 use crate::capture::Capture;
 use crate::expect::BodyCheck;
+use crate::grpc::Call;
 use crate::parts::Splitter;
 use crate::session::RequestId;
 
@@ -41,6 +42,8 @@ pub(super) struct Stream {
     /// What is still to be sent.
     pub(super) body: Option<Arc<[u8]>>,
     pub(super) body_sent: usize,
+    /// What the response says of a call of gRPC.
+    pub(super) call: Call,
     /// What is kept of the response for a script.
     pub(super) capture: Option<Box<Capture>>,
     /// The events of the response, if it has any.

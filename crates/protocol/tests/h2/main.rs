@@ -3,6 +3,7 @@
 
 mod clauses;
 mod events;
+mod grpc;
 mod hostile;
 mod hpack;
 mod made;

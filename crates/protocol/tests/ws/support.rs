@@ -35,6 +35,8 @@ pub(crate) fn request() -> Request {
         expect: Expect { status: StatusSet { ranges: vec![(100, 999)] }, body: BodyExpect::Any },
         weight: 1,
         holes: false,
+        literal_body: false,
+        stream: None,
         redacted: None,
     }
 }

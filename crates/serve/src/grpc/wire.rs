@@ -163,7 +163,8 @@ mod tests {
             let kind = pool.get_message_by_name("candor.Message").unwrap();
             let theirs = DynamicMessage::decode(kind, &ours.encode()[..]).unwrap();
             let field = |name: &str| theirs.get_field_by_name(name).unwrap().into_owned();
-            prop_assert_eq!(field("payload").as_bytes(), Some(&ours.payload));
+            let payload = field("payload");
+            prop_assert_eq!(payload.as_bytes(), Some(&ours.payload));
             prop_assert_eq!(field("count").as_u32(), Some(count));
             prop_assert_eq!(field("every_ns").as_u64(), Some(every_ns));
             prop_assert_eq!(field("status").as_u32(), Some(status));

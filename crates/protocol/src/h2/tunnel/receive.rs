@@ -302,7 +302,7 @@ impl Tunnel {
         let is_response = self.stage == Stage::Asked;
         let mut fields = CaptureRoom::new(0, 1).begin(0).filter(|_| is_response);
         let most = self.settings.limits.header_list_bytes;
-        let head = head::read(&mut self.decoder, block, most, fields.as_mut());
+        let head = head::read(&mut self.decoder, block, most, fields.as_mut(), None);
         let head = head.map_err(Error::from)??;
         match (is_response, head.status) {
             (false, 0) if end_stream => {

@@ -17,7 +17,9 @@ use crate::errors::ErrorKind;
 use crate::recorder::Phase;
 use crate::trace::{Outcome, Traced};
 
-const OUTCOME: u8 = 0x1f;
+/// Five bits, and one that says that they are a status of gRPC.
+const OUTCOME: u8 = 0x1f | GRPC;
+const GRPC: u8 = 0x80;
 const WARM_UP: u8 = 0x20;
 const FIRST_BYTE: u8 = 0x40;
 
@@ -103,6 +105,9 @@ fn code(outcome: Outcome) -> u8 {
         Outcome::Failed(ErrorKind::StreamCut) => 18,
         Outcome::Failed(ErrorKind::StreamError) => 19,
         Outcome::Failed(ErrorKind::StreamUnended) => 20,
+        Outcome::Failed(kind) if kind >= ErrorKind::GrpcCancelled => {
+            GRPC | (kind as u8 - ErrorKind::GrpcCancelled as u8)
+        }
         Outcome::Failed(kind) => 1 + kind as u8,
         Outcome::Shed => 13,
         Outcome::Unsent => 14,
@@ -122,7 +127,7 @@ mod tests {
     #[test]
     fn every_outcome_has_its_code() {
         let codes: std::collections::BTreeSet<u8> = Outcome::all().map(code).collect();
-        assert!(codes.into_iter().eq(0..21), "each has one of its own");
+        assert!(codes.into_iter().eq((0..21).chain(GRPC..GRPC + 17)), "each has one of its own");
         for one in Outcome::all() {
             assert_eq!(outcome(code(one)), Some(one));
         }

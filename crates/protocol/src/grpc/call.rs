@@ -1,0 +1,76 @@
+//! One call: what its response has said so far.
+
+use candor_record::ErrorKind;
+
+use super::Limits;
+use super::error::Error;
+use super::messages::{Ended, Splitter};
+use super::status::{Status, Told, kind};
+use crate::expect::Mismatch;
+
+/// The response to one call, as it comes.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Call {
+    splitter: Splitter,
+    /// Messages that came.
+    messages: u32,
+    /// What the header fields said, and the trailers after them.
+    told: Told,
+    /// The body is messages: a response of HTTP with status 200 and the right content type.
+    has_messages: bool,
+}
+
+impl Call {
+    /// The header fields came, with the status of HTTP.
+    pub(crate) fn begin(&mut self, status: u16, told: Told) {
+        self.told = told;
+        self.has_messages = status == 200 && told.is_grpc;
+    }
+
+    /// The trailers came.
+    pub(crate) fn handle_trailers(&mut self, told: Told) {
+        // A status in header fields that do not end the response counts as one of two.
+        let doubled = self.told.code.is_some() && told.code.is_some();
+        let wrong = told.wrong.or(self.told.wrong).or(doubled.then_some(Error::DoubledStatus));
+        self.told = Told { code: told.code, wrong, ..self.told };
+    }
+
+    /// Takes the next bytes of the body: the messages that ended in them, and what is wrong after those.
+    #[inline]
+    pub(crate) fn handle(&mut self, limits: &Limits, bytes: &[u8]) -> (Ended, Option<Error>) {
+        if !self.has_messages {
+            return (Ended::default(), None);
+        }
+        let (most, is_encoded) = (limits.max_message_bytes, self.told.is_encoded);
+        let (ended, wrong) = self.splitter.handle(bytes, most, is_encoded);
+        self.messages = self.messages.saturating_add(ended.count);
+        (ended, wrong)
+    }
+
+    /// The verdict when the response is complete. `message` is the server's, taken if there is a use for it.
+    pub(crate) fn finish(
+        &self,
+        limits: &Limits,
+        http_status: u16,
+        message: &mut String,
+    ) -> Result<Result<(), Mismatch>, Error> {
+        if let Some(wrong) = self.told.wrong {
+            return Err(wrong);
+        }
+        let failed = |status: Status| Ok(Err(Mismatch::Grpc(Box::new(status))));
+        match self.told.code {
+            Some(0) if !self.splitter.is_between() => Err(Error::CutMessage),
+            Some(0) if limits.one_message && self.messages != 1 => {
+                Err(Error::NotOneMessage(self.messages))
+            }
+            Some(0) => Ok(Ok(())),
+            Some(code) => {
+                let message = std::mem::take(message).into();
+                failed(Status { kind: kind(code), message })
+            }
+            None if http_status != 200 => failed(Status::of_http(http_status)),
+            None if !self.told.is_grpc => Err(Error::ContentType),
+            None => failed(Status { kind: ErrorKind::GrpcNoStatus, message: "".into() }),
+        }
+    }
+}

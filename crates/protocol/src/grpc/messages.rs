@@ -1,0 +1,106 @@
+//! Length-prefixed messages: a byte that says whether a message is compressed, four bytes of length, the message.
+
+use super::error::Error;
+
+const FRONT_BYTES: usize = 5;
+
+/// Cuts a body into messages as it comes. Keeps the five bytes in front, nothing of a message.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Splitter {
+    front: [u8; FRONT_BYTES],
+    /// Of these, how many have come.
+    have: u8,
+    /// Bytes of the message that are still to come.
+    left: u32,
+}
+
+/// Messages that ended.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Ended {
+    pub(crate) count: u32,
+    pub(crate) bytes: u64,
+}
+
+impl Splitter {
+    /// Whether no message has begun without having ended.
+    pub(super) fn is_between(&self) -> bool {
+        self.have == 0
+    }
+
+    /// Takes the next bytes of a body: what ended in them, and what is wrong after that.
+    #[inline]
+    pub(super) fn handle(
+        &mut self,
+        mut bytes: &[u8],
+        most: u32,
+        is_encoded: bool,
+    ) -> (Ended, Option<Error>) {
+        let mut ended = Ended::default();
+        while !bytes.is_empty() {
+            let have = usize::from(self.have);
+            if have < FRONT_BYTES {
+                let wanted = (FRONT_BYTES - have).min(bytes.len());
+                let (part, rest) = bytes.split_at(wanted);
+                self.front[have..have + wanted].copy_from_slice(part);
+                self.have += wanted as u8;
+                bytes = rest;
+                if usize::from(self.have) < FRONT_BYTES {
+                    break;
+                }
+                match length(self.front, is_encoded) {
+                    Ok(length) if length <= most => self.left = length,
+                    Ok(length) => return (ended, Some(Error::MessageTooLong(length))),
+                    Err(error) => return (ended, Some(error)),
+                }
+            }
+            let passed = bytes.len().min(self.left as usize);
+            bytes = &bytes[passed..];
+            self.left -= passed as u32;
+            if self.left == 0 {
+                ended.count += 1;
+                let [_, length @ ..] = self.front;
+                ended.bytes += u64::from(u32::from_be_bytes(length));
+                self.have = 0;
+            }
+        }
+        (ended, None)
+    }
+}
+
+/// The length of a message by the bytes in front.
+fn length([flag, length @ ..]: [u8; FRONT_BYTES], is_encoded: bool) -> Result<u32, Error> {
+    match flag {
+        0 => Ok(u32::from_be_bytes(length)),
+        1 if is_encoded => Err(Error::Compressed),
+        1 => Err(Error::CompressedWithoutEncoding),
+        flag => Err(Error::Flag(flag)),
+    }
+}
+
+/// The messages of a whole body. After an error there are no more.
+pub fn messages(mut body: &[u8]) -> impl Iterator<Item = Result<&[u8], Error>> {
+    std::iter::from_fn(move || {
+        if body.is_empty() {
+            return None;
+        }
+        let whole = body.split_first_chunk().ok_or(Error::CutMessage).and_then(|(front, rest)| {
+            let length = length(*front, false)? as usize;
+            rest.split_at_checked(length).ok_or(Error::CutMessage)
+        });
+        let (message, rest) = match whole {
+            Ok((message, rest)) => (Ok(message), rest),
+            Err(error) => (Err(error), &[][..]),
+        };
+        body = rest;
+        Some(message)
+    })
+}
+
+/// Appends a message with its prefix to a body. `None`, and nothing is appended, if it is longer than 2^32 - 1 bytes.
+pub fn write_message(body: &mut Vec<u8>, message: &[u8]) -> Option<()> {
+    let length = u32::try_from(message.len()).ok()?;
+    body.push(0);
+    body.extend_from_slice(&length.to_be_bytes());
+    body.extend_from_slice(message);
+    Some(())
+}

@@ -1,0 +1,110 @@
+//! The status of a call: from fields of trailers, or from the status of HTTP where there is none.
+
+use std::fmt;
+
+use candor_record::ErrorKind;
+use percent_encoding::percent_decode;
+
+use super::error::Error;
+
+/// A status other than `OK`, or none at all.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Status {
+    /// Which.
+    pub kind: ErrorKind,
+    /// What the server says about it, up to 1 KiB; empty if nothing.
+    pub message: Box<str>,
+}
+
+impl fmt::Display for Status {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(self.kind.sentence())?;
+        if self.message.is_empty() { Ok(()) } else { write!(formatter, ": {}", self.message) }
+    }
+}
+
+impl Status {
+    /// Of a response without `grpc-status` (gRPC's "HTTP to gRPC Status Code Mapping").
+    pub(super) fn of_http(status: u16) -> Self {
+        let code = match status {
+            400 => INTERNAL,
+            401 => UNAUTHENTICATED,
+            403 => PERMISSION_DENIED,
+            404 => UNIMPLEMENTED,
+            429 | 502 | 503 | 504 => UNAVAILABLE,
+            _ => UNKNOWN,
+        };
+        let message = format!("the response is HTTP {status} without a grpc-status");
+        Status { kind: kind(code), message: message.into() }
+    }
+}
+
+const UNKNOWN: u8 = 2;
+const PERMISSION_DENIED: u8 = 7;
+const UNIMPLEMENTED: u8 = 12;
+const INTERNAL: u8 = 13;
+const UNAVAILABLE: u8 = 14;
+const UNAUTHENTICATED: u8 = 16;
+
+/// The kind of a code other than `OK`. Codes that gRPC does not have are `UNKNOWN`, as its clients have it.
+pub(super) fn kind(code: u8) -> ErrorKind {
+    ErrorKind::of_grpc(code).unwrap_or(ErrorKind::GrpcUnknown)
+}
+
+/// What a block of header fields says about a call.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Told {
+    /// The first `grpc-status`; 255 for codes beyond.
+    pub(super) code: Option<u8>,
+    /// What is wrong with it.
+    pub(super) wrong: Option<Error>,
+    /// The content type is one of gRPC.
+    pub(super) is_grpc: bool,
+    /// There is a `grpc-encoding` other than `identity`.
+    pub(super) is_encoded: bool,
+}
+
+/// The longest `grpc-message` that is read, encoded.
+const MOST_MESSAGE_BYTES: usize = 1024;
+
+impl Told {
+    /// Takes a field; `message` becomes the text of `grpc-message`.
+    pub(crate) fn take(&mut self, name: &[u8], value: &[u8], message: &mut String) {
+        match name {
+            b"grpc-status" => match code(value) {
+                None => self.wrong = self.wrong.or(Some(Error::Status)),
+                Some(_) if self.code.is_some() => self.wrong = Some(Error::DoubledStatus),
+                code => self.code = code,
+            },
+            b"grpc-message" => {
+                let value = &value[..value.len().min(MOST_MESSAGE_BYTES)];
+                let text = percent_decode(value).decode_utf8_lossy();
+                // The text goes to terminals.
+                let shown = |c: char| if c.is_control() { '\u{fffd}' } else { c };
+                *message = text.chars().map(shown).collect();
+            }
+            b"grpc-encoding" => self.is_encoded = value != b"identity",
+            b"content-type" => self.is_grpc = is_grpc(value),
+            _ => {}
+        }
+    }
+
+    /// Whether a block with the same bytes says the same: one with a message of the server's does not.
+    pub(crate) fn is_plain(&self) -> bool {
+        matches!(self.code, None | Some(0))
+    }
+}
+
+/// Decimal digits; 255 for numbers that no code is.
+fn code(value: &[u8]) -> Option<u8> {
+    let digits = !value.is_empty() && value.iter().all(u8::is_ascii_digit);
+    let next = |code: u8, digit: &u8| code.saturating_mul(10).saturating_add(digit - b'0');
+    digits.then(|| value.iter().fold(0, next))
+}
+
+/// `application/grpc`, or with a `+` or a `;` and more behind.
+fn is_grpc(value: &[u8]) -> bool {
+    const TYPE: &[u8] = b"application/grpc";
+    let Some((begin, rest)) = value.split_at_checked(TYPE.len()) else { return false };
+    begin.eq_ignore_ascii_case(TYPE) && matches!(rest.first(), None | Some(b'+' | b';' | b' '))
+}
