@@ -622,7 +622,7 @@ mod tests {
     #[test]
     fn close_codes_are_counted_one_by_one_up_to_a_limit() {
         let mut recorder = Recorder::new(settings(Some(2000), 0));
-        [1000, 1001, 1000].map(|code| recorder.close_frame(1, code));
+        [1000, 1001, 1000].iter().for_each(|code| recorder.close_frame(1, *code));
         (4000..4100).for_each(|code| recorder.close_frame(2, code));
         recorder.finish(2000, 0);
         let finished: Vec<_> = std::iter::from_fn(|| recorder.take_finished()).collect();
