@@ -153,7 +153,7 @@ fn the_end_does_not_wait_for_streams() {
         client.read_exactly(200).unwrap();
     }
     let (sender, stopped) = std::sync::mpsc::channel();
-    std::thread::spawn(move || sender.send(server.stop().unwrap()));
+    std::thread::spawn(move || drop(sender.send(server.stop().unwrap())));
     let stats = stopped.recv_timeout(std::time::Duration::from_secs(5)).expect("a prompt end");
     assert_eq!(stats.parts_sent_by_scenario["sse_events"], 4);
     assert_eq!((stats.requests_accepted, stats.requests_answered), (4, 0));

@@ -240,7 +240,7 @@ fn sockets_neither_delay_the_end_nor_outlive_their_client() {
     let _broadcast = Socket::open(&server, "/ws/broadcast/1h?first=1h");
     let _stalled = Socket::open(&server, "/ws/stall/1h");
     let (sender, stopped) = std::sync::mpsc::channel();
-    std::thread::spawn(move || sender.send(server.stop().unwrap()));
+    std::thread::spawn(move || drop(sender.send(server.stop().unwrap())));
     let stats = stopped.recv_timeout(Duration::from_secs(5)).expect("a prompt end");
     assert_eq!(stats.requests_accepted, 6);
 }
