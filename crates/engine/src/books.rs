@@ -183,7 +183,6 @@ impl Books {
             Mismatch::Length { .. } | Mismatch::Content { .. } => ErrorKind::Body,
             Mismatch::ErrorEvent(_) => ErrorKind::StreamError,
             Mismatch::Unended(_) => ErrorKind::StreamUnended,
-            Mismatch::Grpc(status) => status.kind,
             Mismatch::BrokenOff => {
                 return self.break_off(answer.id, chain, status(answer), at_ns);
             }

@@ -2,10 +2,8 @@
 
 use candor_plan::{BodyExpect, Expect};
 
-use crate::grpc::Status;
-
 /// How a response differs from the expected one.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Mismatch {
     /// Its status is not among the expected ones.
     #[error("status {0}")]
@@ -30,9 +28,6 @@ pub enum Mismatch {
     /// Its stream ended, after this many events, without the one that ends it.
     #[error("ended after {0} events without the one that ends a stream")]
     Unended(u64),
-    /// It is the response to a call of gRPC, whose status is not `OK`.
-    #[error("{0}")]
-    Grpc(Box<Status>),
     /// Its request had been broken off: none was expected.
     #[error("answered after it was broken off")]
     BrokenOff,

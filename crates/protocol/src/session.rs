@@ -364,6 +364,8 @@ pub enum Failure {
     GoneAway(GoAway),
     /// The server closed the WebSocket before it answered this request, with this code (RFC 6455 7.4).
     ClosedWith(u16),
+    /// The call of gRPC ended with a status other than `OK`, or without one.
+    Call(Box<crate::grpc::Status>),
     /// The handshake was not over: the server did not send this.
     NotReady(&'static str),
 }

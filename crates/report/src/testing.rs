@@ -202,8 +202,9 @@ impl Run {
         events.sort_by_key(|(at_ns, _)| *at_ns);
         let has_streams = self.plan.requests.list.iter().any(|one| one.stream.is_some());
         for (at_ns, event) in events {
-            if let Event::Ended(_) = event
+            if let Event::Ended(one) = &event
                 && has_streams
+                && one.due_ns >= self.plan.recording.warm_up_ns
             {
                 stream(recorder, at_ns);
             }

@@ -419,6 +419,7 @@ pub(crate) fn words(failure: &Failure) -> (ErrorKind, Reason) {
         Failure::ClosedWith(code) => {
             (ErrorKind::Closed, format!("the server closed the WebSocket with code {code}").into())
         }
+        Failure::Call(status) => (status.kind, status.to_string().into()),
         Failure::NotReady(awaited) => {
             (ErrorKind::Closed, format!("the server did not send {awaited}").into())
         }

@@ -6,7 +6,7 @@ use super::Limits;
 use super::error::Error;
 use super::messages::{Ended, Splitter};
 use super::status::{Status, Told, kind};
-use crate::expect::Mismatch;
+use crate::session::Failure;
 
 /// The response to one call, as it comes.
 #[derive(Debug, Clone, Copy, Default)]
@@ -53,23 +53,24 @@ impl Call {
         limits: &Limits,
         http_status: u16,
         message: &mut String,
-    ) -> Result<Result<(), Mismatch>, Error> {
-        if let Some(wrong) = self.told.wrong {
-            return Err(wrong);
+    ) -> Result<(), Failure> {
+        let wrong = |error: Error| Err(Failure::Malformed(error.into()));
+        if let Some(error) = self.told.wrong {
+            return wrong(error);
         }
-        let failed = |status: Status| Ok(Err(Mismatch::Grpc(Box::new(status))));
+        let failed = |status: Status| Err(Failure::Call(Box::new(status)));
         match self.told.code {
-            Some(0) if !self.splitter.is_between() => Err(Error::CutMessage),
+            Some(0) if !self.splitter.is_between() => wrong(Error::CutMessage),
             Some(0) if limits.one_message && self.messages != 1 => {
-                Err(Error::NotOneMessage(self.messages))
+                wrong(Error::NotOneMessage(self.messages))
             }
-            Some(0) => Ok(Ok(())),
+            Some(0) => Ok(()),
             Some(code) => {
                 let message = std::mem::take(message).into();
                 failed(Status { kind: kind(code), message })
             }
             None if http_status != 200 => failed(Status::of_http(http_status)),
-            None if !self.told.is_grpc => Err(Error::ContentType),
+            None if !self.told.is_grpc => wrong(Error::ContentType),
             None => failed(Status { kind: ErrorKind::GrpcNoStatus, message: "".into() }),
         }
     }

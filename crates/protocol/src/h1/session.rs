@@ -448,40 +448,52 @@ impl Session {
     }
 
     fn handle_body(&mut self, input: &mut &[u8]) -> Result<Option<Event>, Error> {
+        if self.extras.is_some() {
+            return self.handle_kept_body(input);
+        }
         let State::Body { body, .. } = &mut self.state else {
             return Ok(None);
         };
         let current = self.outstanding.front().ok_or(Error::AnswerWithoutRequest)?;
         let check = &mut self.check;
-        let complete = if let Some(extras) = self.extras.as_deref_mut() {
-            let mut capture = extras.capture.take();
-            let mut splitter = extras.splitter.take();
-            let expect = &find(&self.table, Some(extras), current.request).expect.body;
-            let content = |content: &[u8], ends_chunk: bool| {
-                check.handle(expect, content);
-                if let Some(capture) = &mut capture {
-                    capture.keep_body(content);
-                }
-                if let Some(splitter) = &mut splitter {
-                    splitter.feed(content);
-                    if ends_chunk {
-                        splitter.end_chunk();
-                    }
-                }
-            };
-            let outcome = body.handle_input(input, &mut self.lines, &self.limits, content);
-            (extras.capture, extras.splitter) = (capture, splitter);
-            if !outcome? && extras.not_kept().is_none() {
-                return Ok(extras.take_events(current.id));
-            }
-            true
-        } else {
-            let expect = &self.table[current.request as usize].expect.body;
-            body.handle_input(input, &mut self.lines, &self.limits, |content, _| {
-                check.handle(expect, content);
-            })?
-        };
+        let expect = &self.table[current.request as usize].expect.body;
+        let complete = body.handle_input(input, &mut self.lines, &self.limits, |content, _| {
+            check.handle(expect, content);
+        })?;
         if complete { Ok(self.finish()) } else { Ok(None) }
+    }
+
+    /// The same where something is kept of responses, or they have events.
+    #[inline(never)]
+    fn handle_kept_body(&mut self, input: &mut &[u8]) -> Result<Option<Event>, Error> {
+        let (State::Body { body, .. }, Some(extras)) =
+            (&mut self.state, self.extras.as_deref_mut())
+        else {
+            return Ok(None);
+        };
+        let current = self.outstanding.front().ok_or(Error::AnswerWithoutRequest)?;
+        let check = &mut self.check;
+        let mut capture = extras.capture.take();
+        let mut splitter = extras.splitter.take();
+        let expect = &find(&self.table, Some(extras), current.request).expect.body;
+        let content = |content: &[u8], ends_chunk: bool| {
+            check.handle(expect, content);
+            if let Some(capture) = &mut capture {
+                capture.keep_body(content);
+            }
+            if let Some(splitter) = &mut splitter {
+                splitter.feed(content);
+                if ends_chunk {
+                    splitter.end_chunk();
+                }
+            }
+        };
+        let outcome = body.handle_input(input, &mut self.lines, &self.limits, content);
+        (extras.capture, extras.splitter) = (capture, splitter);
+        if !outcome? && extras.not_kept().is_none() {
+            return Ok(extras.take_events(current.id));
+        }
+        Ok(self.finish())
     }
 
     /// The response whose body is being read is complete, or cannot be kept.
@@ -498,9 +510,8 @@ impl Session {
         self.interim_answers = 0;
         let body_bytes = check.length();
         let mut expected = check.finish(&self.prepared(current.request).expect, status);
-        if let Some(splitter) = self.extras.as_mut().and_then(|extras| extras.splitter.as_mut()) {
-            splitter.end();
-            expected = expected.and_then(|()| splitter.verdict());
+        if self.extras.is_some() {
+            expected = self.verdict_on_events(expected);
         }
         let last = if !last {
             self.state = State::Status;
@@ -514,11 +525,24 @@ impl Session {
         };
         let id = current.id;
         let status = NonZeroU16::new(status);
-        let done = Event::Done(Answer { id, status, body_bytes, expected, deviations, last });
-        Some(self.after_events(Some(id), done))
+        let answer = Answer { id, status, body_bytes, expected, deviations, last };
+        Some(match &self.extras {
+            None => Event::Done(answer),
+            Some(_) => self.after_events(Some(id), Event::Done(answer)),
+        })
+    }
+
+    /// The verdict on a response, with that on its events.
+    #[cold]
+    fn verdict_on_events(&mut self, expected: Result<(), Mismatch>) -> Result<(), Mismatch> {
+        let splitter = self.extras.as_mut().and_then(|extras| extras.splitter.as_mut());
+        let Some(splitter) = splitter else { return expected };
+        splitter.end();
+        expected.and_then(|()| splitter.verdict())
     }
 
     /// The body of a response begins.
+    #[cold]
     fn begin_events(&mut self, request: u32, status: u16) {
         let is_expected = self.prepared(request).expect.status.contains(status);
         let entry = self.entry(request);
@@ -528,7 +552,7 @@ impl Session {
     }
 
     /// The outcome of the response that is being read, or what comes before.
-    #[inline]
+    #[cold]
     fn after_events(&mut self, id: Option<RequestId>, outcome: Event) -> Event {
         match (&mut self.extras, id) {
             (Some(extras), Some(id)) => extras.end_events(id, outcome),
@@ -612,11 +636,12 @@ impl Session {
     }
 
     /// The next of the events that follow the one that was returned.
-    #[inline]
+    #[cold]
     fn next_due(&mut self) -> Option<Event> {
         self.extras.as_mut()?.next_due()
     }
 
+    #[inline]
     fn not_kept(&self) -> Option<NotKept> {
         self.extras.as_ref()?.not_kept()
     }
@@ -728,7 +753,9 @@ impl crate::session::Session for Session {
             debug_assert!(false, "HTTP/1.1 is spoken over a stream");
             return None;
         };
-        if let Some(event) = self.next_due() {
+        if self.extras.is_some()
+            && let Some(event) = self.next_due()
+        {
             return Some(event);
         }
         while !input.is_empty() {
@@ -757,7 +784,9 @@ impl crate::session::Session for Session {
         if self.progress.as_mut().is_some_and(|progress| progress.breaks_off_now()) {
             return Some(Event::BrokenOff);
         }
-        if let Some(event) = self.next_due() {
+        if self.extras.is_some()
+            && let Some(event) = self.next_due()
+        {
             return Some(event);
         }
         if self.has_ended { self.next_of_end() } else { None }

@@ -184,7 +184,9 @@ impl Session {
             Err(error) => return Ok(Some(self.refuse(id, error))),
         };
         if stream.status != 0 {
-            stream.call.handle_trailers(head.told);
+            if self.calls.is_some() {
+                stream.call.handle_trailers(head.told);
+            }
             return Ok(Some(match (head.status, end_stream) {
                 (0, true) => self.finish(id),
                 (0, false) => self.refuse(id, Error::Trailers),
@@ -196,7 +198,9 @@ impl Session {
         }
         stream.status = head.status;
         stream.content_length = head.content_length;
-        stream.call.begin(head.status, head.told);
+        if self.calls.is_some() {
+            stream.call.begin(head.status, head.told);
+        }
         stream.no_body |= matches!(head.status, 204 | 304);
         let request = stream.request_id;
         let becomes_tunnel = stream.is_connect && head.status < 300;
@@ -326,7 +330,24 @@ impl Session {
             return Ok(Some(self.refuse(id, error)));
         }
         stream.check.handle(&self.table[stream.request as usize].expect.body, content);
-        let mut is_over = is_last && end_stream;
+        let ends = is_last && end_stream;
+        if self.calls.is_none() && stream.splitter.is_none() && stream.capture.is_none() {
+            return Ok(ends.then(|| self.finish(id)));
+        }
+        Ok(self.handle_parts(id, content, is_last, ends))
+    }
+
+    /// Takes content of which something is kept, or that has parts.
+    #[inline(never)]
+    fn handle_parts(
+        &mut self,
+        id: u32,
+        content: &[u8],
+        is_last: bool,
+        ends: bool,
+    ) -> Option<Event> {
+        let stream = self.streams.get(id)?;
+        let mut is_over = ends;
         let request = stream.request_id;
         let (Ended { count, bytes }, wrong) = match &self.calls {
             Some(limits) => stream.call.handle(limits, content),
@@ -353,12 +374,12 @@ impl Session {
             None => events,
         };
         if count == 0 {
-            return Ok(outcome);
+            return outcome;
         }
         self.news.any |= outcome.is_some();
         self.news.next.extend(outcome);
         let kind = PartKind::Message;
-        Ok(Some(Event::Part(Part { id: Some(request), kind, bytes, count })))
+        Some(Event::Part(Part { id: Some(request), kind, bytes, count }))
     }
 
     /// The body of a response begins.
@@ -429,10 +450,8 @@ impl Session {
         let mut expected = match &self.calls {
             None => stream.check.finish(&self.table[stream.request as usize].expect, stream.status),
             Some(limits) => match stream.call.finish(limits, stream.status, &mut self.message) {
-                Ok(expected) => expected,
-                Err(error) => {
-                    return self.give_up(id, code::CANCEL, Failure::Malformed(error.into()));
-                }
+                Ok(()) => Ok(()),
+                Err(failure) => return self.fail_call(id, failure),
             },
         };
         if let Some(splitter) = &mut splitter {
@@ -456,6 +475,21 @@ impl Session {
             self.close_stream(id);
         }
         event
+    }
+
+    /// A call did not end as it should: with another status, or not as gRPC asks.
+    #[cold]
+    fn fail_call(&mut self, id: u32, failure: Failure) -> Event {
+        let goes_on =
+            self.streams.get(id).is_some_and(|stream| stream.body.is_some() || stream.sends_on);
+        if goes_on || !matches!(failure, Failure::Call(_)) {
+            return self.give_up(id, code::CANCEL, failure);
+        }
+        let Some(stream) = self.streams.get(id) else { return Event::Changed };
+        let request = stream.request_id;
+        self.captured = stream.capture.take();
+        self.close_stream(id);
+        Event::RequestFailed { id: request, failure }
     }
 
     /// A response is not valid: its stream ends, the connection goes on (RFC 9113 5.4.2).

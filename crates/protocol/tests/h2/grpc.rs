@@ -89,8 +89,9 @@ fn ended(status: u16, body_bytes: u64, expected: Result<(), Mismatch>) -> Event 
     })
 }
 
-fn failed(kind: ErrorKind, message: &str) -> Result<(), Mismatch> {
-    Err(Mismatch::Grpc(Box::new(Status { kind, message: message.into() })))
+fn failed(kind: ErrorKind, message: &str) -> Event {
+    let status = Status { kind, message: message.into() };
+    Event::RequestFailed { id: 0, failure: Failure::Call(Box::new(status)) }
 }
 
 fn wrong(error: Error) -> Event {
@@ -135,7 +136,7 @@ fn every_status_has_its_name() {
         let fields =
             [("grpc-status", &*code.to_string()), ("grpc-message", "no%20stock: 100%25 %zz")];
         let input = [head(), trailers(&fields)].concat();
-        assert_eq!(said(&input), [FIRST, ended(200, 0, failed(kind, "no stock: 100% %zz"))]);
+        assert_eq!(said(&input), [FIRST, failed(kind, "no stock: 100% %zz")]);
     }
     assert_eq!(ErrorKind::of_grpc(1), Some(ErrorKind::GrpcCancelled));
     assert_eq!(ErrorKind::of_grpc(14).unwrap().id(), "grpc-unavailable");
@@ -143,7 +144,7 @@ fn every_status_has_its_name() {
     assert_eq!((ErrorKind::of_grpc(0), ErrorKind::of_grpc(17)), (None, None));
     for beyond in ["17", "255", "999999999999999999999999"] {
         let input = [head(), trailers(&[("grpc-status", beyond)])].concat();
-        assert_eq!(said(&input), [FIRST, ended(200, 0, failed(ErrorKind::GrpcUnknown, ""))]);
+        assert_eq!(said(&input), [FIRST, failed(ErrorKind::GrpcUnknown, "")]);
     }
 }
 
@@ -152,13 +153,13 @@ fn a_message_of_the_servers_is_bounded_and_shown_safely() {
     let fields = [("grpc-message", "a%0d%1b%ff"), ("grpc-status", "5")];
     let input = [head(), trailers(&fields)].concat();
     let kind = ErrorKind::GrpcNotFound;
-    assert_eq!(said(&input), [FIRST, ended(200, 0, failed(kind, "a\u{fffd}\u{fffd}\u{fffd}"))]);
+    assert_eq!(said(&input), [FIRST, failed(kind, "a\u{fffd}\u{fffd}\u{fffd}")]);
     // A name and a value longer than 126 bytes: by RFC 7541 5.1, 127 and 5,000 - 127 in groups of seven bits.
     let mut long = literal("grpc-status", "5");
     long.extend_from_slice(b"\0\x0cgrpc-message\x7f\x89\x26");
     long.extend_from_slice(&[b'x'; 5000]);
     let input = [head(), empty_answer(1, &long)].concat();
-    assert_eq!(said(&input), [FIRST, ended(200, 0, failed(kind, &"x".repeat(1024)))]);
+    assert_eq!(said(&input), [FIRST, failed(kind, &"x".repeat(1024))]);
 }
 
 #[test]
@@ -173,7 +174,7 @@ fn messages_of_statuses_do_not_stick() {
         ]);
         let input = empty_answer(stream, &[OK, &fields].concat());
         let expected = failed(ErrorKind::GrpcUnavailable, text);
-        assert_eq!(feed(&mut session, &input), [FIRST, ended(200, 0, expected)], "{text}");
+        assert_eq!(feed(&mut session, &input), [FIRST, expected], "{text}");
         session.handle_request(0, Outgoing::Listed(0));
         transmit(&mut session);
     }
@@ -181,10 +182,7 @@ fn messages_of_statuses_do_not_stick() {
         5,
         &[OK, &block(&[("content-type", "application/grpc"), ("grpc-status", "14")])].concat(),
     );
-    assert_eq!(
-        feed(&mut session, &bare),
-        [FIRST, ended(200, 0, failed(ErrorKind::GrpcUnavailable, ""))]
-    );
+    assert_eq!(feed(&mut session, &bare), [FIRST, failed(ErrorKind::GrpcUnavailable, "")]);
 }
 
 #[test]
@@ -207,7 +205,7 @@ fn trailers_only_are_a_status() {
     let fields =
         [("content-type", "application/grpc"), ("grpc-status", "12"), ("grpc-message", "no")];
     let input = empty_answer(1, &[OK, &block(&fields)].concat());
-    assert_eq!(said(&input), [FIRST, ended(200, 0, failed(ErrorKind::GrpcUnimplemented, "no"))]);
+    assert_eq!(said(&input), [FIRST, failed(ErrorKind::GrpcUnimplemented, "no")]);
 }
 
 #[test]
@@ -216,12 +214,12 @@ fn a_missing_status_is_a_failure_of_its_own() {
     let endings = [trailers(&[("x", "y")]), last_data(1, b"")];
     for ending in endings {
         let input = [head(), data(1, &message(b"m")), ending].concat();
-        assert_eq!(said(&input), [FIRST, part(1, 1), ended(200, 6, none.clone())]);
+        assert_eq!(said(&input), [FIRST, part(1, 1), none.clone()]);
     }
     let input = [head(), last_data(1, &message(b"m"))].concat();
-    assert_eq!(said(&input), [FIRST, part(1, 1), ended(200, 6, none.clone())]);
+    assert_eq!(said(&input), [FIRST, part(1, 1), none.clone()]);
     let only = empty_answer(1, &[OK, &block(&[("content-type", "application/grpc")])].concat());
-    assert_eq!(said(&only), [FIRST, ended(200, 0, none)]);
+    assert_eq!(said(&only), [FIRST, none]);
 }
 
 #[test]
@@ -244,10 +242,10 @@ fn statuses_of_http_are_mapped_where_there_is_no_other() {
         let input = [head, last_data(1, b"<html>")].concat();
         let expected =
             failed(kind, &format!("the response is HTTP {status} without a grpc-status"));
-        assert_eq!(said(&input), [FIRST, ended(status.parse().unwrap(), 6, expected)]);
+        assert_eq!(said(&input), [FIRST, expected]);
     }
     let head = empty_answer(1, &block(&[(":status", "503"), ("grpc-status", "8")]));
-    assert_eq!(said(&head), [FIRST, ended(503, 0, failed(ErrorKind::GrpcResourceExhausted, ""))]);
+    assert_eq!(said(&head), [FIRST, failed(ErrorKind::GrpcResourceExhausted, "")]);
 }
 
 #[test]
@@ -277,7 +275,7 @@ fn lengths_that_lie_are_failures() {
         // A status that says why comes first.
         let input = [head(), data(1, body), trailers(&[("grpc-status", "13")])].concat();
         let expected = failed(ErrorKind::GrpcInternal, "");
-        assert_eq!(said(&input), [FIRST, ended(200, body.len() as u64, expected)]);
+        assert_eq!(said(&input), [FIRST, expected]);
     }
 }
 
@@ -319,7 +317,7 @@ fn trailers_that_contradict_themselves_are_failures() {
     assert_eq!(said(&[front.clone(), ok()].concat()), [FIRST, wrong(Error::DoubledStatus)]);
     // In front alone it is none.
     let input = [front, trailers(&[("x", "y")])].concat();
-    assert_eq!(said(&input), [FIRST, ended(200, 0, failed(ErrorKind::GrpcNoStatus, ""))]);
+    assert_eq!(said(&input), [FIRST, failed(ErrorKind::GrpcNoStatus, "")]);
 }
 
 #[test]
@@ -343,7 +341,7 @@ fn methods_with_one_message_have_exactly_one() {
     assert_eq!(said_with(limits, &two), [FIRST, part(2, 2), wrong(Error::NotOneMessage(2))]);
     let failing = [head(), trailers(&[("grpc-status", "7")])].concat();
     let expected = failed(ErrorKind::GrpcPermissionDenied, "");
-    assert_eq!(said_with(limits, &failing), [FIRST, ended(200, 0, expected)]);
+    assert_eq!(said_with(limits, &failing), [FIRST, expected]);
 }
 
 #[test]
