@@ -52,7 +52,7 @@ const WS_EXAMPLES: &str = "\
 Examples:
   candor ws -R 5k -c 100 --message 'ping ${seq}' localhost:8080/chat
       When do echoes come, at 5,000 messages a second on 100 WebSockets?
-  candor ws -R 5k --in-flight 100 --message '{\"id\":${seq},\"n\":1}' --reply-field '\"id\":*,' wss://localhost/rpc
+  candor ws -R 5k --in-flight 100 --reply-field 'id=*;' --message 'id=${seq};x' localhost:8080/rpc
       Replies in any order, matched by their field.
   candor ws -c 1k -R 10 --no-reply --message 'hello' localhost:8080/feed
       What does the server send by itself?";
