@@ -88,7 +88,7 @@ fn manual_pages_are_printed_and_written() {
     assert_eq!(written.file("pages/man1/candor-run.1"), page.stdout);
     assert_eq!(written.file("pages/man1/candor.1"), whole);
 
-    candor(&["man", "frobnicate"]).assert_refused(2, &["frobnicate", "the commands are run, peak"]);
+    candor(&["man", "frobnicate"]).assert_refused(2, &["frobnicate", "the commands are run, ws"]);
     candor(&["man", "run", "--dir", "x"]).assert_refused(2, &["--dir"]);
     let outcome = candor(&["man", "--dir", "/dev/null/pages"]);
     outcome.assert_refused(1, &["cannot write pages to /dev/null/pages"]);
