@@ -129,7 +129,7 @@ fn values() {
     assert_usage(&["--expect", "p99 << 5ms", NOWHERE], &["--expect", "p99"]);
     assert_usage(&["--expect", "p98.x < 5ms", NOWHERE], &["--expect"]);
     assert_usage(&["--abort-if", "rate < 99% for 5s", NOWHERE], &["--abort-if", "do not have"]);
-    assert_usage(&["--abort-if", "p99 > 1s for 5", "peak", NOWHERE], &["--abort-if"]);
+    assert_usage(&["peak", "--abort-if", "p99 > 1s for 5s", NOWHERE], &["--abort-if"]);
     assert_usage(&["--digits", "6", NOWHERE], &["--digits", "5"]);
     assert_usage(&["--expect-status", "2yy", NOWHERE], &["--expect-status", "2yy"]);
     assert_usage(&["--body-file", "missing.json", NOWHERE], &["missing.json", "No such file"]);

@@ -133,7 +133,8 @@ fn counts(document: &Document, found: &mut Vec<String>) {
         equal(&format!("{name} samples and requests ok"), distribution.count, ledger.ok);
     }
     let failed = |kind: &str| count_of(&document.errors, kind);
-    let answered = ledger.ok.saturating_add(failed("status")).saturating_add(failed("body"));
+    let complete = ["status", "body", "stream-error", "stream-unended"];
+    let answered = complete.map(failed).into_iter().fold(ledger.ok, u64::saturating_add);
     let sum = |counts: &mut dyn Iterator<Item = u64>| counts.fold(0, u64::saturating_add);
     let by_status = |all: &[StatusCount]| sum(&mut all.iter().map(|one| one.count));
     // Messages have no status.
