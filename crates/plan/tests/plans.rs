@@ -226,6 +226,16 @@ fn the_plan_with_every_key_has_every_key() {
         "journey",
         "rate-of",
         "users",
+        // These are for WebSocket, whose URL is another.
+        "binary",
+        "fragment",
+        "no-reply",
+        "reply-field",
+        "in-flight",
+        "subprotocol",
+        "deflate",
+        "ping",
+        "max-message",
     ];
     // These are refused here, because the plan uses HTTP/2; tests/deliveries.rs covers them.
     let of_http1 = [

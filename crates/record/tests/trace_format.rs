@@ -68,7 +68,8 @@ fn a_head_or_a_block_that_would_take_much_memory_is_damaged() {
     assert_eq!(parse_payload(&payload), None);
     // 4,097 requests of four bytes: never sent, all steps zero.
     let mut block = vec![1, 0x81, 0x20];
-    let shed = Outcome::all().position(|one| one == Outcome::Shed).unwrap() as u8;
+    // The number of a request that was shed.
+    let shed = 13;
     block.extend([shed, 0, 0, 0].repeat(4097));
     assert_eq!(parse_payload(&block), None);
     block.truncate(block.len() - 4);

@@ -1,7 +1,7 @@
 //! WebSocket: what messages are, and which message answers which.
 
 use super::group::group;
-use crate::values::{PositiveNanos, ReplyField, Size, SmallCount};
+use crate::values::{PositiveNanos, ReplyField, Size, SmallCount, one_or_many};
 
 group! {
     "WebSocket",
@@ -35,6 +35,7 @@ group! {
 
         /// Offer this subprotocol; may be repeated
         #[arg(long, value_name = "NAME")]
+        #[serde(deserialize_with = "one_or_many")]
         pub subprotocol: Vec<String>,
 
         /// Offer compression of messages (permessage-deflate, RFC 7692)
