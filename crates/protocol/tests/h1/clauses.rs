@@ -537,7 +537,7 @@ fn the_answer_is_compared_with_the_expected_one() {
     request.expect.body = BodyExpect::Exact(b"alive"[..].into());
     let request = prepare(&request, "example");
     let verdict = |text: &str| match answer_to(&request, text.as_bytes()).last() {
-        Some(Event::Done(Answer { expected, .. })) => expected.clone(),
+        Some(Event::Done(Answer { expected, .. })) => *expected,
         other => panic!("{other:?}"),
     };
     let head = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n";

@@ -36,7 +36,7 @@ fn part(id: u32, count: u32, bytes: u64) -> Event {
 /// What became of a request.
 fn outcome(events: &[Event], of: u32) -> Option<Result<(), Mismatch>> {
     events.iter().find_map(|event| match event {
-        Event::Done(Answer { id, expected, .. }) if *id == of => Some(expected.clone()),
+        Event::Done(Answer { id, expected, .. }) if *id == of => Some(*expected),
         _ => None,
     })
 }

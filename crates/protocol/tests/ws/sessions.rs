@@ -64,7 +64,7 @@ fn an_echo_that_differs_is_a_mismatch() {
     send_all(&mut session, 2);
     let said = feed(&mut session, &[reply("Help!"), reply("Hell")].concat());
     let of = |event: &Event| match event {
-        Event::Done(answer) => answer.expected.clone(),
+        Event::Done(answer) => answer.expected,
         _ => panic!("{event:?}"),
     };
     assert_eq!(of(&said[0]), Err(Mismatch::Content { offset: 3 }));
