@@ -80,11 +80,7 @@ impl Books {
             user,
             phase,
         };
-        let id = self.flights.insert(flight, chain);
-        if let Some(streams) = &mut self.streams {
-            streams.begin(id);
-        }
-        id
+        self.flights.insert(flight, chain)
     }
 
     /// Its first byte was handed to the kernel, in a call that began at `at_ns`.
@@ -108,6 +104,7 @@ impl Books {
     }
 
     /// Parts of its response were read, or parts that no request asked for.
+    #[inline(never)]
     pub(crate) fn parts(&mut self, part: &Part, at_ns: u64) {
         let Part { id, bytes, count, .. } = *part;
         self.recorder.parts(at_ns, count, bytes, id.is_some());
@@ -117,6 +114,7 @@ impl Books {
     }
 
     /// Its response has so many tokens.
+    #[inline(never)]
     pub(crate) fn tokens(&mut self, id: RequestId, count: u64) {
         if let Some(streams) = &mut self.streams {
             streams.tokens(id, count);
@@ -129,7 +127,7 @@ impl Books {
         if answer.deviations != Deviations::default() {
             self.deviates(answer, at_ns);
         }
-        let expected = match &answer.expected {
+        let expected = match answer.expected {
             Ok(()) => self.flights.remove(answer.id, chain),
             Err(mismatch) => return self.mismatch(answer, mismatch, chain, at_ns),
         };
@@ -152,12 +150,20 @@ impl Books {
             phase: expected.phase,
         };
         self.recorder.ok(&sample);
-        if let Some(streams) = &self.streams {
-            streams.ended(answer.id, &expected, at_ns, &mut self.recorder);
-        }
         self.tell(&expected, None, at_ns);
+        if self.tracer.is_some() || self.streams.is_some() {
+            self.complete_beside(answer.id, expected, &sample, at_ns);
+        }
+    }
+
+    /// The same for the trace and for streams, which plain runs do not have.
+    #[cold]
+    fn complete_beside(&mut self, id: RequestId, flight: Flight, sample: &Sample, at_ns: u64) {
+        if let Some(streams) = &mut self.streams {
+            streams.ended(id, sample, at_ns, &mut self.recorder);
+        }
         if let Some(tracer) = &mut self.tracer {
-            let flight = Flight { first_byte_ns: sample.first_byte_ns, ..expected };
+            let flight = Flight { first_byte_ns: sample.first_byte_ns, ..flight };
             tracer.record(&traced(&flight, Outcome::Ok, sample.status, sample.done_ns));
         }
     }
@@ -177,7 +183,7 @@ impl Books {
     }
 
     #[cold]
-    fn mismatch(&mut self, answer: &Answer, mismatch: &Mismatch, chain: &mut Chain, at_ns: u64) {
+    fn mismatch(&mut self, answer: &Answer, mismatch: Mismatch, chain: &mut Chain, at_ns: u64) {
         let kind = match mismatch {
             Mismatch::Status(_) => ErrorKind::Status,
             Mismatch::Length { .. } | Mismatch::Content { .. } => ErrorKind::Body,
@@ -203,7 +209,7 @@ impl Books {
         reason: &Reason,
     ) {
         let flight = self.flights.remove(id, chain);
-        let kind = match &self.streams {
+        let kind = match &mut self.streams {
             Some(streams) => streams.failed(id, &flight, kind, at_ns, &mut self.recorder),
             None => kind,
         };
@@ -268,7 +274,7 @@ impl Books {
             flight.sent_ns = at_ns.max(flight.ready_ns);
         }
         self.recorder.unfinished(at_ns, flight.phase, at_ns.saturating_sub(flight.due_ns));
-        if let Some(streams) = &self.streams {
+        if let Some(streams) = &mut self.streams {
             streams.unfinished(id, &flight, at_ns, &mut self.recorder);
         }
         self.trace(&flight, Outcome::Unfinished, 0, at_ns);

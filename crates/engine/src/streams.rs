@@ -5,7 +5,7 @@
 
 use candor_plan::Request;
 use candor_protocol::RequestId;
-use candor_record::{ErrorKind, Phase, Recorder, StreamEnd, StreamParts};
+use candor_record::{ErrorKind, Phase, Recorder, Sample, StreamEnd, StreamParts};
 
 use crate::flight::Flight;
 
@@ -34,13 +34,17 @@ impl Streams {
         of_plan.contains(&true).then(|| Box::new(Streams { of_plan, in_flight: Vec::new() }))
     }
 
-    /// A request is handed to a session.
-    pub(crate) fn begin(&mut self, id: RequestId) {
+    fn stream(&mut self, id: RequestId) -> &mut Stream {
         let place = id as usize;
         if place >= self.in_flight.len() {
             self.in_flight.resize(place + 1, Stream::default());
         }
-        self.in_flight[place] = Stream::default();
+        &mut self.in_flight[place]
+    }
+
+    /// A response has its outcome: its number goes to another request.
+    fn take(&mut self, id: RequestId) -> Stream {
+        self.in_flight.get_mut(id as usize).map(std::mem::take).unwrap_or_default()
     }
 
     /// Events of its response were read at `at_ns`.
@@ -52,7 +56,7 @@ impl Streams {
         at_ns: u64,
         recorder: &mut Recorder,
     ) {
-        let stream = &mut self.in_flight[id as usize];
+        let stream = self.stream(id);
         let (is_first, before_ns) = (stream.count == 0, stream.last_ns);
         stream.count += u64::from(count);
         stream.last_ns = at_ns;
@@ -80,27 +84,26 @@ impl Streams {
 
     /// The tokens of its response.
     pub(crate) fn tokens(&mut self, id: RequestId, count: u64) {
-        self.in_flight[id as usize].tokens = Some(count);
+        self.stream(id).tokens = Some(count);
     }
 
     /// Its response is complete, as expected.
     pub(crate) fn ended(
-        &self,
+        &mut self,
         id: RequestId,
-        flight: &Flight,
+        sample: &Sample,
         at_ns: u64,
         recorder: &mut Recorder,
     ) {
-        if flight.phase == Phase::WarmUp || !self.of_plan[flight.request as usize] {
+        let Stream { count, first_ns, last_ns, longest_gap_ns, tokens } = self.take(id);
+        if sample.phase == Phase::WarmUp || !self.of_plan[sample.request as usize] {
             return;
         }
-        let Stream { count, first_ns, last_ns, longest_gap_ns, tokens } =
-            self.in_flight[id as usize];
         recorder.stream_ended(
             at_ns,
             StreamEnd {
                 parts: count,
-                last_part_ns: (count > 0).then(|| last_ns.saturating_sub(flight.due_ns)),
+                last_part_ns: (count > 0).then(|| last_ns.saturating_sub(sample.due_ns)),
                 longest_gap_ns,
                 span_ns: last_ns - first_ns,
                 tokens,
@@ -111,14 +114,14 @@ impl Streams {
     /// Its response had not come when it was given up; `kind`: that of its error. The kind that it counts as: a
     /// stream that ends in the middle has one of its own.
     pub(crate) fn failed(
-        &self,
+        &mut self,
         id: RequestId,
         flight: &Flight,
         kind: ErrorKind,
         at_ns: u64,
         recorder: &mut Recorder,
     ) -> ErrorKind {
-        if self.in_flight[id as usize].count > 0 {
+        if self.take(id).count > 0 {
             return match kind {
                 ErrorKind::Truncated | ErrorKind::Reset | ErrorKind::StreamReset => {
                     ErrorKind::StreamCut
@@ -134,13 +137,13 @@ impl Streams {
 
     /// Nothing more is awaited.
     pub(crate) fn unfinished(
-        &self,
+        &mut self,
         id: RequestId,
         flight: &Flight,
         at_ns: u64,
         recorder: &mut Recorder,
     ) {
-        if self.in_flight[id as usize].count == 0 {
+        if self.take(id).count == 0 {
             self.unbegun(flight, at_ns, recorder);
         }
     }

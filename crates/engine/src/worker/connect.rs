@@ -217,15 +217,28 @@ impl<R: Reactor, S: Protocol, M: Fn() -> S> Worker<R, S, M> {
     /// think first, and a script may pause.
     #[inline]
     pub(super) fn offer_places(&mut self, key: Key, since_ns: u64) {
-        if self.own_connections() {
-            return self.offer_to_owner(key, since_ns);
-        }
-        let count = self.pool.unoffered(key);
-        let place = self.pool.offer(key, count, since_ns);
         let think_ns = match &self.dispatch.source {
             Source::Closed(closed) if self.pool[key].taken > 0 => closed.think_ns,
+            Source::Users(_) => return self.offer_to_users(key, since_ns),
             _ => 0,
         };
+        self.offer_after(key, since_ns, think_ns);
+    }
+
+    /// The same for users, who think between their steps.
+    #[inline(never)]
+    fn offer_to_users(&mut self, key: Key, since_ns: u64) {
+        if self.own_connections() {
+            self.offer_to_owner(key, since_ns);
+        } else {
+            self.offer_after(key, since_ns, 0);
+        }
+    }
+
+    #[inline]
+    fn offer_after(&mut self, key: Key, since_ns: u64, think_ns: u64) {
+        let count = self.pool.unoffered(key);
+        let place = self.pool.offer(key, count, since_ns);
         for _ in 0..count {
             let pause_ns = think_ns.saturating_add(self.script_delay_ns(key));
             if pause_ns > 0 {

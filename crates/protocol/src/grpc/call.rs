@@ -5,11 +5,11 @@ use candor_record::ErrorKind;
 use super::Limits;
 use super::error::Error;
 use super::messages::{Ended, Splitter};
-use super::status::{Status, Told, kind};
+use super::status::{Status, Told, Wrong, kind};
 use crate::session::Failure;
 
 /// The response to one call, as it comes.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug)]
 pub(crate) struct Call {
     splitter: Splitter,
     /// Messages that came.
@@ -22,16 +22,16 @@ pub(crate) struct Call {
 
 impl Call {
     /// The header fields came, with the status of HTTP.
-    pub(crate) fn begin(&mut self, status: u16, told: Told) {
-        self.told = told;
-        self.has_messages = status == 200 && told.is_grpc;
+    pub(crate) fn new(status: u16, told: Told) -> Self {
+        let has_messages = status == 200 && told.is_grpc;
+        Call { splitter: Splitter::default(), messages: 0, told, has_messages }
     }
 
     /// The trailers came.
     pub(crate) fn handle_trailers(&mut self, told: Told) {
         // A status in header fields that do not end the response counts as one of two.
         let doubled = self.told.code.is_some() && told.code.is_some();
-        let wrong = told.wrong.or(self.told.wrong).or(doubled.then_some(Error::DoubledStatus));
+        let wrong = told.wrong.or(self.told.wrong).or(doubled.then_some(Wrong::Doubled));
         self.told = Told { code: told.code, wrong, ..self.told };
     }
 
@@ -56,7 +56,7 @@ impl Call {
     ) -> Result<(), Failure> {
         let wrong = |error: Error| Err(Failure::Malformed(error.into()));
         if let Some(error) = self.told.wrong {
-            return wrong(error);
+            return wrong(error.into());
         }
         let failed = |status: Status| Err(Failure::Call(Box::new(status)));
         match self.told.code {

@@ -57,11 +57,29 @@ pub(crate) struct Told {
     /// The first `grpc-status`; 255 for codes beyond.
     pub(super) code: Option<u8>,
     /// What is wrong with it.
-    pub(super) wrong: Option<Error>,
+    pub(super) wrong: Option<Wrong>,
     /// The content type is one of gRPC.
     pub(super) is_grpc: bool,
     /// There is a `grpc-encoding` other than `identity`.
     pub(super) is_encoded: bool,
+}
+
+/// What can be wrong with a `grpc-status`: one byte, since each head of a response has it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Wrong {
+    /// It is not a number.
+    Digits,
+    /// There are two.
+    Doubled,
+}
+
+impl From<Wrong> for Error {
+    fn from(wrong: Wrong) -> Self {
+        match wrong {
+            Wrong::Digits => Error::Status,
+            Wrong::Doubled => Error::DoubledStatus,
+        }
+    }
 }
 
 /// The longest `grpc-message` that is read, encoded.
@@ -72,8 +90,8 @@ impl Told {
     pub(crate) fn take(&mut self, name: &[u8], value: &[u8], message: &mut String) {
         match name {
             b"grpc-status" => match code(value) {
-                None => self.wrong = self.wrong.or(Some(Error::Status)),
-                Some(_) if self.code.is_some() => self.wrong = Some(Error::DoubledStatus),
+                None => self.wrong = self.wrong.or(Some(Wrong::Digits)),
+                Some(_) if self.code.is_some() => self.wrong = Some(Wrong::Doubled),
                 code => self.code = code,
             },
             b"grpc-message" => {

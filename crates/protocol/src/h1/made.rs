@@ -1,19 +1,14 @@
-//! What a session keeps only while a script makes its requests or reads its responses, or while responses are
-//! streams of events.
+//! What a session keeps only while a script makes its requests or reads its responses, or these are split into events.
 //!
 //! Made requests are copied into slots that are used again once the request was written and
 //! answered; in a session's numbering they follow the requests of the table. Plain runs have
 //! none of this.
 
-use std::collections::VecDeque;
-use std::rc::Rc;
-
 use super::Prepared;
+use super::events::Events;
 use super::lines::unfold;
 use crate::capture::{Capture, CaptureRoom, NotKept};
 use crate::made::Made;
-use crate::parts::{MOST_TEXT_BYTES, Splitter, Table};
-use crate::session::{Event, RequestId};
 
 /// Made requests in flight, and the response that is being read, or was read last.
 #[derive(Debug, Default)]
@@ -23,14 +18,8 @@ pub(super) struct Extras {
     /// Where responses are kept, if they are.
     pub(super) room: Option<CaptureRoom>,
     pub(super) capture: Option<Capture>,
-    /// What is asked of the events of responses, if they have any.
-    pub(super) rules: Option<Table>,
-    /// The events of the response that is being read.
-    pub(super) splitter: Option<Box<Splitter>>,
-    /// That of an earlier response, for its memory.
-    spare: Option<Box<Splitter>>,
-    /// Events that follow the one that was returned.
-    due: VecDeque<Event>,
+    /// Events of responses, if they are split.
+    pub(super) events: Option<Box<Events>>,
 }
 
 #[derive(Debug)]
@@ -90,48 +79,8 @@ impl Extras {
 
     /// Why the response is not kept, if it is not.
     pub(super) fn not_kept(&self) -> Option<NotKept> {
-        if self.splitter.as_ref().is_some_and(|one| one.is_too_long()) {
-            return Some(NotKept::Event(MOST_TEXT_BYTES));
-        }
-        self.capture.as_ref()?.not_kept()
-    }
-
-    /// The body of a response to this request begins, whose status was expected.
-    pub(super) fn begin_events(&mut self, request: u32) {
-        let rules = self.rules.as_ref().and_then(|rules| rules.get(request as usize)?.as_ref());
-        let Some(rules) = rules.map(Rc::clone) else { return };
-        self.splitter = Some(match self.spare.take() {
-            Some(mut spare) => {
-                spare.again(rules);
-                spare
-            }
-            None => Box::new(Splitter::new(rules)),
-        });
-    }
-
-    /// The events that ended in the input so far.
-    pub(super) fn take_events(&mut self, id: RequestId) -> Option<Event> {
-        self.splitter.as_mut()?.take().event(id)
-    }
-
-    /// The response has its outcome: what is left of its events comes before. The first of them all.
-    pub(super) fn end_events(&mut self, id: RequestId, outcome: Event) -> Event {
-        let Some(splitter) = &mut self.splitter else { return outcome };
-        let tokens = match &outcome {
-            Event::Done(_) => splitter.tokens(),
-            _ => None,
-        };
-        let last = self.take_events(id);
-        self.spare = self.splitter.take();
-        self.due.extend(last);
-        self.due.extend(tokens.map(|count| Event::Tokens { id, count }));
-        self.due.push_back(outcome);
-        self.due.pop_front().unwrap_or(Event::Changed)
-    }
-
-    /// The next of the events that follow the one that was returned.
-    pub(super) fn next_due(&mut self) -> Option<Event> {
-        self.due.pop_front()
+        let capture = self.capture.as_ref().and_then(Capture::not_kept);
+        capture.or_else(|| self.events.as_ref()?.not_kept())
     }
 
     /// The response that is complete.

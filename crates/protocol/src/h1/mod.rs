@@ -31,6 +31,7 @@
 
 mod body;
 mod error;
+mod events;
 mod head;
 mod lines;
 mod made;

@@ -19,7 +19,6 @@ use super::pauses::{Pause, Progress, Until};
 use super::{Error, Prepared};
 use crate::capture::{Capture, CaptureRoom, NotKept};
 use crate::expect::{BodyCheck, Mismatch};
-use crate::parts::Table;
 use crate::session::{
     Abilities, Answer, Deviations, Event, Failure, Input, Last, Outgoing, RequestId, Transmit,
 };
@@ -69,7 +68,7 @@ pub struct Session {
     limits: Limits,
     pipeline: u32,
     /// Requests without an outcome, oldest first.
-    outstanding: VecDeque<InFlight>,
+    pub(super) outstanding: VecDeque<InFlight>,
     /// How many of them were begun to be written.
     started: usize,
     /// Requests not wholly written, oldest first. The first may have its response already.
@@ -87,36 +86,38 @@ pub struct Session {
     is_new: bool,
     /// The peer sends nothing more: each outstanding request has its outcome due.
     has_ended: bool,
-    state: State,
+    pub(super) state: State,
     lines: Lines,
     memo: Rc<Memo>,
     /// The header block being read is to be remembered.
     ticket: Option<Ticket>,
     interim_answers: u32,
     check: BodyCheck,
-    /// Only if a script makes requests or reads responses.
-    extras: Option<Box<Extras>>,
+    /// Only if a script makes requests or reads responses, or these are split into events.
+    pub(super) extras: Option<Box<Extras>>,
 }
 
 /// No request that is being written pauses anywhere.
 const NO_PAUSE: usize = usize::MAX;
 
 #[derive(Debug, Clone, Copy)]
-struct InFlight {
+pub(super) struct InFlight {
     id: RequestId,
     /// In the table, or behind it in the slots of made requests.
-    request: u32,
+    pub(super) request: u32,
 }
 
 /// What the next byte of input belongs to.
 #[derive(Debug)]
-enum State {
+pub(super) enum State {
     /// A status line.
     Status,
     /// The header lines; `block_bytes` were read of this block.
     Fields { head: Head, block_bytes: usize },
     /// The body.
     Body { status: u16, body: Body, last: bool, deviations: Deviations },
+    /// Nothing yet: events of the response before are due first.
+    Due,
     /// Nothing: the connection is at its end.
     Ended,
     /// Nothing: a response was not understood.
@@ -173,20 +174,15 @@ impl Session {
         self.extras.get_or_insert_default().room = Some(room.clone());
     }
 
-    /// From now on, tells of the events of responses as these rules ask.
-    pub fn split(&mut self, rules: &Table) {
-        self.extras.get_or_insert_default().rules = Some(Rc::clone(rules));
-    }
-
     /// A request in flight.
     #[inline]
-    fn prepared(&self, request: u32) -> &Prepared {
+    pub(super) fn prepared(&self, request: u32) -> &Prepared {
         find(&self.table, self.extras.as_deref(), request)
     }
 
     /// The request of the table that a request in flight is, or stands for.
     #[inline]
-    fn entry(&self, request: u32) -> u32 {
+    pub(super) fn entry(&self, request: u32) -> u32 {
         match (request as usize).checked_sub(self.table.len()) {
             None => request,
             Some(slot) => self.extras.as_ref().map_or(0, |extras| extras.entry(slot as u32)),
@@ -310,11 +306,8 @@ impl Session {
         {
             extras.unfold_block();
         }
-        let current = *self.outstanding.front().ok_or(Error::AnswerWithoutRequest)?;
+        let current = self.outstanding.front().ok_or(Error::AnswerWithoutRequest)?;
         let mut framing = head.framing(self.prepared(current.request))?;
-        if self.extras.is_some() {
-            self.begin_events(current.request, head.status);
-        }
         // The rest of the request is not sent, so nothing can follow it.
         framing.last |= self.limit != NO_PAUSE;
         self.closing |= framing.last;
@@ -460,22 +453,23 @@ impl Session {
         let complete = body.handle_input(input, &mut self.lines, &self.limits, |content, _| {
             check.handle(expect, content);
         })?;
-        if complete { Ok(self.finish()) } else { Ok(None) }
+        if complete { Ok(self.complete()) } else { Ok(None) }
     }
 
-    /// The same where something is kept of responses, or they have events.
+    /// The same where a response may be kept, or have events.
     #[inline(never)]
     fn handle_kept_body(&mut self, input: &mut &[u8]) -> Result<Option<Event>, Error> {
+        self.begin_events();
         let (State::Body { body, .. }, Some(extras)) =
             (&mut self.state, self.extras.as_deref_mut())
         else {
             return Ok(None);
         };
         let current = self.outstanding.front().ok_or(Error::AnswerWithoutRequest)?;
-        let check = &mut self.check;
         let mut capture = extras.capture.take();
-        let mut splitter = extras.splitter.take();
+        let mut splitter = extras.events.as_mut().and_then(|events| events.splitter.take());
         let expect = &find(&self.table, Some(extras), current.request).expect.body;
+        let check = &mut self.check;
         let content = |content: &[u8], ends_chunk: bool| {
             check.handle(expect, content);
             if let Some(capture) = &mut capture {
@@ -489,15 +483,28 @@ impl Session {
             }
         };
         let outcome = body.handle_input(input, &mut self.lines, &self.limits, content);
-        (extras.capture, extras.splitter) = (capture, splitter);
-        if !outcome? && extras.not_kept().is_none() {
-            return Ok(extras.take_events(current.id));
+        extras.capture = capture;
+        if let Some(events) = &mut extras.events {
+            events.splitter = splitter;
         }
-        Ok(self.finish())
+        if outcome? || extras.not_kept().is_some() {
+            return Ok(self.finish());
+        }
+        let id = current.id;
+        Ok(extras.events.as_mut().and_then(|events| events.take(id)))
     }
 
     /// The response whose body is being read is complete, or cannot be kept.
+    #[inline]
     fn finish(&mut self) -> Option<Event> {
+        match self.events() {
+            None => self.complete(),
+            Some(_) => self.finish_events(),
+        }
+    }
+
+    /// The same, whatever events it has.
+    pub(super) fn complete(&mut self) -> Option<Event> {
         let State::Body { status, last, deviations, .. } = self.state else {
             return None;
         };
@@ -510,9 +517,6 @@ impl Session {
         self.interim_answers = 0;
         let body_bytes = check.length();
         let mut expected = check.finish(&self.prepared(current.request).expect, status);
-        if self.extras.is_some() {
-            expected = self.verdict_on_events(expected);
-        }
         let last = if !last {
             self.state = State::Status;
             Last::No
@@ -523,41 +527,14 @@ impl Session {
             }
             if self.limit == NO_PAUSE { Last::ByPeer } else { Last::ByUs }
         };
-        let id = current.id;
-        let status = NonZeroU16::new(status);
-        let answer = Answer { id, status, body_bytes, expected, deviations, last };
-        Some(match &self.extras {
-            None => Event::Done(answer),
-            Some(_) => self.after_events(Some(id), Event::Done(answer)),
-        })
-    }
-
-    /// The verdict on a response, with that on its events.
-    #[cold]
-    fn verdict_on_events(&mut self, expected: Result<(), Mismatch>) -> Result<(), Mismatch> {
-        let splitter = self.extras.as_mut().and_then(|extras| extras.splitter.as_mut());
-        let Some(splitter) = splitter else { return expected };
-        splitter.end();
-        expected.and_then(|()| splitter.verdict())
-    }
-
-    /// The body of a response begins.
-    #[cold]
-    fn begin_events(&mut self, request: u32, status: u16) {
-        let is_expected = self.prepared(request).expect.status.contains(status);
-        let entry = self.entry(request);
-        if let Some(extras) = self.extras.as_mut().filter(|_| is_expected) {
-            extras.begin_events(entry);
-        }
-    }
-
-    /// The outcome of the response that is being read, or what comes before.
-    #[cold]
-    fn after_events(&mut self, id: Option<RequestId>, outcome: Event) -> Event {
-        match (&mut self.extras, id) {
-            (Some(extras), Some(id)) => extras.end_events(id, outcome),
-            _ => outcome,
-        }
+        Some(Event::Done(Answer {
+            id: current.id,
+            status: NonZeroU16::new(status),
+            body_bytes,
+            expected,
+            deviations,
+            last,
+        }))
     }
 
     /// What is to be written, where that is one request from its beginning or the same one several
@@ -580,7 +557,7 @@ impl Session {
     /// What is to be written, whatever it is.
     fn poll_transmit_any<'a>(&'a self, slices: &mut [IoSlice<'a>]) -> Transmit {
         let writable = match self.state {
-            State::Ended | State::Dead => 0,
+            State::Due | State::Ended | State::Dead => 0,
             // The response being read is the last: only what is half written is of use.
             State::Body { last: true, .. } => usize::from(self.written_bytes > 0),
             _ => self.unwritten.len(),
@@ -612,7 +589,7 @@ impl Session {
     #[cold]
     fn next_of_end(&mut self) -> Option<Event> {
         let failure = match self.state {
-            State::Dead => return None,
+            State::Due | State::Dead => return None,
             State::Body { body: Body::UntilEnd, .. } => return self.finish(),
             State::Fields { .. } | State::Body { .. } => Failure::Truncated,
             State::Status if !self.lines.partial().is_empty() => Failure::Truncated,
@@ -635,14 +612,8 @@ impl Session {
         self.after_events(id, Event::Failed { id, failure: Failure::Malformed(error.into()) })
     }
 
-    /// The next of the events that follow the one that was returned.
-    #[cold]
-    fn next_due(&mut self) -> Option<Event> {
-        self.extras.as_mut()?.next_due()
-    }
-
     #[inline]
-    fn not_kept(&self) -> Option<NotKept> {
+    pub(super) fn not_kept(&self) -> Option<NotKept> {
         self.extras.as_ref()?.not_kept()
     }
 
@@ -691,7 +662,7 @@ impl crate::session::Protocol for Session {
 
 impl crate::session::Session for Session {
     fn free_places(&self) -> u32 {
-        if self.closing || matches!(self.state, State::Ended | State::Dead) {
+        if self.closing || matches!(self.state, State::Due | State::Ended | State::Dead) {
             0
         } else {
             self.pipeline.saturating_sub(self.outstanding())
@@ -753,16 +724,12 @@ impl crate::session::Session for Session {
             debug_assert!(false, "HTTP/1.1 is spoken over a stream");
             return None;
         };
-        if self.extras.is_some()
-            && let Some(event) = self.next_due()
-        {
-            return Some(event);
-        }
         while !input.is_empty() {
             let step = match self.state {
                 State::Status => self.handle_status_line(now_ns, input),
                 State::Fields { .. } => self.handle_fields(now_ns, input),
                 State::Body { .. } => self.handle_body(input),
+                State::Due => return self.next_due(),
                 State::Ended | State::Dead => {
                     *input = &[];
                     Ok(None)
@@ -774,7 +741,7 @@ impl crate::session::Session for Session {
                 Err(error) => return Some(self.fail(error)),
             }
         }
-        None
+        if let State::Due = self.state { self.next_due() } else { None }
     }
 
     fn poll_event(&mut self) -> Option<Event> {
@@ -784,10 +751,8 @@ impl crate::session::Session for Session {
         if self.progress.as_mut().is_some_and(|progress| progress.breaks_off_now()) {
             return Some(Event::BrokenOff);
         }
-        if self.extras.is_some()
-            && let Some(event) = self.next_due()
-        {
-            return Some(event);
+        if let State::Due = self.state {
+            return self.next_due();
         }
         if self.has_ended { self.next_of_end() } else { None }
     }

@@ -35,6 +35,10 @@ pub(super) fn read(
     mut message: Option<&mut String>,
 ) -> Result<Result<Head, Error>, hpack::Error> {
     let mut reading = Reading::default();
+    if keep.is_none() && message.is_none() {
+        decoder.decode(block, |name, value| reading.take(name, value, list_bytes))?;
+        return reading.finish();
+    }
     decoder.decode(block, |name, value| {
         reading.take(name, value, list_bytes);
         if let Some(message) = &mut message
@@ -51,10 +55,7 @@ pub(super) fn read(
             }
         }
     })?;
-    Ok(match reading.error {
-        Some(error) => Err(error),
-        None => Ok(reading.head),
-    })
+    reading.finish()
 }
 
 #[derive(Debug, Default)]
@@ -69,6 +70,10 @@ struct Reading {
 }
 
 impl Reading {
+    fn finish(self) -> Result<Result<Head, Error>, hpack::Error> {
+        Ok(self.error.map_or(Ok(self.head), Err))
+    }
+
     fn take(&mut self, name: &[u8], value: &[u8], list_bytes: usize) {
         if self.error.is_some() {
             return;

@@ -213,7 +213,7 @@ impl Session {
         data.padding -= padding as u32;
         let is_last = data.left == 0;
         self.reading = if is_last { Reading::Header } else { Reading::Data(data) };
-        self.handle_data(data.stream, content, is_last, data.end_stream)
+        self.handle_data(data.stream, content, is_last && data.end_stream)
     }
 }
 

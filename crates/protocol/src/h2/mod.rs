@@ -30,6 +30,7 @@ pub mod hpack;
 mod input;
 mod memo;
 mod output;
+mod parts;
 mod receive;
 mod request;
 mod session;

@@ -4,24 +4,17 @@
 //! the connection goes on.
 
 use std::num::NonZeroU16;
-use std::rc::Rc;
 
 use super::error::code;
 use super::frame::{self, Header, MAX_31, flag, kind};
 use super::head::{self, Head};
 use super::input::OpenBlock;
 use super::memo::Holds;
+use super::parts::{Asked, Parts};
 use super::settings::DEFAULT_WINDOW;
 use super::{Error, Session};
-use crate::capture::NotKept;
-use crate::grpc::Ended;
-use crate::parts::{MOST_TEXT_BYTES, Splitter};
-use crate::session::{
-    Abilities, Answer, Deviations, Event, Failure, GoAway, Last, Part, PartKind, RequestId,
-};
+use crate::session::{Abilities, Answer, Deviations, Event, Failure, GoAway, Last};
 
-/// Splitters that are kept for later responses.
-const MOST_SPARE: usize = 64;
 /// What a server that does not read may make us keep for it.
 const MOST_PENDING: usize = 1 << 20;
 
@@ -184,8 +177,8 @@ impl Session {
             Err(error) => return Ok(Some(self.refuse(id, error))),
         };
         if stream.status != 0 {
-            if self.calls.is_some() {
-                stream.call.handle_trailers(head.told);
+            if let Some(Parts::Messages(call)) = &mut stream.parts {
+                call.handle_trailers(head.told);
             }
             return Ok(Some(match (head.status, end_stream) {
                 (0, true) => self.finish(id),
@@ -198,19 +191,17 @@ impl Session {
         }
         stream.status = head.status;
         stream.content_length = head.content_length;
-        if self.calls.is_some() {
-            stream.call.begin(head.status, head.told);
-        }
         stream.no_body |= matches!(head.status, 204 | 304);
         let request = stream.request_id;
         let becomes_tunnel = stream.is_connect && head.status < 300;
         self.idle_frames = 0;
-        self.begin_events(id);
-        let Some(stream) = self.streams.get(id) else { return Ok(None) };
+        // What follows in a tunnel is not HTTP, and is dropped.
+        stream.no_body |= becomes_tunnel;
+        stream.sends_on = becomes_tunnel && !end_stream;
+        if self.asked.is_some() {
+            self.begin_parts(id, head.told);
+        }
         if end_stream || becomes_tunnel {
-            // What follows in a tunnel is not HTTP, and is dropped.
-            stream.no_body |= becomes_tunnel;
-            stream.sends_on = !end_stream;
             let outcome = self.finish(id);
             self.news.next.push_front(outcome);
             self.news.any = true;
@@ -230,8 +221,7 @@ impl Session {
         let request = begins.map(|stream| stream.request);
         let mut capture = self.room.as_ref().and_then(|room| room.begin(request?));
         let most = self.settings.limits.header_list_bytes;
-        self.message.clear();
-        let message = self.calls.is_some().then_some(&mut self.message);
+        let message = self.asked.as_deref_mut().and_then(Asked::message);
         let head = head::read(&mut self.decoder, block, most, capture.as_mut(), message)?;
         if let Some(stream) = self.streams.get(id).filter(|_| request.is_some()) {
             stream.capture = capture.map(Box::new);
@@ -303,15 +293,9 @@ impl Session {
         Ok(())
     }
 
-    /// A piece of a DATA frame, without padding; it may be the last, of a frame that may end the stream.
+    /// A piece of a DATA frame, without padding; `is_over`: the stream ends with it.
     #[inline]
-    pub(super) fn handle_data(
-        &mut self,
-        id: u32,
-        content: &[u8],
-        is_last: bool,
-        end_stream: bool,
-    ) -> Step {
+    pub(super) fn handle_data(&mut self, id: u32, content: &[u8], mut is_over: bool) -> Step {
         // The rest of a frame whose stream was given up is swallowed.
         let Some(stream) = self.streams.get(id) else { return Ok(None) };
         let length = stream.check.length() + content.len() as u64;
@@ -330,139 +314,46 @@ impl Session {
             return Ok(Some(self.refuse(id, error)));
         }
         stream.check.handle(&self.table[stream.request as usize].expect.body, content);
-        let ends = is_last && end_stream;
-        if self.calls.is_none() && stream.splitter.is_none() && stream.capture.is_none() {
-            return Ok(ends.then(|| self.finish(id)));
-        }
-        Ok(self.handle_parts(id, content, is_last, ends))
-    }
-
-    /// Takes content of which something is kept, or that has parts.
-    #[inline(never)]
-    fn handle_parts(
-        &mut self,
-        id: u32,
-        content: &[u8],
-        is_last: bool,
-        ends: bool,
-    ) -> Option<Event> {
-        let stream = self.streams.get(id)?;
-        let mut is_over = ends;
-        let request = stream.request_id;
-        let (Ended { count, bytes }, wrong) = match &self.calls {
-            Some(limits) => stream.call.handle(limits, content),
-            None => Default::default(),
-        };
         if let Some(capture) = &mut stream.capture {
             capture.keep_body(content);
             is_over |= capture.not_kept().is_some();
         }
-        let mut events = None;
-        if let Some(splitter) = &mut stream.splitter {
-            splitter.feed(content);
-            if is_last {
-                splitter.end_chunk();
-            }
-            is_over |= splitter.is_too_long();
-            if !is_over {
-                events = splitter.take().event(stream.request_id);
-            }
+        if stream.parts.is_some() {
+            return Ok(self.handle_parts(id, content, is_over));
         }
-        let outcome = match wrong {
-            Some(error) => Some(self.give_up(id, code::CANCEL, Failure::Malformed(error.into()))),
-            None if is_over => Some(self.finish(id)),
-            None => events,
-        };
-        if count == 0 {
-            return outcome;
-        }
-        self.news.any |= outcome.is_some();
-        self.news.next.extend(outcome);
-        let kind = PartKind::Message;
-        Some(Event::Part(Part { id: Some(request), kind, bytes, count }))
-    }
-
-    /// The body of a response begins.
-    #[inline]
-    fn begin_events(&mut self, id: u32) {
-        let Some(rules) = &self.rules else { return };
-        let Some(stream) = self.streams.get(id) else { return };
-        let request = stream.request as usize;
-        let is_expected = self.table[request].expect.status.contains(stream.status);
-        let rules = rules.get(request).and_then(Option::as_ref).filter(|_| is_expected);
-        let Some(rules) = rules.map(Rc::clone) else { return };
-        stream.splitter = Some(match self.spare.pop() {
-            Some(mut spare) => {
-                spare.again(rules);
-                spare
-            }
-            None => Box::new(Splitter::new(rules)),
-        });
-    }
-
-    /// A response with events has its outcome: what is left of them comes before. The first of all that.
-    #[cold]
-    fn end_events(&mut self, id: RequestId, mut splitter: Box<Splitter>, outcome: Event) -> Event {
-        let tokens = match &outcome {
-            Event::Done(_) => splitter.tokens(),
-            _ => None,
-        };
-        let next = &mut self.news.next;
-        next.extend(splitter.take().event(id));
-        next.extend(tokens.map(|count| Event::Tokens { id, count }));
-        next.push_back(outcome);
-        self.news.any = true;
-        if self.spare.len() < MOST_SPARE {
-            self.spare.push(splitter);
-        }
-        self.news.next.pop_front().unwrap_or(Event::Changed)
+        Ok(if is_over { Some(self.finish(id)) } else { None })
     }
 
     /// The response on a stream is complete, or cannot be kept. The first of the events that follow.
     #[inline]
-    fn finish(&mut self, id: u32) -> Event {
+    pub(super) fn finish(&mut self, id: u32) -> Event {
+        match self.asked {
+            None => self.complete(id),
+            Some(_) => self.finish_parts(id),
+        }
+    }
+
+    /// The same, whatever parts it has.
+    #[inline]
+    pub(super) fn complete(&mut self, id: u32) -> Event {
         let Some(stream) = self.streams.get(id) else {
             // Only streams that are alive are finished.
             return Event::Over;
         };
-        let request = stream.request_id;
-        match stream.splitter.take() {
-            None => self.outcome(id, None),
-            Some(mut splitter) => {
-                let outcome = self.outcome(id, Some(&mut splitter));
-                self.end_events(request, splitter, outcome)
-            }
-        }
-    }
-
-    #[inline]
-    fn outcome(&mut self, id: u32, mut splitter: Option<&mut Splitter>) -> Event {
-        let Some(stream) = self.streams.get(id) else { return Event::Over };
-        let is_too_long = splitter.as_ref().is_some_and(|one| one.is_too_long());
-        let why = stream.capture.as_ref().and_then(|capture| capture.not_kept());
-        if let Some(why) = why.or(is_too_long.then_some(NotKept::Event(MOST_TEXT_BYTES))) {
+        if let Some(why) = stream.capture.as_ref().and_then(|capture| capture.not_kept()) {
             return self.give_up(id, code::CANCEL, Failure::NotKept(why));
         }
         let body_bytes = stream.check.length();
         if !stream.no_body && stream.content_length.is_some_and(|length| length != body_bytes) {
             return self.refuse(id, Error::ContentLengthDiffers);
         }
-        let mut expected = match &self.calls {
-            None => stream.check.finish(&self.table[stream.request as usize].expect, stream.status),
-            Some(limits) => match stream.call.finish(limits, stream.status, &mut self.message) {
-                Ok(()) => Ok(()),
-                Err(failure) => return self.fail_call(id, failure),
-            },
-        };
-        if let Some(splitter) = &mut splitter {
-            splitter.end();
-            expected = expected.and_then(|()| splitter.verdict());
-        }
         let event = Event::Done(Answer {
             id: stream.request_id,
             status: NonZeroU16::new(stream.status),
             body_bytes,
-            expected,
+            expected: stream
+                .check
+                .finish(&self.table[stream.request as usize].expect, stream.status),
             deviations: Deviations::default(),
             last: Last::No,
         });
@@ -477,21 +368,6 @@ impl Session {
         event
     }
 
-    /// A call did not end as it should: with another status, or not as gRPC asks.
-    #[cold]
-    fn fail_call(&mut self, id: u32, failure: Failure) -> Event {
-        let goes_on =
-            self.streams.get(id).is_some_and(|stream| stream.body.is_some() || stream.sends_on);
-        if goes_on || !matches!(failure, Failure::Call(_)) {
-            return self.give_up(id, code::CANCEL, failure);
-        }
-        let Some(stream) = self.streams.get(id) else { return Event::Changed };
-        let request = stream.request_id;
-        self.captured = stream.capture.take();
-        self.close_stream(id);
-        Event::RequestFailed { id: request, failure }
-    }
-
     /// A response is not valid: its stream ends, the connection goes on (RFC 9113 5.4.2).
     #[cold]
     fn refuse(&mut self, id: u32, error: Error) -> Event {
@@ -500,7 +376,7 @@ impl Session {
 
     /// A request fails by a word of ours.
     #[cold]
-    fn give_up(&mut self, id: u32, code: u32, failure: Failure) -> Event {
+    pub(super) fn give_up(&mut self, id: u32, code: u32, failure: Failure) -> Event {
         let request = self.streams.get(id).map_or(0, |stream| stream.request_id);
         self.abandon(id, code);
         Event::RequestFailed { id: request, failure }

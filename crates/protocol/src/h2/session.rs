@@ -6,7 +6,6 @@
 
 use std::collections::VecDeque;
 use std::io::IoSlice;
-use std::rc::Rc;
 use std::sync::Arc;
 
 use super::error::code;
@@ -15,13 +14,12 @@ use super::hpack::{Decoder, Encoder};
 use super::input::{Pieces, Reading};
 use super::memo::Memo;
 use super::output::Output;
+use super::parts::Asked;
 use super::settings::{DEFAULT_WINDOW, Peer};
 use super::streams::{self, Streams};
 use super::upload::Upload;
 use super::{Error, Prepared, Settings};
 use crate::capture::{Capture, CaptureRoom};
-use crate::grpc::Limits;
-use crate::parts::{Splitter, Table};
 use crate::session::{Event, Failure, GoAway, HeaderBytes, Input, Outgoing, RequestId, Transmit};
 
 /// One HTTP/2 connection.
@@ -60,15 +58,8 @@ pub struct Session {
     pub(super) header_bytes: HeaderBytes,
     /// Where responses are kept for a script; plain runs have none.
     pub(super) room: Option<CaptureRoom>,
-    /// What is asked of the events of responses; plain runs have none.
-    pub(super) rules: Option<Table>,
-    /// Splitters of earlier responses, for their memory.
-    #[allow(clippy::vec_box, reason = "a stream takes it as it is, without an allocation")]
-    pub(super) spare: Vec<Box<Splitter>>,
-    /// Responses are those of calls of gRPC.
-    pub(super) calls: Option<Limits>,
-    /// What the server said last about the status of a call.
-    pub(super) message: String,
+    /// What is asked of the parts of responses; plain runs have none.
+    pub(super) asked: Option<Box<Asked>>,
     /// The response that ended last.
     pub(super) captured: Option<Box<Capture>>,
     /// What a made request is written from; plain runs have none.
@@ -134,10 +125,7 @@ impl Session {
             goaway_code: 0,
             header_bytes: HeaderBytes::default(),
             room: None,
-            rules: None,
-            spare: Vec::new(),
-            calls: None,
-            message: String::new(),
+            asked: None,
             captured: None,
             scratch: None,
             received: 0,
@@ -178,17 +166,6 @@ impl Session {
     /// bounds allow.
     pub fn capture(&mut self, room: &CaptureRoom) {
         self.room = Some(room.clone());
-    }
-
-    /// From now on, tells of the events of responses as these rules ask.
-    pub fn split(&mut self, rules: &Table) {
-        self.rules = Some(Rc::clone(rules));
-    }
-
-    /// From now on, requests are calls of gRPC: their messages are told of as parts, and their status says whether
-    /// a response is the expected one, not the plan.
-    pub fn calls(&mut self, limits: Limits) {
-        self.calls = Some(limits);
     }
 
     /// Takes a request that was made for this one time, instead of one of the table. `request`

@@ -8,11 +8,10 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
+use super::parts::Parts;
 use super::{Error, Prepared};
 use crate::capture::Capture;
 use crate::expect::BodyCheck;
-use crate::grpc::Call;
-use crate::parts::Splitter;
 use crate::session::RequestId;
 
 /// One request on its way.
@@ -42,12 +41,10 @@ pub(super) struct Stream {
     /// What is still to be sent.
     pub(super) body: Option<Arc<[u8]>>,
     pub(super) body_sent: usize,
-    /// What the response says of a call of gRPC.
-    pub(super) call: Call,
     /// What is kept of the response for a script.
     pub(super) capture: Option<Box<Capture>>,
-    /// The events of the response, if it has any.
-    pub(super) splitter: Option<Box<Splitter>>,
+    /// The parts of the response, if any are asked for.
+    pub(super) parts: Option<Parts>,
 }
 
 /// The most at a time: more than any server takes.

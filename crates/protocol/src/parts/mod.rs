@@ -10,6 +10,7 @@
 mod lines;
 mod sse;
 
+use std::collections::VecDeque;
 use std::rc::Rc;
 
 use candor_memory::{Pattern, Source};
@@ -102,6 +103,53 @@ pub struct Splitter {
     /// The event that ends the response came.
     has_end: bool,
     tokens: Option<u64>,
+}
+
+/// What a session needs to split responses: the rules, and splitters of earlier responses for their memory.
+#[derive(Debug)]
+pub(crate) struct Splitting {
+    rules: Table,
+    #[allow(clippy::vec_box, reason = "a response takes it as it is, without an allocation")]
+    spare: Vec<Box<Splitter>>,
+}
+
+/// Splitters that are kept.
+const MOST_SPARE: usize = 64;
+
+impl Splitting {
+    pub(crate) fn new(rules: &Table) -> Self {
+        Splitting { rules: Rc::clone(rules), spare: Vec::new() }
+    }
+
+    /// For the body of a response to this request; `None`: it is no stream.
+    pub(crate) fn begin(&mut self, request: u32) -> Option<Box<Splitter>> {
+        let rules = Rc::clone(self.rules.get(request as usize)?.as_ref()?);
+        Some(match self.spare.pop() {
+            Some(mut spare) => {
+                spare.again(rules);
+                spare
+            }
+            None => Box::new(Splitter::new(rules)),
+        })
+    }
+
+    /// A response has its outcome: what is left of its events is due before, and the tokens.
+    pub(crate) fn end(
+        &mut self,
+        id: RequestId,
+        mut splitter: Box<Splitter>,
+        outcome: Event,
+        due: &mut VecDeque<Event>,
+    ) {
+        let is_done = matches!(outcome, Event::Done(_));
+        let tokens = splitter.tokens().filter(|_| is_done);
+        due.extend(splitter.take().event(id));
+        due.extend(tokens.map(|count| Event::Tokens { id, count }));
+        due.push_back(outcome);
+        if self.spare.len() < MOST_SPARE {
+            self.spare.push(splitter);
+        }
+    }
 }
 
 /// Where in the form of the stream the next byte belongs.
