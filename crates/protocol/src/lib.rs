@@ -11,6 +11,7 @@ pub mod grpc;
 pub mod h1;
 pub mod h2;
 pub mod made;
+mod output;
 pub mod parts;
 pub mod session;
 pub mod tls;

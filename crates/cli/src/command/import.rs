@@ -116,6 +116,10 @@ pub(crate) fn import(arguments: &ImportArguments) -> Result<ExitCode, UserError>
     for note in notes {
         console::say(format_args!("candor import: {note}"));
     }
+    if let Some(plan) = place.file() {
+        let plan = plan.display();
+        console::say(format_args!("candor import: what would break? candor try {plan}"));
+    }
     Ok(Exit::Fine.into())
 }
 

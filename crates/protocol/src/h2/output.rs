@@ -3,18 +3,12 @@
 use std::collections::VecDeque;
 
 use super::frame::{self, kind};
+use crate::output;
 use crate::session::RequestId;
-
-/// Written bytes are kept at the front until there are this many.
-const MOST_WRITTEN: usize = 64 << 10;
 
 #[derive(Debug, Default)]
 pub(super) struct Output {
-    bytes: Vec<u8>,
-    /// How many of them were written.
-    written: usize,
-    /// How many were written and are gone.
-    gone: u64,
+    frames: output::Output,
     /// Where requests begin, oldest first.
     begins: VecDeque<Begin>,
     /// The highest stream that the server can know of.
@@ -31,26 +25,25 @@ struct Begin {
 
 impl Output {
     pub(super) fn new(bytes: Vec<u8>) -> Self {
-        Output { bytes, ..Output::default() }
+        Output { frames: output::Output::new(bytes), ..Output::default() }
     }
 
     /// What is to be written.
     #[inline]
     pub(super) fn pending(&self) -> &[u8] {
-        &self.bytes[self.written..]
+        self.frames.pending()
     }
 
     /// Where frames are appended.
     #[inline]
     pub(super) fn bytes(&mut self) -> &mut Vec<u8> {
-        &mut self.bytes
+        self.frames.bytes()
     }
 
     /// The next byte appended is the first of this request.
     #[inline]
     pub(super) fn begin(&mut self, stream: u32, id: RequestId) {
-        let at = self.gone + self.bytes.len() as u64;
-        self.begins.push_back(Begin { at, stream, id: Some(id) });
+        self.begins.push_back(Begin { at: self.frames.end(), stream, id: Some(id) });
     }
 
     /// A request was taken back: its sending time is no longer wanted.
@@ -73,8 +66,7 @@ impl Output {
     /// `bytes` more were written; calls `started` for each request that began among them.
     #[inline]
     pub(super) fn transmitted(&mut self, bytes: usize, started: &mut dyn FnMut(RequestId)) {
-        self.written = (self.written + bytes).min(self.bytes.len());
-        let through = self.gone + self.written as u64;
+        let through = self.frames.transmitted(bytes);
         while let Some(begin) = self.begins.front()
             && begin.at < through
         {
@@ -84,28 +76,20 @@ impl Output {
             }
             self.begins.pop_front();
         }
-        if self.written == self.bytes.len() || self.written > MOST_WRITTEN {
-            self.gone += self.written as u64;
-            self.bytes.drain(..self.written);
-            self.written = 0;
-            if self.bytes.capacity() > 2 * MOST_WRITTEN && self.bytes.len() < MOST_WRITTEN {
-                self.bytes.shrink_to(MOST_WRITTEN);
-            }
-        }
     }
 
     pub(super) fn rst_stream(&mut self, stream: u32, code: u32) {
-        frame::write(&mut self.bytes, kind::RST_STREAM, 0, stream, &code.to_be_bytes());
+        frame::write(self.bytes(), kind::RST_STREAM, 0, stream, &code.to_be_bytes());
     }
 
     pub(super) fn window_update(&mut self, stream: u32, bytes: u32) {
-        frame::write(&mut self.bytes, kind::WINDOW_UPDATE, 0, stream, &bytes.to_be_bytes());
+        frame::write(self.bytes(), kind::WINDOW_UPDATE, 0, stream, &bytes.to_be_bytes());
     }
 
     /// We never accepted a stream of the server's, so the last of them is 0.
     pub(super) fn goaway(&mut self, code: u32) {
         let mut payload = [0; 8];
         payload[4..].copy_from_slice(&code.to_be_bytes());
-        frame::write(&mut self.bytes, kind::GOAWAY, 0, 0, &payload);
+        frame::write(self.bytes(), kind::GOAWAY, 0, 0, &payload);
     }
 }

@@ -19,10 +19,11 @@ use super::hpack::{Decoder, Encoder, Fields};
 use super::request::is_left_out;
 use super::settings::{DEFAULT_WINDOW, Peer};
 use crate::capture::{Capture, CaptureRoom};
+use crate::output::Output;
 use crate::session::{
     Event, Failure, Input, Malformed, Outgoing, Protocol, RequestId, Transmit, Transport,
 };
-use crate::ws::{self, Conversation, Masks, Opened, Output, Setup};
+use crate::ws::{self, Conversation, Masks, Opened, Setup};
 
 /// The fields of an extended CONNECT that opens a WebSocket (RFC 8441 4 and 5).
 #[derive(Debug, Clone, PartialEq)]

@@ -12,12 +12,12 @@ use super::frame::{self, FIN, RSV1, opcode};
 use super::incoming::{Incoming, Taking};
 use super::mask::Masks;
 use super::opening::Opened;
-use super::output::Output;
 use super::reader::{Reader, Token};
 use super::watch::Watch;
 use super::{Error, Message, Replies, Setup};
 use crate::capture::{Capture, CaptureRoom, NotKept};
 use crate::expect::Mismatch;
+use crate::output::Output;
 use crate::session::{
     Answer, Deviations, Event, Failure, Last, Outgoing, Part, PartKind, RequestId,
 };

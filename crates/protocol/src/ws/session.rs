@@ -6,9 +6,9 @@ use std::sync::Arc;
 use super::conversation::Conversation;
 use super::mask::Masks;
 use super::opening::{Answer, Key, Opening};
-use super::output::Output;
 use super::{Message, Settings};
 use crate::capture::{Capture, CaptureRoom};
+use crate::output::Output;
 use crate::session::{
     Abilities, Event, Failure, Input, Outgoing, Protocol, RequestId, Transmit, Transport,
 };

@@ -39,8 +39,8 @@ Load, duration and think times of the plan do not matter here. A step that is re
 The condition of a step (when) is honoured: a step whose condition is empty is not made. Nothing is
 kept; values that are known to be secret are hidden.
 
-Exit codes: 0 every response is as expected, and has what is to be captured; 1 could not run; 2 usage;
-3 something would break; 130 interrupted.";
+Exit codes: 0 every response is as expected, and has what is to be captured; 1 could not run;
+2 usage; 3 something would break; 130 interrupted.";
 
 /// Outputs of runs, which a try has not.
 const NO_RESULT: &str = "it shows exchanges and measures nothing";

@@ -20,19 +20,21 @@ use crate::document::Document;
 
 const COLUMNS: &str = "index,in_window,start_ns,end_ns,sent,ok,errors,answered,shed,bytes_sent,bytes_received,\
     connections,backlog,in_flight,answered_per_s";
-const LATENCY_COLUMNS: &str = "count,min_ns,mean_ns,p50_ns,p90_ns,p99_ns,p999_ns,max_ns";
+/// The columns of a distribution, behind its name.
+const FIGURES: [&str; 8] =
+    ["count", "min_ns", "mean_ns", "p50_ns", "p90_ns", "p99_ns", "p999_ns", "max_ns"];
 
 /// The intervals of a run. `in_window` is 1 for the measured window and 0 for the drain. Times count from
 /// the beginning of the run, warm-up included. Latency columns repeat for `response`, `service` and
 /// `send_lag`. `users` are those under way at its end.
 pub fn run(document: &Document) -> String {
-    let mut columns = COLUMNS.to_owned();
-    for series in ["response", "service", "send_lag"] {
-        let own = LATENCY_COLUMNS.split(',').map(|column| format!(",{series}_{column}"));
-        columns.extend(own);
-    }
-    columns += ",users";
+    let columns = COLUMNS.to_owned() + &figures(&["response", "service", "send_lag"]) + ",users";
     table(&columns, document.intervals.iter().map(row))
+}
+
+/// The names of the columns of these distributions, each behind a comma.
+fn figures(series: &[&str]) -> String {
+    series.iter().flat_map(|one| FIGURES.map(|figure| format!(",{one}_{figure}"))).collect()
 }
 
 /// A line of names, and a line for each row. Text is quoted if necessary, and every character is visible.

@@ -1,6 +1,6 @@
 //! The requests of a plan, the steps and the journeys of its users, a row each.
 
-use super::{float, table, whole};
+use super::{FIGURES, figures, float, table, whole};
 use crate::document::Document;
 use crate::document::latency::Distribution;
 
@@ -9,14 +9,11 @@ const COLUMNS: &str = "kind,journey,name,sent,ok,failed,unfinished,completed_per
 /// Each has [`FIGURES`]. `duration` and `active` are those of a journey, with and without the times that were
 /// thought; the others are those of a request.
 const SERIES: [&str; 6] = ["response", "service", "queue_wait", "send_lag", "duration", "active"];
-const FIGURES: [&str; 8] =
-    ["count", "min_ns", "mean_ns", "p50_ns", "p90_ns", "p99_ns", "p999_ns", "max_ns"];
 
 /// A row for each request of a plan with several, for each step, and for each journey, whose `sent` are the users who
 /// began, and `ok` those who came to the end. What a row does not have is empty.
 pub fn steps(document: &Document) -> String {
-    let mut columns = COLUMNS.to_owned();
-    columns.extend(SERIES.iter().flat_map(|one| FIGURES.map(|figure| format!(",{one}_{figure}"))));
+    let columns = COLUMNS.to_owned() + &figures(&SERIES);
     let requests = document.requests.iter().map(|one| {
         let kind = if one.journey.is_some() { "step" } else { "request" };
         let texts = [kind.to_owned(), one.journey.clone().unwrap_or_default(), one.name.clone()];
