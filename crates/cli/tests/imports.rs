@@ -46,6 +46,7 @@ fn every_format_becomes_its_plan() {
 
         let written = candor(&["import", format, path, "--max-requests", most, "-o", "p.toml"]);
         assert_eq!((written.code(), written.stdout.as_str()), (0, ""), "{}", written.stderr);
+        assert!(written.stderr.ends_with(": candor try p.toml\n"), "{}", written.stderr);
         assert_eq!(
             (written.file("p.toml"), written.files()),
             (plan.clone(), vec!["p.toml".to_owned()])

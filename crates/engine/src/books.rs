@@ -133,6 +133,7 @@ impl Books {
         };
         if expected.sent_ns == NOT_SENT {
             // A response to a request that has not left is a response to nothing.
+            self.forget_stream(answer.id);
             return self.enter_failure(expected, ErrorKind::Malformed, None, at_ns, || {
                 "answered before it was sent".to_owned()
             });
@@ -194,8 +195,17 @@ impl Books {
             }
         };
         let flight = self.flights.remove(answer.id, chain);
+        self.forget_stream(answer.id);
         let name = self.names[flight.request as usize].clone();
         self.enter_failure(flight, kind, status(answer), at_ns, || format!("{name}: {mismatch}"));
+    }
+
+    /// The events of a response that does not count as a stream must not be those of the next one.
+    #[cold]
+    fn forget_stream(&mut self, id: RequestId) {
+        if let Some(streams) = &mut self.streams {
+            streams.forget(id);
+        }
     }
 
     /// It failed without a complete response.
@@ -253,6 +263,7 @@ impl Books {
         at_ns: u64,
     ) {
         let flight = self.flights.remove(id, chain);
+        self.forget_stream(id);
         self.recorder.broken_off(at_ns, flight.phase, status);
         self.tell(&flight, None, at_ns);
         self.trace(&flight, Outcome::BrokenOff, status.unwrap_or(0), at_ns);

@@ -42,9 +42,14 @@ impl Streams {
         &mut self.in_flight[place]
     }
 
-    /// A response has its outcome: its number goes to another request.
+    /// A response has its outcome: what was known of its stream. Its number goes to another request.
     fn take(&mut self, id: RequestId) -> Stream {
         self.in_flight.get_mut(id as usize).map(std::mem::take).unwrap_or_default()
+    }
+
+    /// A response has an outcome that says nothing of its stream.
+    pub(crate) fn forget(&mut self, id: RequestId) {
+        self.take(id);
     }
 
     /// Events of its response were read at `at_ns`.

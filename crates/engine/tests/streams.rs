@@ -190,6 +190,9 @@ fn error_events_and_missing_ends_have_kinds_of_their_own() {
     let record = run(&few(3, named), streaming());
     assert_eq!(record.total.ledger.error(ErrorKind::StreamError), 3);
     assert_eq!(record.total.connections.opened, 1, "the connection goes on");
+    // Each begins anew, though all three have the number of the first.
+    assert_all(&streams(&record).first_part, 3, T0);
+    assert_all(&streams(&record).gap, 3 * (N - 1), D);
     let ended = Streaming { end: Some("[DONE]".to_owned()), ..sse() };
     let record = run(&few(3, ended.clone()), streaming());
     assert_eq!(record.total.ledger.error(ErrorKind::StreamUnended), 3);

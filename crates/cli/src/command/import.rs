@@ -9,6 +9,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use candor_import::{AccessLog, Format, ImportError, Imported, Options};
+use candor_plan::words::quoted;
 use candor_plan::{Out, Place};
 use clap::{Args, ValueEnum};
 
@@ -117,8 +118,10 @@ pub(crate) fn import(arguments: &ImportArguments) -> Result<ExitCode, UserError>
         console::say(format_args!("candor import: {note}"));
     }
     if let Some(plan) = place.file() {
-        let plan = plan.display();
-        console::say(format_args!("candor import: what would break? candor try {plan}"));
+        let plan = quoted(&plan.to_string_lossy());
+        console::say(format_args!(
+            "candor import: try it once before you run it: candor try {plan}"
+        ));
     }
     Ok(Exit::Fine.into())
 }

@@ -69,7 +69,8 @@ impl Session {
         };
     }
 
-    /// Takes content with parts, whose frame ends with it if the next one is awaited; `is_over`: it is the last, or the response cannot be kept.
+    /// Takes content with parts; its frame ends with it if the next one is awaited. `is_over`: it is the last, or the
+    /// response cannot be kept.
     #[inline(never)]
     pub(super) fn handle_parts(&mut self, id: u32, content: &[u8], is_over: bool) -> Option<Event> {
         let stream = self.streams.get(id)?;
