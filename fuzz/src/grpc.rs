@@ -30,7 +30,7 @@ pub(crate) fn protoset(bytes: &[u8]) {
     if let Ok(schema) = Schema::from_protoset(bytes) {
         methods(&schema);
     }
-    let mut reflection = Reflection::of("a.B/C").expect("a name");
+    let mut reflection = Reflection::of(["a.B/C"]).expect("a name");
     reflection.poll_question();
     if reflection.handle_response(bytes).is_ok() && reflection.poll_question().is_none() {
         let _ = reflection.finish();

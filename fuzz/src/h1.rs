@@ -24,6 +24,7 @@ pub(crate) fn request(method: &str, body: &[u8]) -> Request {
         weight: 1,
         holes: false,
         literal_body: false,
+        call: None,
         redacted: None,
     }
 }

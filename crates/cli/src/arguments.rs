@@ -56,6 +56,17 @@ Examples:
       Replies in any order, matched by their field.
   candor ws -c 1k -R 10 --no-reply --message 'hello' localhost:8080/feed
       What does the server send by itself?";
+const GRPC_USAGE: &str = "candor grpc [OPTIONS] [URL] [PACKAGE.SERVICE/METHOD]";
+const GRPC_EXAMPLES: &str = "\
+Examples:
+  candor grpc -R 5k -d 30s localhost:50051 shop.Orders/Get -d '{\"id\": ${seq}}'
+      When do responses come, at 5,000 calls a second, each with another number?
+  candor grpc -c 1 --streams 50 -d 30s --proto orders.proto localhost:50051 shop.Orders/Get
+      How many calls a second can the server take? A closed loop, 50 calls at a time.
+  candor grpc -R 100 --expect 'gap p99 < 20ms' localhost:50051 shop.Orders/Watch -d '{}'
+      When do the messages of a stream come?
+  candor grpc -H 'authorization: Bearer 1234' --deadline 1s https://shop.example/ shop.Orders/Get
+      With metadata and a deadline, over TLS.";
 const TRY_USAGE: &str = "candor try [OPTIONS] PLAN.toml [URL]\n       candor try [OPTIONS] URL";
 const COMPARE_USAGE: &str = "candor compare [OPTIONS] [NAME=]A [NAME=]B...";
 
@@ -87,6 +98,13 @@ pub(crate) enum Command {
     /// (--no-reply). Without a URL the embedded target is measured.
     #[command(after_long_help = footer(WS_EXAMPLES), override_usage = WS_USAGE)]
     Ws(Box<RunArguments>),
+    /// Call a method of gRPC, and time its messages
+    ///
+    /// The same as `run` with --call METHOD. The message is JSON, and -d takes it too if it begins with {, as with
+    /// other clients. The schema comes from --proto, from --protoset, or from the server itself (reflection). A call is
+    /// a success if its status is OK. Without a URL the embedded target is measured.
+    #[command(after_long_help = footer(GRPC_EXAMPLES), override_usage = GRPC_USAGE)]
+    Grpc(Box<RunArguments>),
     /// Find the highest rate that a server can take, or that meets an objective
     ///
     /// A closed loop finds the ceiling: connections are doubled, then refined. With objectives,
@@ -167,6 +185,9 @@ pub(crate) enum Command {
     /// The command line and the output of h2load
     #[command(override_help = crate::command::h2load::HELP, disable_help_flag = true)]
     H2load(ToolArguments),
+    /// The command line and the output of ghz
+    #[command(override_help = crate::command::ghz::HELP, disable_help_flag = true)]
+    Ghz(ToolArguments),
     /// Print manual pages, or write all of them to a directory
     #[command(after_long_help = crate::command::man::EXAMPLES)]
     Man(ManArguments),
@@ -196,6 +217,35 @@ pub(crate) fn from_environment() -> Result<Vec<String>, UserError> {
             })
         })
         .collect()
+}
+
+/// `candor grpc -d '{…}'`: as with other clients of gRPC, a value that begins as JSON is the message; `@` is the
+/// standard input.
+pub(crate) fn with_message(mut words: Vec<String>) -> Vec<String> {
+    if words.get(1).is_none_or(|word| word != "grpc") {
+        return words;
+    }
+    for at in 2..words.len() {
+        let (option, joined) = match words[at].as_str() {
+            "-d" | "--data" => (at, words.get(at + 1).cloned()),
+            word => match word.strip_prefix("-d").or_else(|| word.strip_prefix("--data=")) {
+                Some(value) => (at, Some(value.to_owned())),
+                None => continue,
+            },
+        };
+        let is_apart = matches!(words[option].as_str(), "-d" | "--data");
+        let Some(value) = joined else { continue };
+        let (long, value) = match value.as_str() {
+            "@" => ("--body-file", "-".to_owned()),
+            json if json.trim_start().starts_with(['{', '[']) => ("--body", value),
+            _ => continue,
+        };
+        match is_apart {
+            true => (words[option], words[option + 1]) = (long.to_owned(), value),
+            false => words[option] = format!("{long}={value}"),
+        }
+    }
+    words
 }
 
 /// The typed command. Ends the process on `--help`, `--version` and usage errors.
@@ -263,6 +313,45 @@ mod tests {
         assert_eq!(resolved(&["candor", "run", "serve"]), ["candor", "run", "serve"]);
         assert_eq!(resolved(&["candor", "serve"]), ["candor", "serve"]);
         assert_eq!(resolved(&["candor", "--help"]), ["candor", "--help"]);
+    }
+
+    #[test]
+    fn a_message_of_grpc_is_a_body() {
+        let words = |typed: &[&str]| {
+            with_message(typed.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>())
+        };
+        assert_eq!(
+            words(&[
+                "candor",
+                "grpc",
+                "-d",
+                "{}",
+                "-d",
+                "5s",
+                "-d[1]",
+                "--data",
+                " {\"a\":1}",
+                "-d"
+            ]),
+            [
+                "candor",
+                "grpc",
+                "--body",
+                "{}",
+                "-d",
+                "5s",
+                "--body=[1]",
+                "--body",
+                " {\"a\":1}",
+                "-d"
+            ]
+        );
+        assert_eq!(words(&["candor", "grpc", "-d", "@"]), ["candor", "grpc", "--body-file", "-"]);
+        assert_eq!(words(&["candor", "run", "-d", "{}"]), ["candor", "run", "-d", "{}"]);
+        assert_eq!(
+            words(&["candor", "grpc", "--data", "u=u.csv", "--deadline", "{"]),
+            ["candor", "grpc", "--data", "u=u.csv", "--deadline", "{"]
+        );
     }
 
     #[test]

@@ -4,8 +4,8 @@ use std::fs;
 use std::io::{self, Read};
 use std::path::Path;
 
-use candor_plan::DataFormat;
-use candor_plan::options::ReadFile;
+use candor_plan::options::{ReadFile, Unanswered};
+use candor_plan::{DataFormat, Plan};
 
 /// Files on the disk; `-` is the standard input.
 pub(crate) struct Disk;
@@ -27,6 +27,10 @@ impl ReadFile for Disk {
     fn origin(&self, path: &Path) -> Result<Option<String>, String> {
         let site = candor_data::site_of(path).map_err(|fault| fault.to_string())?;
         Ok(site.map(|site| site.shown()))
+    }
+
+    fn ask(&self, plan: &Plan) -> Result<Vec<u8>, Unanswered> {
+        crate::asking::ask(plan)
     }
 
     fn variable(&self, name: &str) -> Option<String> {

@@ -6,6 +6,7 @@
 
 mod arguments;
 mod ascii;
+mod asking;
 mod command;
 mod console;
 mod exit;
@@ -24,6 +25,7 @@ mod input;
 mod last;
 mod matrix;
 mod measure;
+mod onlooker;
 mod outputs;
 mod part;
 mod profiling;
@@ -39,7 +41,7 @@ mod typed;
 use std::process::ExitCode;
 
 use arguments::Command;
-use command::{h2load, keep, wrk};
+use command::{ghz, h2load, keep, wrk};
 use exit::UserError;
 
 fn main() -> ExitCode {
@@ -50,7 +52,7 @@ fn main() -> ExitCode {
 }
 
 fn run() -> Result<ExitCode, UserError> {
-    let words = arguments::from_environment()?;
+    let words = arguments::with_message(arguments::from_environment()?);
     if let Some(command) = keep::invocation(&words) {
         return Ok(keep::keep(command));
     }
@@ -66,9 +68,13 @@ fn run() -> Result<ExitCode, UserError> {
     if let Some((name, rest)) = h2load::invocation(&words) {
         return h2load::h2load(name, rest, typed());
     }
+    if let Some((name, rest)) = ghz::invocation(&words) {
+        return ghz::ghz(name, rest, typed());
+    }
     match arguments::parse(&words) {
         Command::Run(run) => command::run::run(*run, typed()),
         Command::Ws(run) => command::run::ws(*run, typed()),
+        Command::Grpc(run) => command::run::grpc(*run, typed()),
         Command::Peak(peak) => command::peak::peak(*peak, typed()),
         Command::Sweep(sweep) => command::sweep::sweep(*sweep, typed()),
         Command::Compare(compare) => command::compare::compare(*compare, typed()),
@@ -89,6 +95,7 @@ fn run() -> Result<ExitCode, UserError> {
         }
         // Handled above: clap does not parse other tools' command lines.
         Command::Wrk(other) => wrk::wrk(wrk::Name::CandorWrk, &other.words, typed()),
+        Command::Ghz(other) => ghz::ghz(ghz::Name::CandorGhz, &other.words, typed()),
         Command::H2load(other) => h2load::h2load(h2load::Name::CandorH2load, &other.words, typed()),
     }
 }

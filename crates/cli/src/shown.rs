@@ -13,7 +13,7 @@ use clap::FromArgMatches;
 use pulldown_cmark::{Event, Options, Parser, Tag, TagEnd};
 
 use crate::arguments::{self, Command};
-use crate::command::{h2load, man, run, wrk};
+use crate::command::{ghz, h2load, man, run, wrk};
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().expect("the root")
@@ -186,6 +186,9 @@ fn refusal(words: &[String], is_filled_in: bool) -> Option<String> {
     if let Some((name, rest)) = h2load::invocation(&words) {
         return h2load::refusal(name, rest);
     }
+    if let Some((name, rest)) = ghz::invocation(&words) {
+        return ghz::refusal(name, rest);
+    }
     // What follows the number of agents is a run.
     let words = match words.as_slice() {
         [candor, fleet, up, _, run @ ..] if fleet == "fleet" && up == "up" => {
@@ -193,6 +196,7 @@ fn refusal(words: &[String], is_filled_in: bool) -> Option<String> {
         }
         _ => words,
     };
+    let words = arguments::with_message(words);
     let matches = arguments::command().try_get_matches_from(arguments::with_command(&words));
     let parsed = matches.and_then(|matches| Command::from_arg_matches(&matches));
     match parsed {
@@ -285,7 +289,7 @@ fn every_flag_that_stands_beside_its_command_exists() {
             let words: Vec<&str> = span.split_whitespace().collect();
             let ["candor", first, ..] = words.as_slice() else { continue };
             let known = command.find_subcommand(first);
-            if ["wrk", "h2load"].contains(first) {
+            if ["wrk", "h2load", "ghz"].contains(first) {
                 continue;
             }
             let is_word = first.chars().all(|c| c.is_ascii_lowercase());

@@ -9,7 +9,7 @@ use candor_plan::redact::{Kind, Typed};
 use clap::{Arg, Command};
 
 use crate::command::compare::what;
-use crate::command::{h2load, wrk};
+use crate::command::{ghz, h2load, wrk};
 use crate::getopt::{Meaning, Name};
 
 /// Options with text values that are never secret.
@@ -25,6 +25,9 @@ pub(crate) fn typed(words: &[String], command: &Command) -> Typed {
     }
     if let Some((_, rest)) = h2load::invocation(words) {
         return read(words, rest, &h2load::meaning, &|_| Kind::Url);
+    }
+    if let Some((_, rest)) = ghz::invocation(words) {
+        return read(words, rest, &ghz::meaning, &|_| Kind::Url);
     }
     if let [_, fleet, up, agents, rest @ ..] = words
         && (fleet.as_str(), up.as_str()) == ("fleet", "up")
@@ -219,6 +222,10 @@ mod tests {
             (
                 &["h2load", "-H", ":authority: a", "http://h/?k=M", "/b?k=M"],
                 "h2load -H :authority: a http://h/?k=… /b?k=…",
+            ),
+            (
+                &["candor", "ghz", "--call", "a.B/C", "-d", "M", "--metadata={M}", "h:1"],
+                "candor ghz --call a.B/C -d [redacted] --metadata=[redacted] h:1",
             ),
             (
                 &["candor", "h2load", "--header=x: M", "-n9"],

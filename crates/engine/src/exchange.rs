@@ -19,19 +19,32 @@ use candor_protocol::{
 use crate::users::{BODIES_AT_A_TIME, MOST_BODY_BYTES, kept};
 use crate::worker::words;
 
-/// A longer text is cut.
+/// Of a text that is looked at.
 const MOST_TEXT_BYTES: usize = 16 << 10;
 /// All texts together; those that come when it is reached are cut to nothing.
 const MOST_BYTES: usize = 64 << 20;
 
 /// The exchanges of a run, in the order in which their requests left. Clones are the same list.
-#[derive(Debug, Clone, Default)]
-pub struct Exchanges(Arc<Mutex<List>>);
+#[derive(Debug, Clone)]
+pub struct Exchanges {
+    list: Arc<Mutex<List>>,
+    /// The longest body that is kept.
+    most_body_bytes: usize,
+}
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct List {
     all: Vec<Exchange>,
+    /// A longer text is cut.
+    most_text_bytes: usize,
     held_bytes: usize,
+}
+
+impl Default for Exchanges {
+    /// To look at: the beginning of every text.
+    fn default() -> Self {
+        Exchanges::keeping(MOST_TEXT_BYTES, MOST_BODY_BYTES)
+    }
 }
 
 /// A request, and what came of it.
@@ -82,19 +95,29 @@ impl Text {
 }
 
 impl Exchanges {
+    /// With bodies of up to so many bytes.
+    pub fn whole(most_body_bytes: usize) -> Self {
+        Exchanges::keeping(most_body_bytes, most_body_bytes)
+    }
+
+    fn keeping(most_text_bytes: usize, most_body_bytes: usize) -> Self {
+        let list = List { all: Vec::new(), most_text_bytes, held_bytes: 0 };
+        Exchanges { list: Arc::new(Mutex::new(list)), most_body_bytes }
+    }
+
     /// Takes those that there are.
     pub fn take(&self) -> Vec<Exchange> {
-        std::mem::take(&mut *self.lock()).all
+        std::mem::take(&mut self.lock().all)
     }
 
     fn lock(&self) -> MutexGuard<'_, List> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.list.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl List {
     fn text(&mut self, bytes: &[u8], length: u64) -> Text {
-        let most = MOST_TEXT_BYTES.min(MOST_BYTES - self.held_bytes);
+        let most = self.most_text_bytes.min(MOST_BYTES - self.held_bytes);
         let bytes = bytes[..bytes.len().min(most)].to_vec();
         self.held_bytes += bytes.len();
         Text { bytes, length }
@@ -132,7 +155,7 @@ impl Watch {
 }
 
 /// Where the sessions of a watched thread keep responses: what captures look into whole, the beginning of others.
-pub(crate) fn room(plan: &Plan) -> CaptureRoom {
+pub(crate) fn room(plan: &Plan, exchanges: &Exchanges) -> CaptureRoom {
     let mut all = kept(plan).unwrap_or_default().into_vec();
     all.resize(plan.requests.list.len(), Keep::Beginning);
     for one in &mut all {
@@ -140,7 +163,7 @@ pub(crate) fn room(plan: &Plan) -> CaptureRoom {
             *one = Keep::Beginning;
         }
     }
-    CaptureRoom::for_requests(all.into(), MOST_BODY_BYTES, BODIES_AT_A_TIME)
+    CaptureRoom::for_requests(all.into(), exchanges.most_body_bytes, BODIES_AT_A_TIME)
 }
 
 /// A session, and what goes through it.

@@ -11,12 +11,13 @@ use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use candor_data::{Fault, Rows, Selection, Table};
+use candor_grpc::FillError;
 use candor_memory::Memory;
 use candor_pace::{below, draw};
 use candor_plan::journey::known_before;
 use candor_plan::template::{Names, Piece, Template, Value};
 use candor_plan::url::HttpUrl;
-use candor_plan::{DataOrder, Plan};
+use candor_plan::{DataOrder, Messages, Plan};
 use candor_protocol::made::{Form, Made, Values, write_text};
 
 use crate::control::Control;
@@ -147,6 +148,8 @@ impl Filling {
             let is_of = |step: &candor_plan::Step| step.request == number;
             plan.journeys.iter().any(|one| one.cookies && one.steps.iter().any(is_of))
         };
+        // The plan's check has read it, here and below.
+        let schema = plan.calls.as_ref().and_then(|calls| calls.schema().ok());
         let form = |(number, request): (usize, &candor_plan::Request)| {
             let cookies = has_cookies(number as u32);
             if !request.holes && !cookies {
@@ -155,9 +158,19 @@ impl Filling {
             let captured = known_before(&plan.journeys, number as u32);
             let names =
                 Names { data: &plan.data, environment: &plan.environment, captured: &captured };
-            // The plan's check has compiled it.
             let template = Template::compile(request, number, names).ok()?;
-            Some(Form::new(template, request, number as u32, &plan.target.authority, cookies))
+            let messages = match &schema {
+                Some(schema) if !request.literal_body => {
+                    let method = schema.method(&request.path).ok()?;
+                    Some(Messages::compile(&method, &template.body).ok()?)
+                }
+                _ => None,
+            };
+            let form = Form::new(template, request, number as u32, &plan.target.authority, cookies);
+            Some(match messages {
+                Some(messages) => form.with_messages(messages),
+                None => form,
+            })
         };
         let forms: Vec<_> = plan.requests.list.iter().enumerate().map(form).collect();
         let is_needed = forms.iter().any(Option::is_some) || !plan.journeys.is_empty();
@@ -173,12 +186,13 @@ impl Filling {
         self.forms[request as usize].is_some()
     }
 
-    /// The request with the values of somebody; `None`: a row cannot be read, and nothing may be sent.
+    /// The request with the values of somebody; `None`: a row cannot be read or does not fit, and nothing may
+    /// be sent.
     pub(crate) fn fill(&mut self, request: u32, whose: Whose<'_>) -> Option<Made<'_>> {
         let form = self.forms[request as usize].as_mut()?;
         self.row.index = whose.index;
         let made = form.fill(&mut Of { row: &mut self.row, seed: whose.seed(self.seed), whose });
-        self.row.fault.is_none().then_some(made)
+        (!self.row.has_failed).then_some(made)
     }
 
     /// A text with the values of somebody.
@@ -190,9 +204,9 @@ impl Filling {
         &self.text
     }
 
-    /// Whether a row could not be read.
+    /// Whether a row could not be read, or a value does not fit into its message.
     pub(crate) fn has_failed(&self) -> bool {
-        self.row.fault.is_some()
+        self.row.has_failed
     }
 }
 
@@ -200,7 +214,8 @@ impl Filling {
 struct Row {
     sets: Vec<Set>,
     index: u64,
-    fault: Option<Fault>,
+    /// It could not be read, or has a value that does not fit.
+    has_failed: bool,
 }
 
 struct Set {
@@ -220,7 +235,7 @@ impl Row {
             selection: Selection::new(set.order, table.rows(), seed(number)),
             present: None,
         });
-        Row { sets: sets.collect(), index: 0, fault: None }
+        Row { sets: sets.collect(), index: 0, has_failed: false }
     }
 
     fn column(&mut self, set: usize, column: usize) -> Result<&[u8], Fault> {
@@ -271,7 +286,7 @@ impl Values for Of<'_> {
             Value::Column { set, column } => {
                 match self.row.column(*set, *column) {
                     Ok(value) => out.extend_from_slice(value),
-                    Err(fault) => self.row.fault = Some(fault),
+                    Err(_) => self.row.has_failed = true,
                 }
                 Ok(())
             }
@@ -290,6 +305,10 @@ impl Values for Of<'_> {
             return false;
         };
         memory.write_cookies(path, cookies.is_https, cookies.now_s, out)
+    }
+
+    fn refuse(&mut self, _: FillError) {
+        self.row.has_failed = true;
     }
 }
 
@@ -316,7 +335,7 @@ mod tests {
 
     #[test]
     fn random_numbers_stay_in_their_range_and_reach_its_ends() {
-        let mut row = Row { sets: Vec::new(), index: 0, fault: None };
+        let mut row = Row { sets: Vec::new(), index: 0, has_failed: false };
         let mut number = |low, high, index| {
             let whose = Whose { index, ..Whose::default() };
             let mut out = Vec::new();

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use candor_plan::{HttpVersion, Parts, Replies, WebSocket};
 use candor_protocol::parts::Rules;
 use candor_protocol::tls::{Connector, Make};
-use candor_protocol::{CaptureRoom, Protocol, Session, Transport, h1, h2, ws};
+use candor_protocol::{CaptureRoom, Protocol, Session, Transport, grpc, h1, h2, ws};
 
 use crate::error::EngineError;
 use crate::exchange::Watch;
@@ -179,16 +179,30 @@ fn h1_sessions(plan: &Parts, room: Option<CaptureRoom>) -> impl Fn() -> h1::Sess
 fn h2_sessions(plan: &Parts, room: Option<CaptureRoom>) -> impl Fn() -> h2::Session + use<> {
     let (table, settings) = (h2_table(plan), h2_settings(plan));
     let rules = Rules::table(&plan.requests.list);
+    let calls = calls(plan);
     move || {
         let mut session = h2::Session::new(Arc::clone(&table), settings);
         if let Some(room) = &room {
             session.capture(room);
+        }
+        if let Some(limits) = calls {
+            session.calls(limits);
         }
         if let Some(rules) = &rules {
             session.split(rules);
         }
         session
     }
+}
+
+/// What responses may be if the requests are calls.
+fn calls(plan: &Parts) -> Option<grpc::Limits> {
+    let calls = plan.calls.as_ref()?;
+    let streams = plan.requests.list.iter().filter_map(|one| one.call);
+    Some(grpc::Limits {
+        max_message_bytes: u32::try_from(calls.message_bytes).unwrap_or(u32::MAX),
+        one_message: !streams.into_iter().any(|call| call.kind.server_streams()),
+    })
 }
 
 /// No room and no rules: the plan's check refuses scripts and streams here.

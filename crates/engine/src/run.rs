@@ -261,7 +261,7 @@ fn run_on<U: Start>(
                 let own = own_plan(plan, script.as_ref());
                 let of_script = script.as_ref().and_then(Scripted::capture_room);
                 let room = of_script.or_else(|| match &exchanges {
-                    Some(_) => Some(exchange::room(plan)),
+                    Some(exchanges) => Some(exchange::room(plan, exchanges)),
                     None => Users::capture_room(plan),
                 });
                 let watch = exchanges.map(|exchanges| Watch::new(&own, exchanges));

@@ -30,7 +30,7 @@ struct Stream {
 impl Streams {
     /// Of these requests; `None`: none has a stream.
     pub(crate) fn of(requests: &[Request]) -> Option<Box<Self>> {
-        let of_plan: Box<[bool]> = requests.iter().map(|one| one.stream.is_some()).collect();
+        let of_plan: Box<[bool]> = requests.iter().map(Request::has_parts).collect();
         of_plan.contains(&true).then(|| Box::new(Streams { of_plan, in_flight: Vec::new() }))
     }
 

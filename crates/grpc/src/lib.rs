@@ -8,6 +8,7 @@
 //! All input is untrusted: sizes and counts have bounds, and an error names the place.
 #![forbid(unsafe_code)]
 
+mod call;
 mod encode;
 mod error;
 mod fill;
@@ -15,8 +16,9 @@ mod reflection;
 mod schema;
 mod show;
 
+pub use call::{HEADERS, framed, split_message, timeout};
 pub use encode::{Encoder, MOST_JSON_BYTES, Piece};
 pub use error::{Error, FillError, SchemaError};
 pub use reflection::{MOST_REFLECTED_BYTES, MOST_REFLECTED_FILES, Reflection, Version};
-pub use schema::{Files, Kind, MOST_FILE_BYTES, MOST_FILES, Method, Schema};
+pub use schema::{Files, Kind, MOST_FILE_BYTES, MOST_FILES, Method, Schema, path};
 pub use show::{MOST_SHOWN_BYTES, show};

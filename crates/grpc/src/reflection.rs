@@ -10,7 +10,7 @@ use prost_reflect::DescriptorPool;
 use prost_types::FileDescriptorProto;
 
 use crate::error::SchemaError;
-use crate::schema::{Schema, clip, no_service, split};
+use crate::schema::{Files, Schema, clip, no_service, split};
 
 /// A version of the service. A server without v1 answers `UNIMPLEMENTED`, and v1alpha is asked with a new
 /// [`Reflection`].
@@ -30,6 +30,24 @@ impl Version {
             Version::V1Alpha => "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo",
         }
     }
+
+    /// A schema with the service and names for its messages, whose fields only [`Reflection`] knows.
+    pub fn schema(self) -> Result<Schema, SchemaError> {
+        struct Text(String);
+        impl Files for Text {
+            fn read(&self, _: &str) -> Result<Option<Vec<u8>>, String> {
+                Ok(Some(self.0.clone().into_bytes()))
+            }
+        }
+        let package = self.path()[1..].split(".ServerReflection").next().unwrap_or_default();
+        let text = format!(
+            "syntax = \"proto3\"; package {package}; \
+             message ServerReflectionRequest {{}} message ServerReflectionResponse {{}} \
+             service ServerReflection {{ rpc ServerReflectionInfo(stream ServerReflectionRequest) \
+             returns (stream ServerReflectionResponse); }}"
+        );
+        Schema::from_protos(&["reflection.proto".to_owned()], &[], Text(text))
+    }
 }
 
 /// The most files that are taken from a server.
@@ -38,10 +56,9 @@ pub const MOST_REFLECTED_FILES: usize = 1000;
 /// The most bytes of descriptors that are taken from a server.
 pub const MOST_REFLECTED_BYTES: usize = 16 << 20;
 
-/// Finds the schema of one service out.
+/// Finds the schema of services out.
 #[derive(Debug)]
 pub struct Reflection {
-    service: String,
     next: VecDeque<Question>,
     /// Asked for already.
     known: BTreeSet<String>,
@@ -52,19 +69,21 @@ pub struct Reflection {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Question {
-    Service,
+    Service(String),
     File(String),
-    /// What there is, after it turned out that there is no such service.
-    List,
+    /// What there is, after it turned out that there is no service of this name.
+    List(String),
 }
 
 impl Reflection {
-    /// For a call by its name, e.g. `package.Service/Method`.
-    pub fn of(method: &str) -> Result<Self, SchemaError> {
-        let (service, _) = split(method)?;
+    /// For calls by their names, e.g. `package.Service/Method`.
+    pub fn of<'a>(methods: impl IntoIterator<Item = &'a str>) -> Result<Self, SchemaError> {
+        let mut services = BTreeSet::new();
+        for method in methods {
+            services.insert(split(method)?.0.to_owned());
+        }
         Ok(Reflection {
-            service: service.to_owned(),
-            next: [Question::Service].into(),
+            next: services.into_iter().map(Question::Service).collect(),
             known: BTreeSet::new(),
             files: BTreeMap::new(),
             bytes: 0,
@@ -80,9 +99,9 @@ impl Reflection {
         }
         let question = self.waiting.as_ref()?;
         let asked = match question {
-            Question::Service => wire::Asked::FileContainingSymbol(self.service.clone()),
+            Question::Service(name) => wire::Asked::FileContainingSymbol(name.clone()),
             Question::File(name) => wire::Asked::FileByFilename(name.clone()),
-            Question::List => wire::Asked::ListServices(String::new()),
+            Question::List(_) => wire::Asked::ListServices(String::new()),
         };
         Some(wire::Request { host: String::new(), asked: Some(asked) }.encode_to_vec())
     }
@@ -99,18 +118,18 @@ impl Reflection {
         let response = wire::Response::decode(message)
             .map_err(|error| wrong(format!("the response cannot be read: {error}")))?;
         match (response.told, question) {
-            (Some(wire::Told::Files(files)), Question::Service | Question::File(_)) => {
+            (Some(wire::Told::Files(files)), Question::Service(_) | Question::File(_)) => {
                 for bytes in &files.file {
                     self.take_file(bytes)?;
                 }
                 Ok(())
             }
-            (Some(wire::Told::Services(list)), Question::List) => {
+            (Some(wire::Told::Services(list)), Question::List(service)) => {
                 let all: Vec<String> = list.service.into_iter().map(|one| one.name).collect();
-                Err(no_service(&self.service, &all))
+                Err(no_service(&service, &all))
             }
-            (Some(wire::Told::Error(_)), Question::Service) => {
-                self.next = [Question::List].into();
+            (Some(wire::Told::Error(_)), Question::Service(name)) => {
+                self.next = [Question::List(name)].into();
                 Ok(())
             }
             (Some(wire::Told::Error(error)), question) => {

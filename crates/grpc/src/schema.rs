@@ -9,6 +9,8 @@ use std::fmt;
 use prost_reflect::{DescriptorPool, MessageDescriptor, MethodDescriptor, ServiceDescriptor};
 use prost_types::FileDescriptorProto;
 use protox::file::{File, FileResolver, GoogleFileResolver};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
 use crate::error::SchemaError;
 
@@ -48,7 +50,8 @@ pub struct Method {
 }
 
 /// Who sends how many messages in a call.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
 pub enum Kind {
     /// One message each.
     Unary,
@@ -139,6 +142,28 @@ impl Schema {
         Ok(Schema { pool })
     }
 
+    /// A protoset of what these methods need, and of nothing else; the same for every schema that has it.
+    ///
+    /// # Errors
+    /// As [`Schema::method`].
+    pub fn protoset(&self, methods: &[&str]) -> Result<Vec<u8>, SchemaError> {
+        let mut files = BTreeMap::new();
+        for name in methods {
+            let (service, _) = split(name)?;
+            self.method(name)?;
+            let service = self.pool.get_service_by_name(service);
+            let mut open: Vec<_> = service.iter().map(ServiceDescriptor::parent_file).collect();
+            while let Some(file) = open.pop() {
+                if !files.contains_key(file.name()) {
+                    open.extend(file.dependencies());
+                    files.insert(file.name().to_owned(), file.file_descriptor_proto().clone());
+                }
+            }
+        }
+        let set = prost_types::FileDescriptorSet { file: files.into_values().collect() };
+        Ok(prost::Message::encode_to_vec(&set))
+    }
+
     /// The names of all services.
     pub fn services(&self) -> impl Iterator<Item = String> + '_ {
         self.pool.services().map(|service| service.full_name().to_owned())
@@ -199,6 +224,22 @@ impl Method {
             input: method.input(),
             output: method.output(),
         }
+    }
+}
+
+/// The value of `:path` for a call: `/package.Service/Method`, of all the forms that [`Schema::method`] takes.
+///
+/// # Errors
+/// It is not the name of a method.
+pub fn path(name: &str) -> Result<String, SchemaError> {
+    let (service, method) = split(name)?;
+    let is_name = |name: &str| {
+        let is_of_name = |byte: u8| byte.is_ascii_alphanumeric() || b"_.".contains(&byte);
+        name.bytes().all(is_of_name)
+    };
+    match is_name(service) && is_name(method) {
+        true => Ok(format!("/{service}/{method}")),
+        false => Err(SchemaError::NotAMethod(clip(name))),
     }
 }
 

@@ -92,6 +92,7 @@ mod tests {
             weight,
             holes: false,
             literal_body: false,
+            call: None,
             redacted: None,
         };
         Requests { list: weights.iter().map(request).collect(), order, sequence: [].into() }

@@ -3,6 +3,7 @@
 //! Each value was checked by its type; the plan checks whether the parts fit together. Files are read
 //! by the caller's [`ReadFile`], each once. The plan goes to the engine, the outputs to the command.
 
+mod calls;
 mod data;
 mod delivery;
 mod journeys;
@@ -83,7 +84,7 @@ impl Options {
         let mut load = load::load(&self, &mut files)?;
         journeys::count(&self, &journeys, &mut load.load)?;
         let script = script::script(&self, &mut files)?;
-        let parts = Parts {
+        let mut parts = Parts {
             target,
             stop: self.stop(load.shape_ns),
             load: load.load,
@@ -120,9 +121,11 @@ impl Options {
                 false => self.load.users.map(SmallCount::get),
             },
             websocket,
+            calls: None,
             script,
             secrets: Secrets::shown_if(self.output.show_secrets),
         };
+        calls::complete(&self, &mut parts, &mut files)?;
         Ok((parts.try_into()?, self.outputs()))
     }
 

@@ -11,6 +11,7 @@
 
 pub mod allow;
 pub mod build;
+mod call;
 pub mod data;
 mod delivery;
 pub mod describe;
@@ -34,6 +35,7 @@ mod websocket;
 pub mod words;
 
 pub use build::Outputs;
+pub use call::{Call, CallKind, CallMethod, Calls, Messages};
 pub use data::{DataFormat, DataOrder, DataSet};
 pub use delivery::{Delivery, Pieces};
 pub use error::PlanError;

@@ -14,6 +14,7 @@ use serde::{Deserialize, Serialize};
 pub const NS_PER_S: u64 = 1_000_000_000;
 
 use crate::allow::AllowList;
+use crate::call::{Call, Calls};
 use crate::data::DataSet;
 use crate::delivery::Delivery;
 use crate::journey::Journey;
@@ -59,6 +60,9 @@ pub struct Parts {
     /// The WebSocket whose messages the requests are; `None`: they are requests of HTTP.
     #[serde(default)]
     pub websocket: Option<WebSocket>,
+    /// The schema of the calls of gRPC that all requests are; `None`: none is one.
+    #[serde(default)]
+    pub calls: Option<Calls>,
     /// The script that makes requests and reads responses, if there is one.
     pub script: Option<Script>,
     /// Whether results may contain in full what the user typed.
@@ -77,6 +81,30 @@ impl Parts {
     pub fn threads_of(&self, own: usize) -> u32 {
         let own = u32::try_from(own).unwrap_or(u32::MAX);
         self.threads.count.unwrap_or(own).clamp(1, self.connections.count)
+    }
+
+    /// Makes it a run of `count` requests by `users` users, to look at: one after the other, without delay, traced. What
+    /// is sent stays as it is.
+    pub fn look_once(&mut self, count: u64, users: u32) {
+        self.load = Load::Closed { think_time_ns: 0 };
+        self.users = None;
+        // The last response ends it; an interruption waits for none.
+        self.stop = Stop { duration_ns: None, count: Some(count), drain_ns: 0, ..self.stop };
+        self.connect(users, users);
+        let connections = &mut self.connections;
+        (connections.pipeline, connections.streams) = (1, 1);
+        (connections.connect_rate, connections.lifetime_ns) = (None, None);
+        (connections.connect_during_run, connections.once) = (false, false);
+        self.recording.warm_up_ns = 0;
+        self.recording.trace = Some(Trace::All);
+        self.recording.kernel_timestamps = None;
+        self.recording.held_up = false;
+        self.threads = Threads {
+            count: Some(1),
+            pin: false,
+            pacing: Pacing::Sleep,
+            reactor: ReactorChoice::Epoll,
+        };
     }
 
     /// Sets `count` connections and up to `max`, and lowers the number of threads to `count` if it
@@ -199,7 +227,7 @@ pub struct Request {
     /// filled anew for each request.
     #[serde(default)]
     pub holes: bool,
-    /// Whether the body is sent as it is, even so: it comes from a file.
+    /// Whether the body is sent as it is, even so: it comes from a file, or is a message that was encoded.
     #[serde(default)]
     pub literal_body: bool,
     /// How it leaves.
@@ -209,10 +237,20 @@ pub struct Request {
     /// How its response is divided into events; `None`: it is one whole.
     #[serde(default)]
     pub stream: Option<Streaming>,
+    /// The call of gRPC that it is; `None`: it is a plain request.
+    #[serde(default)]
+    pub call: Option<Call>,
     /// Share under [`Order::Weighted`], at least 1.
     pub weight: u32,
     /// In a result: what replaces the values that may be secret. Null in a plan.
     pub redacted: Option<Redacted>,
+}
+
+impl Request {
+    /// Whether its response comes in parts that are measured: events, or the messages of a call that streams them.
+    pub fn has_parts(&self) -> bool {
+        self.stream.is_some() || self.call.is_some_and(|call| call.kind.server_streams())
+    }
 }
 
 /// What replaces the secret values of a request in a result.

@@ -4,6 +4,7 @@
 //! from a change to another plan ([`Plan::with`]), or from another machine. So every plan can run
 //! without a second check. Nothing is measured or read here.
 
+mod calls;
 mod rules;
 mod stream;
 

@@ -34,7 +34,7 @@ pub const REDACTED: &str = "[redacted]";
 pub const ELIDED: char = '…';
 
 /// Fields whose values do not identify the sender, in lower case.
-const HARMLESS_FIELDS: [&str; 42] = [
+const HARMLESS_FIELDS: [&str; 43] = [
     ":authority",
     "accept",
     "accept-charset",
@@ -52,6 +52,7 @@ const HARMLESS_FIELDS: [&str; 42] = [
     "date",
     "dnt",
     "expect",
+    "grpc-timeout",
     "host",
     "http2-settings",
     "if-modified-since",
@@ -512,6 +513,9 @@ impl Parts {
                     *offsets_ns = offsets_ns.redacted();
                 }
             }
+        }
+        if let Some(calls) = &mut parts.calls {
+            calls.protoset = calls.protoset.redacted();
         }
         if let Some(script) = &mut parts.script {
             script.source = script.source.redacted();

@@ -231,6 +231,7 @@ impl Place {
             request.headers.iter().find(|(name, _)| name.eq_ignore_ascii_case("content-type"));
         let begins_as_json = body.trim_start().starts_with(['{', '[']);
         match content_type.map(|(_, value)| value.to_ascii_lowercase()) {
+            _ if request.call.is_some() => Place::Json,
             Some(kind) if kind.contains("json") => Place::Json,
             Some(kind) if kind.contains("x-www-form-urlencoded") => Place::Form,
             None if begins_as_json => Place::Json,

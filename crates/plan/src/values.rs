@@ -4,6 +4,7 @@
 //! flag, or file and line). Conflicts between values are checked when the plan is built.
 
 mod address;
+mod call;
 mod data;
 mod from_toml;
 mod journey;
@@ -14,6 +15,7 @@ mod watching;
 mod websocket;
 
 pub use address::{HostPort, Resolve, Sources};
+pub use call::CallName;
 pub use data::{Data, DataFile};
 pub(crate) use data::{data, urls};
 pub(crate) use from_toml::{headers, json, one_or_many, one_or_many_typed, typed};

@@ -42,6 +42,7 @@ fn a_url_alone_is_a_closed_loop_of_ten_connections_for_ten_seconds() {
                 weight: 1,
                 holes: false,
                 literal_body: false,
+                call: None,
                 redacted: None,
             }],
             order: Order::Rotation,
@@ -86,6 +87,7 @@ fn a_url_alone_is_a_closed_loop_of_ten_connections_for_ten_seconds() {
         data: Vec::new(),
         environment: Vec::new(),
         websocket: None,
+        calls: None,
         script: None,
         secrets: Secrets::Hidden,
     };
@@ -236,6 +238,12 @@ fn the_plan_with_every_key_has_every_key() {
         "deflate",
         "ping",
         "max-message",
+        // And these for gRPC, whose requests are others.
+        "call",
+        "proto",
+        "import-path",
+        "protoset",
+        "deadline",
     ];
     // These are refused here, because the plan uses HTTP/2; tests/deliveries.rs covers them.
     let of_http1 = [
@@ -256,7 +264,7 @@ fn the_plan_with_every_key_has_every_key() {
     for key in plan_file::keys_of::<options::RequestOptions>() {
         let there = requests.iter().any(|one| one.get(key).is_some());
         // Another spelling, and the other ways to have a body.
-        let others = ["headers", "json", "think", "repeat", "when", "capture"];
+        let others = ["headers", "json", "call", "think", "repeat", "when", "capture"];
         assert_eq!(there, !of_http1.contains(key) && !others.contains(key), "{key}");
     }
 }

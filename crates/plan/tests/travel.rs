@@ -8,7 +8,7 @@ use proptest::prelude::*;
 use proptest::sample::subsequence;
 
 /// Options of every part of a plan; some exclude others.
-const OPTIONS: [&[&str]; 34] = [
+const OPTIONS: [&[&str]; 35] = [
     &["-c", "7"],
     &["-t", "3"],
     &["-n", "1000"],
@@ -43,6 +43,7 @@ const OPTIONS: [&[&str]; 34] = [
     &["--script", "body", "--script-arg", "hunter2", "--sandbox"],
     &["--trace", "t", "--trace-sample", "1/100"],
     &["--kernel-timestamps=1/3", "--show-secrets"],
+    &["--call", "a.S/One", "--proto", "a.proto", "-b", "{\"id\": ${seq}}"],
 ];
 
 fn plans() -> impl Strategy<Value = Plan> {

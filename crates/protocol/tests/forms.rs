@@ -17,6 +17,7 @@ fn request(method: &str, path: &str, headers: &[(&str, &str)], body: &str) -> Re
         body: body.as_bytes().to_vec().into(),
         holes: true,
         literal_body: false,
+        call: None,
         delivery: Delivery::default(),
         expect: Expect { status: StatusSet::below_400(), body: BodyExpect::Any },
         stream: None,

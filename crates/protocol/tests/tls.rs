@@ -68,6 +68,7 @@ fn clients(plan: &TlsPlan) -> Make {
         weight: 1,
         holes: false,
         literal_body: false,
+        call: None,
         redacted: None,
     };
     let table: Arc<[h1::Prepared]> = [h1::prepare(&request, "example.com")].into();

@@ -200,7 +200,7 @@ impl Run {
             events.push((ends_ns, Event::Ended(*one)));
         }
         events.sort_by_key(|(at_ns, _)| *at_ns);
-        let has_streams = self.plan.requests.list.iter().any(|one| one.stream.is_some());
+        let has_streams = self.plan.requests.list.iter().any(candor_plan::Request::has_parts);
         for (at_ns, event) in events {
             if let Event::Ended(one) = &event
                 && has_streams
@@ -350,6 +350,7 @@ fn request(name: &str, path: &str) -> Request {
         weight: 1,
         holes: false,
         literal_body: false,
+        call: None,
         redacted: None,
     }
 }
@@ -414,6 +415,7 @@ fn plan(load: Load, warm_up_ns: u64) -> Parts {
         data: Vec::new(),
         environment: Vec::new(),
         websocket: None,
+        calls: None,
         script: None,
         secrets: Default::default(),
     }

@@ -25,7 +25,7 @@ Examples:
 /// The section of the manual.
 const SECTION: &str = "1";
 /// Commands whose help is a fixed text, because their options are not clap's.
-const VERBATIM: [&str; 2] = ["wrk", "h2load"];
+const VERBATIM: [&str; 3] = ["wrk", "h2load", "ghz"];
 
 #[derive(Debug, Args)]
 pub(crate) struct ManArguments {

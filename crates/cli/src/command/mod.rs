@@ -9,6 +9,7 @@ pub(crate) mod compare;
 pub(crate) mod completions;
 #[cfg(feature = "fleet")]
 pub(crate) mod fleet;
+pub(crate) mod ghz;
 pub(crate) mod h2load;
 pub(crate) mod import;
 pub(crate) mod keep;

@@ -58,6 +58,41 @@ pub(crate) fn ws(mut arguments: RunArguments, typed: Typed) -> Result<ExitCode, 
     run_to(arguments, typed, Some("/ws/echo"))
 }
 
+/// `candor grpc`: the same with calls of gRPC. A URL and a method come in any order.
+pub(crate) fn grpc(mut arguments: RunArguments, typed: Typed) -> Result<ExitCode, UserError> {
+    let options = &mut arguments.options;
+    let scheme = if options.tls.tls { "https" } else { "http" };
+    let given = options.url.take().into_iter().chain(arguments.instead.take());
+    let (others, methods): (Vec<_>, Vec<_>) =
+        given.partition(|one| one.contains(':') || looks_like_plan(one));
+    if let [one, other] = &methods[..] {
+        return Err(UserError::usage(format!(
+            "{one} and {other}: which of them is the server? Write HOST:PORT or a URL, and one method"
+        )));
+    }
+    for method in methods {
+        options.calls.call = Some(method.parse().map_err(UserError::usage)?);
+    }
+    let mut others =
+        others.into_iter().map(|one| match one.contains("://") || looks_like_plan(&one) {
+            true => one,
+            false => format!("{scheme}://{one}"),
+        });
+    (options.url, arguments.instead) = (others.next(), others.next());
+    let is_own = options.url.is_none() && options.calls.call.is_none();
+    if is_own {
+        options.calls.call = Some(OWN_CALL.parse().map_err(UserError::usage)?);
+    } else if options.calls.call.is_none() && !options.url.as_deref().is_some_and(looks_like_plan) {
+        return Err(UserError::usage(
+            "no method; write PACKAGE.SERVICE/METHOD after the server, e.g. shop.Orders/Get",
+        ));
+    }
+    run_to(arguments, typed, None)
+}
+
+/// A method of the embedded target.
+const OWN_CALL: &str = "candor.Echo/Unary";
+
 pub(crate) fn run(arguments: RunArguments, typed: Typed) -> Result<ExitCode, UserError> {
     run_to(arguments, typed, None)
 }
@@ -226,6 +261,8 @@ pub(crate) fn refusal(arguments: RunArguments) -> Option<String> {
         if plan_file.is_some() {
             return Ok(());
         }
+        // No server is asked for its schema.
+        options.calls = candor_plan::options::CallsOptions::default();
         let scheme = if options.tls.tls { "https" } else { "http" };
         options.url.get_or_insert_with(|| format!("{scheme}://localhost:8080/"));
         let (plan, outputs) = options.build(&AnyFile).map_err(UserError::usage)?;

@@ -71,6 +71,7 @@ fn request() -> Request {
         weight: 1,
         holes: false,
         literal_body: false,
+        call: None,
         redacted: None,
     }
 }

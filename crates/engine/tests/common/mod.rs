@@ -65,6 +65,7 @@ pub(crate) fn plan(connections: u32, load: Load, duration_ns: u64) -> Parts {
         data: Vec::new(),
         environment: Vec::new(),
         websocket: None,
+        calls: None,
         script: None,
         secrets: Default::default(),
     }
@@ -89,6 +90,7 @@ pub(crate) fn get(path: &str) -> Request {
         weight: 1,
         holes: false,
         literal_body: false,
+        call: None,
         redacted: None,
     }
 }

@@ -35,7 +35,7 @@ fn named(name: &str) -> FileDescriptorProto {
 
 #[test]
 fn imports_are_asked_for_until_nothing_is_missing() {
-    let mut reflection = Reflection::of("shop.v1.Orders/Get").unwrap();
+    let mut reflection = Reflection::of(["shop.v1.Orders/Get"]).unwrap();
     let first = reflection.poll_question().unwrap();
     assert_eq!(first, field(4, b"shop.v1.Orders"));
     assert_eq!(reflection.poll_question(), Some(first), "the same until it is answered");
@@ -55,7 +55,7 @@ fn a_server_that_gives_all_files_at_once_is_asked_once() {
         if reversed {
             all.reverse();
         }
-        let mut reflection = Reflection::of("shop.v1.Orders/Get").unwrap();
+        let mut reflection = Reflection::of(["shop.v1.Orders/Get"]).unwrap();
         reflection.poll_question();
         reflection.handle_response(&files(&all)).unwrap();
         assert_eq!(reflection.poll_question(), None);
@@ -65,7 +65,7 @@ fn a_server_that_gives_all_files_at_once_is_asked_once() {
 
 #[test]
 fn an_unknown_service_is_an_error_with_the_nearest() {
-    let mut reflection = Reflection::of("shop.v1.Order/Get").unwrap();
+    let mut reflection = Reflection::of(["shop.v1.Order/Get"]).unwrap();
     reflection.poll_question();
     reflection.handle_response(&error("Symbol not found")).unwrap();
     assert_eq!(reflection.poll_question(), Some(field(7, b"")));
@@ -77,7 +77,7 @@ fn an_unknown_service_is_an_error_with_the_nearest() {
 #[test]
 fn hostile_servers_meet_bounds() {
     let asked = || {
-        let mut reflection = Reflection::of("a.B/C").unwrap();
+        let mut reflection = Reflection::of(["a.B/C"]).unwrap();
         reflection.poll_question();
         reflection
     };

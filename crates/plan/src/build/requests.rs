@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::data::URLS;
-use super::{Files, conflict, delivery, streams};
+use super::{Files, calls, conflict, delivery, streams};
 use crate::error::PlanError;
 use crate::model::{BodyExpect, Expect, Order, Request, Requests, StatusSet};
 use crate::options::{Options, RequestOptions, headers_over};
@@ -72,6 +72,10 @@ pub(super) fn request(
     let method = table.method.clone().or_else(|| options.requests.method.clone());
     let mut method = method.map_or_else(|| "GET".to_owned(), |one| one.into_string());
     let mut path = table.path.clone().map_or_else(|| url.path.clone(), RequestPath::into_string);
+    let call = calls::call(options, table, url)?;
+    if let Some(call) = call {
+        (method, path) = ("POST".to_owned(), call.path().to_owned());
+    }
     if options.requests.urls.is_some() && table.path.is_none() {
         path = format!("${{path {URLS}.path}}");
         method = format!("${{{URLS}.method}}");
@@ -80,6 +84,7 @@ pub(super) fn request(
     let shown = Secrets::shown_if(options.output.show_secrets).path(&path);
     let name = table.name.clone().unwrap_or_else(|| match method.starts_with('$') {
         _ if url.is_websocket => "message".to_owned(),
+        _ if call.is_some() => shown[1..].to_owned(),
         true => URLS.to_owned(),
         false => format!("{method} {shown}"),
     });
@@ -93,13 +98,18 @@ pub(super) fn request(
     let body = body(text, file, files)?;
     let mut headers = headers_over(options.requests.header.clone(), table.header.clone());
     let has_type = headers.iter().any(|one| one.name().eq_ignore_ascii_case("content-type"));
-    if table.json.is_some() && !has_type {
+    if table.json.is_some() && !has_type && call.is_none() {
         headers.extend(Header::new("Content-Type", "application/json"));
     }
     let closes = options.requests.no_keepalive || options.load.once;
     let mut request = Request {
         delivery: delivery::delivery(options, table, &headers, body.len())?,
-        headers: with_implied(headers, closes, url.authorization.as_deref()),
+        headers: with_implied(
+            headers,
+            closes,
+            url.authorization.as_deref(),
+            if call.is_some() { calls::fields(options) } else { Vec::new() },
+        ),
         expect: Expect {
             status: table
                 .expect_status
@@ -116,6 +126,7 @@ pub(super) fn request(
             },
         },
         stream: streams::streaming(options, table)?,
+        call: None,
         weight: table.weight.map_or(1, SmallCount::get),
         name,
         method,
@@ -187,6 +198,7 @@ fn with_implied(
     headers: Vec<Header>,
     closes: bool,
     authorization: Option<&str>,
+    of_call: Vec<(String, String)>,
 ) -> Vec<(String, String)> {
     let has = |name: &str| headers.iter().any(|one| one.name().eq_ignore_ascii_case(name));
     let close = (closes && !has("connection")).then_some(("Connection", "close"));
@@ -194,5 +206,6 @@ fn with_implied(
         authorization.filter(|_| !has("authorization")).map(|value| ("Authorization", value));
     let owned = |(name, value): (&str, &str)| (name.to_owned(), value.to_owned());
     let given = headers.iter().map(|one| owned((one.name(), one.value())));
-    given.chain(authorization.into_iter().chain(close).map(owned)).collect()
+    let of_call = of_call.into_iter().filter(|(name, _)| !has(name));
+    given.chain(authorization.into_iter().chain(close).map(owned)).chain(of_call).collect()
 }

@@ -1,6 +1,6 @@
 //! TLS and the version of HTTP, from the URL's scheme and the flags together.
 
-use super::{Files, conflict};
+use super::{Files, calls, conflict};
 use crate::error::PlanError;
 use crate::model::{Frames, HttpVersion, Windows};
 use crate::options::Options;
@@ -38,7 +38,16 @@ pub(super) fn http(options: &Options, url: &HttpUrl) -> Result<HttpVersion, Plan
         ("--window-bits", options.http2.window_bits.is_some()),
         ("--connection-window-bits", options.http2.connection_window_bits.is_some()),
     ];
-    let is_h2 = options.http2.h2 || options.http2.h2c || options.http2.h2c_upgrade;
+    let are_calls = calls::are_asked(options);
+    let other = [("--h1", options.http2.h1), ("--h2c-upgrade", options.http2.h2c_upgrade)];
+    if let Some((option, _)) = other.into_iter().find(|(_, given)| *given && are_calls) {
+        return Err(conflict(
+            option,
+            "--call",
+            "calls go over HTTP/2 from the start; leave it out",
+        ));
+    }
+    let is_h2 = options.http2.h2 || options.http2.h2c || options.http2.h2c_upgrade || are_calls;
     // A script's text is HTTP/1.1, so that is the protocol unless the user chose another.
     // So does a WebSocket: few servers open one over HTTP/2.
     let is_h1 = options.http2.h1

@@ -1,6 +1,6 @@
 //! The WebSocket of a plan, whose URL is ws:// or wss://.
 
-use super::conflict;
+use super::{calls, conflict};
 use crate::error::PlanError;
 use crate::options::Options;
 use crate::url::HttpUrl;
@@ -22,7 +22,7 @@ pub(super) fn websocket(options: &Options, url: &HttpUrl) -> Result<Option<WebSo
             ("--subprotocol", !own.subprotocol.is_empty()),
             ("--deflate", own.deflate),
             ("--ping", own.ping.is_some()),
-            ("--max-message", own.max_message.is_some()),
+            ("--max-message", own.max_message.is_some() && !calls::are_asked(options)),
         ];
         return match given.into_iter().find(|(_, given)| *given) {
             None => Ok(None),

@@ -8,6 +8,7 @@
 //! field to its group, and to use it in [`build`](crate::build). `group.rs` defines a group,
 //! `keys.rs` maps a plan's flat keys to groups, and `request.rs` has the options of a single request.
 
+mod calls;
 mod connecting;
 mod expected;
 mod group;
@@ -26,6 +27,7 @@ mod tls;
 mod watching;
 mod websocket;
 
+pub use calls::CallsOptions;
 pub use connecting::ConnectingOptions;
 pub use expected::ExpectedOptions;
 pub use http2::Http2Options;
@@ -51,6 +53,7 @@ use group::Group;
 use crate::data::DataFormat;
 use crate::error::PlanError;
 use crate::load::Part;
+use crate::plan::Plan;
 use crate::plan_file;
 use crate::values::Header;
 
@@ -89,10 +92,24 @@ pub trait ReadFile {
         Ok(None)
     }
 
+    /// Sends the single request of a plan, which is a call, and returns the body of its response.
+    fn ask(&self, _plan: &Plan) -> Result<Vec<u8>, Unanswered> {
+        Err(Unanswered::Because("it cannot be asked here".to_owned()))
+    }
+
     /// A variable of the environment.
     fn variable(&self, _name: &str) -> Option<String> {
         None
     }
+}
+
+/// Why a question to a server has no answer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Unanswered {
+    /// The server has no such method.
+    NoMethod,
+    /// Anything else, as the rest of a sentence.
+    Because(String),
 }
 
 /// Whether an argument given as the URL names a plan: it ends in `.toml` and has no scheme.
@@ -158,9 +175,11 @@ groups! {
     http2: Http2Options,
     /// WebSocket.
     websocket: WebSocketOptions,
+    /// Calls of gRPC.
+    calls: CallsOptions,
     /// TLS.
     tls: TlsOptions,
-/// Timeouts.
+    /// Timeouts.
     timeouts: TimeoutsOptions,
     /// Recording.
     recording: RecordingOptions,
@@ -186,7 +205,7 @@ impl Options {
 
     /// Every file that these options read, those of requests among them; `-` is the standard input.
     pub fn files_mut(&mut self) -> impl Iterator<Item = &mut PathBuf> {
-        let Options { requests, expected, script, tls, load, .. } = self;
+        let Options { requests, expected, script, calls, tls, load, .. } = self;
         let tables = requests.request.iter_mut();
         let of_requests = tables.flat_map(|one| [&mut one.body_file, &mut one.expect_body]);
         let TlsOptions { cacert, cert, key, .. } = tls;
@@ -199,7 +218,9 @@ impl Options {
             Part::Replay(file) => Some(file),
             _ => None,
         });
-        of_requests.chain(own).flatten().chain(data).chain(replayed)
+        let CallsOptions { proto, import_path, protoset, .. } = calls;
+        let schema = proto.iter_mut().chain(import_path).chain(protoset);
+        of_requests.chain(own).flatten().chain(data).chain(replayed).chain(schema)
     }
 }
 

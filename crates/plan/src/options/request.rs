@@ -8,8 +8,8 @@ use crate::journey::Capture;
 use crate::model::StatusSet;
 use crate::stream::StreamForm;
 use crate::values::{
-    Header, Method, PositiveNanos, Repeat, RequestPath, Size, SmallCount, ThinkTime, captures,
-    headers, json, typed,
+    CallName, Header, Method, PositiveNanos, Repeat, RequestPath, Size, SmallCount, ThinkTime,
+    captures, headers, json, typed,
 };
 
 /// One `[[request]]` table of a plan. Missing keys are taken from the top level.
@@ -42,6 +42,8 @@ pub struct RequestOptions {
     pub piece_gap: Option<PositiveNanos>,
     /// Like `--break-off-after`.
     pub break_off_after: Option<Size>,
+    /// Like `--call`.
+    pub call: Option<CallName>,
     /// Share under `--order weighted`.
     pub weight: Option<SmallCount>,
     /// Like `--expect-status`.

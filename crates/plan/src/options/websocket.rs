@@ -46,7 +46,7 @@ group! {
         #[arg(long, value_name = "TIME")]
         pub ping: Option<PositiveNanos>,
 
-        /// Longest message to accept, also after decompression [default: 16MiB]
+        /// Longest message to accept, also after decompression [default: 16MiB, 4MiB in gRPC]
         #[arg(long, value_name = "SIZE")]
         pub max_message: Option<Size>,
     }

@@ -4,7 +4,7 @@
 //! the options. Only bytes that no [`Options`](crate::Options) made can break the others, and the
 //! error names the part.
 
-use super::stream;
+use super::{calls, stream};
 use crate::build::conflict;
 use crate::data::DataOrder;
 use crate::delivery::Delivery;
@@ -40,6 +40,7 @@ pub(super) fn check(parts: &Parts) -> Result<(), PlanError> {
     connections(parts)?;
     early_data(parts)?;
     websocket(parts)?;
+    calls::check(parts)?;
     if let Load::Open(open) = &parts.load {
         schedule(open)?;
     }
@@ -52,11 +53,11 @@ pub(super) fn check(parts: &Parts) -> Result<(), PlanError> {
     recording(parts)
 }
 
-fn need(holds: bool, part: &'static str, rule: &'static str) -> Result<(), PlanError> {
+pub(super) fn need(holds: bool, part: &'static str, rule: &'static str) -> Result<(), PlanError> {
     if holds { Ok(()) } else { Err(PlanError::Part { part, rule }) }
 }
 
-fn value(option: &'static str, problem: impl Into<String>) -> PlanError {
+pub(super) fn value(option: &'static str, problem: impl Into<String>) -> PlanError {
     PlanError::Value { option, problem: problem.into() }
 }
 
@@ -77,6 +78,7 @@ fn whole(parts: &Parts) -> Result<(), PlanError> {
         || parts.requests.sequence.is_left_out()
         || load
         || parts.target.tls.as_ref().is_some_and(tls)
+        || parts.calls.as_ref().is_some_and(|calls| calls.protoset.is_left_out())
         || parts.environment.iter().any(|one| one.value.is_left_out())
         || parts.script.as_ref().is_some_and(|script| script.source.is_left_out());
     if left_out { Err(PlanError::LeftOut) } else { Ok(()) }

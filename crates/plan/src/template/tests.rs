@@ -17,6 +17,7 @@ fn request(path: &str, headers: &[(&str, &str)], body: &str) -> Request {
         delivery: crate::Delivery::default(),
         expect: Expect { status: StatusSet::below_400(), body: BodyExpect::Any },
         stream: None,
+        call: None,
         weight: 1,
         redacted: None,
     }

@@ -10,8 +10,9 @@ use std::str::FromStr;
 use serde::de::{Deserialize, Deserializer, Error as _, Visitor};
 
 use super::{
-    Count, Digits, Header, HostPort, Method, Names, Nanos, OnOff, Out, PositiveNanos, Repeat,
-    ReplyField, RequestPath, Resolve, Size, SmallCount, Sources, ThinkTime, ValueError, WindowBits,
+    CallName, Count, Digits, Header, HostPort, Method, Names, Nanos, OnOff, Out, PositiveNanos,
+    Repeat, ReplyField, RequestPath, Resolve, Size, SmallCount, Sources, ThinkTime, ValueError,
+    WindowBits,
 };
 use crate::allow::Allowed;
 use crate::journey::RateOf;
@@ -91,6 +92,7 @@ deserialize_from_text! {
     ThinkTime: "a think time such as \"1s\" or \"exp 2s\"",
     Repeat: "a number of times such as 3 or \"1..3\"",
     ReplyField: "a pattern such as \"id=*\"",
+    CallName: "a method such as \"package.Service/Method\"",
     Out: "an output such as \"json:run.json\"",
 }
 

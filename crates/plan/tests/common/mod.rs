@@ -8,6 +8,12 @@ use std::path::{Path, PathBuf};
 use candor_plan::{DataFormat, Options, Outputs, Plan, PlanError, ReadFile};
 use clap::Parser;
 
+/// A service of each kind of method.
+pub(crate) const PROTO: &str = "syntax = 'proto3'; package a; message M { int64 id = 1; string s = 2; M m = 3; }
+    message Other { bool unused = 1; }
+    service S { rpc One(M) returns (M); rpc Many(stream M) returns (M); rpc Watch(M) returns (stream M); }
+    service T { rpc Two(Other) returns (Other); }";
+
 #[derive(Default)]
 pub(crate) struct Memory(HashMap<PathBuf, Vec<u8>>);
 
@@ -61,6 +67,7 @@ pub(crate) fn build(options: Options) -> std::result::Result<(Plan, Outputs), Pl
     options.build(&Memory::with(&[
         ("due.txt", "0\n0.5\n1.5\n"),
         ("body", "from a file"),
+        ("a.proto", PROTO),
         ("-", "from stdin"),
     ]))
 }

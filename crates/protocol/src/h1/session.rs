@@ -808,6 +808,7 @@ mod tests {
             weight: 1,
             holes: false,
             literal_body: false,
+            call: None,
             redacted: None,
         };
         let table = [prepare(&request, "example")].into();

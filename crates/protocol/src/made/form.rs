@@ -5,8 +5,9 @@
 
 use std::io::Write;
 
-use candor_plan::Request;
+use candor_grpc::FillError;
 use candor_plan::template::{Hole, Piece, Template, Value};
+use candor_plan::{Messages, Request};
 
 use super::{Made, Shape};
 use crate::h1;
@@ -21,6 +22,9 @@ pub trait Values {
     fn write_cookies(&mut self, _path: &[u8], _out: &mut Vec<u8>) -> bool {
         false
     }
+
+    /// A value does not fit its field of a message: the request must not be sent.
+    fn refuse(&mut self, _error: FillError) {}
 }
 
 /// What comes after the path in a request line.
@@ -35,7 +39,7 @@ pub struct Form {
     path: Vec<Piece>,
     /// The version and the header lines, each with its end.
     fields: Vec<Piece>,
-    body: Vec<Piece>,
+    body: Body,
     /// The request has a Content-Length of its own.
     has_length: bool,
     /// It may have a Cookie field.
@@ -44,6 +48,14 @@ pub struct Form {
     filled_body: Vec<u8>,
     scratch: Vec<u8>,
     shape: Shape,
+}
+
+/// What a body is made of.
+#[derive(Debug)]
+enum Body {
+    Text(Vec<Piece>),
+    /// Of a call.
+    Messages(Box<Messages>),
 }
 
 impl Form {
@@ -70,7 +82,7 @@ impl Form {
             method: template.method,
             path: template.path,
             fields: fields.0,
-            body: template.body,
+            body: Body::Text(template.body),
             has_length: has("content-length"),
             has_cookies,
             text: Vec::new(),
@@ -89,9 +101,15 @@ impl Form {
         }
     }
 
+    /// The same, with these messages as its body.
+    #[must_use]
+    pub fn with_messages(self, messages: Messages) -> Self {
+        Form { body: Body::Messages(Box::new(messages)), ..self }
+    }
+
     /// The request with these values.
     pub fn fill(&mut self, values: &mut impl Values) -> Made<'_> {
-        let Form { text, filled_body, scratch, shape, .. } = self;
+        let Form { text, filled_body, scratch, shape, body, .. } = self;
         text.clear();
         filled_body.clear();
         put(&self.method, values, text, scratch);
@@ -113,7 +131,10 @@ impl Form {
                 text.truncate(start);
             }
         }
-        put(&self.body, values, filled_body, scratch);
+        match body {
+            Body::Text(pieces) => put(pieces, values, filled_body, scratch),
+            Body::Messages(messages) => encode(messages, values, filled_body, scratch),
+        }
         let wants_length = h1::wants_length(&text[..shape.method_bytes]);
         if (wants_length || !filled_body.is_empty()) && !self.has_length {
             // Writing to memory does not fail.
@@ -135,6 +156,23 @@ fn put(pieces: &[Piece], values: &mut impl Values, out: &mut Vec<u8>, scratch: &
             Piece::Text(text) => out.extend_from_slice(text),
             Piece::Hole(hole) => put_hole(hole, values, out, scratch),
         }
+    }
+}
+
+/// Encodes messages at the end of `out`.
+#[inline(never)]
+fn encode(
+    messages: &mut Messages,
+    values: &mut impl Values,
+    out: &mut Vec<u8>,
+    scratch: &mut Vec<u8>,
+) {
+    let Messages { encoder, holes } = messages;
+    let value = |hole: usize, out: &mut Vec<u8>| {
+        put(&holes[hole..=hole], values, out, scratch);
+    };
+    if let Err(error) = encoder.fill(out, value) {
+        values.refuse(error);
     }
 }
 

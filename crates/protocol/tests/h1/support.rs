@@ -26,6 +26,7 @@ pub(crate) fn plan_request(method: &str, headers: &[(&str, &str)], body: &[u8]) 
         weight: 1,
         holes: false,
         literal_body: false,
+        call: None,
         redacted: None,
     }
 }

@@ -36,6 +36,7 @@ pub(crate) fn request() -> Request {
         weight: 1,
         holes: false,
         literal_body: false,
+        call: None,
         stream: None,
         redacted: None,
     }

@@ -7,7 +7,8 @@ use serde::{Deserialize, Serialize};
 
 use super::latency::{Distribution, enough_samples};
 
-/// The streams of measured requests. An event is an element of a stream: a server-sent event, a line, a chunk.
+/// The streams of measured requests. An event is an element of a stream: a server-sent event, a line,
+/// a chunk, a message of gRPC.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Streams {
     /// due → first byte of the response, of responses with an event.
@@ -65,10 +66,12 @@ pub struct Spread {
 
 impl Streams {
     pub(super) fn of(plan: &Parts, record: &RunRecord) -> Option<Self> {
-        let mut streams =
-            plan.requests.list.iter().filter_map(|one| one.stream.as_ref()).peekable();
-        streams.peek()?;
-        let counts_tokens = streams.any(|one| one.tokens.is_some());
+        let list = &plan.requests.list;
+        if !list.iter().any(candor_plan::Request::has_parts) {
+            return None;
+        }
+        let counts_tokens =
+            list.iter().filter_map(|one| one.stream.as_ref()).any(|one| one.tokens.is_some());
         let empty;
         let counts = match &record.total.streams {
             Some(counts) => &**counts,

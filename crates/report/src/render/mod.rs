@@ -6,6 +6,7 @@
 
 pub mod compose;
 pub mod csv;
+pub mod ghz;
 pub mod h2load;
 pub mod hgrm;
 pub mod hlog;

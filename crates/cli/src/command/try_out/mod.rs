@@ -9,20 +9,18 @@ mod mask;
 mod plan;
 mod show;
 
-use std::net::IpAddr;
-use std::path::Path;
 use std::process::ExitCode;
 
-use candor_engine::{Exchanges, Observer};
 use candor_lab::{LabError, Site};
 use candor_plan::Plan;
 use candor_plan::options::Options;
-use candor_record::{EndReason, Traced};
+use candor_record::EndReason;
 use clap::Args;
 
-use self::show::{Exchanged, View};
+use self::show::View;
 use crate::exit::{Exit, UserError};
 use crate::files::Disk;
+use crate::onlooker::Onlooker;
 use crate::target_flags::TargetFlags;
 use crate::{console, input, measure};
 
@@ -119,44 +117,17 @@ fn try_all(plan: &Plan) -> Result<Exit, UserError> {
                 ));
             }
             EndReason::DataFailed => {
-                return Err(UserError::could_not_run("a data file has changed; try again"));
+                let why = match plan.calls {
+                    None => "a data file has changed; try again",
+                    Some(_) => {
+                        "a value does not fit its field of a message; a numeric field takes a number"
+                    }
+                };
+                return Err(UserError::could_not_run(why));
             }
             _ => {}
         }
     }
     console::print(&show::ending(tried, &problems, style))?;
     Ok(if problems.is_empty() { Exit::Fine } else { Exit::ExpectationNotMet })
-}
-
-/// Keeps the exchanges of a run, and how each request ended.
-#[derive(Default)]
-struct Onlooker {
-    exchanges: Exchanges,
-    traced: Vec<Traced>,
-}
-
-impl Observer for Onlooker {
-    fn goes_public(&mut self, host: &str, addresses: &[IpAddr]) {
-        console::public_target(host, addresses);
-    }
-
-    fn leaves_out(&mut self, file: &Path, lines: u64) {
-        console::lines_left_out(file, lines);
-    }
-
-    fn exchanges(&self) -> Option<Exchanges> {
-        Some(self.exchanges.clone())
-    }
-
-    fn traced(&mut self, requests: &[Traced]) {
-        self.traced.extend(requests.iter().filter(|one| one.was_sent()));
-    }
-}
-
-impl Onlooker {
-    /// The exchanges with their ends. One request at a time is under way, so both lists have the same order.
-    fn exchanged(self) -> Vec<Exchanged> {
-        let exchanges = self.exchanges.take().into_iter();
-        exchanges.zip(self.traced).map(|(exchange, end)| Exchanged { exchange, end }).collect()
-    }
 }

@@ -1,9 +1,7 @@
 //! The plan of a try: each request once, one after the other.
 
 use candor_engine::{Control, EngineError, Part};
-use candor_plan::{
-    Load, Order, Pacing, Parts, Plan, PlanError, ReactorChoice, Stop, Think, Threads, Trace,
-};
+use candor_plan::{Order, Parts, Plan, PlanError, Think};
 use candor_record::Workers;
 
 /// A run of a try: all requests of a plan without journeys, or a user of one journey.
@@ -22,7 +20,7 @@ pub(super) fn trials(plan: &Plan) -> Result<Vec<Trial>, PlanError> {
     if plan.journeys.is_empty() {
         let count = plan.requests.list.len() as u64;
         let plan = plan.with(|parts| {
-            once(parts, count, 1);
+            parts.look_once(count, 1);
             parts.requests.order = Order::Rotation;
             parts.requests.sequence = [].into();
         })?;
@@ -32,7 +30,7 @@ pub(super) fn trials(plan: &Plan) -> Result<Vec<Trial>, PlanError> {
     let trial = |number: u32| {
         let journey = plan.journeys[number as usize].clone();
         let plan = plan.with(|parts| {
-            once(parts, users.into(), users);
+            parts.look_once(users.into(), users);
             only(parts, number as usize);
         })?;
         // Number n is the n-th user of the run, with its row of data, and takes the n-th journey.
@@ -62,29 +60,6 @@ pub(super) fn rows(
 /// Worker `number` of a run.
 fn part(number: u32, of: u32) -> Part {
     Part { workers: Workers { first: number, count: 1, of }, begins_at_ns: 0 }
-}
-
-/// One after the other, and nothing is measured.
-fn once(parts: &mut Parts, count: u64, users: u32) {
-    parts.load = Load::Closed { think_time_ns: 0 };
-    parts.users = None;
-    // The last response ends it; an interruption waits for none.
-    parts.stop = Stop { duration_ns: None, count: Some(count), drain_ns: 0, ..parts.stop };
-    parts.connect(users, users);
-    let connections = &mut parts.connections;
-    (connections.pipeline, connections.streams) = (1, 1);
-    (connections.connect_rate, connections.lifetime_ns) = (None, None);
-    (connections.connect_during_run, connections.once) = (false, false);
-    parts.recording.warm_up_ns = 0;
-    parts.recording.trace = Some(Trace::All);
-    parts.recording.kernel_timestamps = None;
-    parts.recording.held_up = false;
-    parts.threads = Threads {
-        count: Some(1),
-        pin: false,
-        pacing: Pacing::Sleep,
-        reactor: ReactorChoice::Epoll,
-    };
 }
 
 /// Leaves out all journeys but one, and their requests.

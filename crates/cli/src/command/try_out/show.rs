@@ -13,7 +13,10 @@ use candor_report::render::{Style, Tone, visible};
 
 use super::mask::Masks;
 use super::plan::{Rows, Trial};
+use crate::onlooker::Exchanged;
 
+/// Of a message, as JSON.
+const MOST_SHOWN_BYTES: usize = 4096;
 /// Lines of a body.
 const MOST_LINES: usize = 40;
 /// Characters of a line.
@@ -22,12 +25,6 @@ const MOST_CHARS: usize = 300;
 const MOST_OF_VALUE: usize = 80;
 /// Columns of a row.
 const MOST_COLUMNS: usize = 12;
-
-/// An exchange and its end.
-pub(super) struct Exchanged {
-    pub(super) exchange: Exchange,
-    pub(super) end: Traced,
-}
 
 /// The beginning of all.
 pub(super) fn beginning(plan: &Plan, style: Style) -> String {
@@ -205,7 +202,10 @@ impl<'a> View<'a> {
                 let _ = writeln!(self.out, "< {line}   {times}");
                 self.fields('<', &response.fields);
                 let kind = field(&response.fields, "content-type");
-                self.body('<', &response.body, &kind);
+                match self.is_call() {
+                    true => self.messages('<', request, &response.body, true),
+                    false => self.body('<', &response.body, &kind),
+                }
                 self.judged(request, exchange, response, end);
             }
             None => {
@@ -229,6 +229,37 @@ impl<'a> View<'a> {
         self.trial.plan.websocket.is_some()
     }
 
+    /// Whether requests are calls, of which the status of the call decides, and not that of HTTP.
+    fn is_call(&self) -> bool {
+        self.trial.plan.calls.is_some()
+    }
+
+    /// The messages of a call: bodies are binary. Those that cannot be shown as JSON are bytes.
+    fn messages(&mut self, mark: char, request: usize, body: &Text, is_response: bool) {
+        let plan = &self.trial.plan;
+        let path = &plan.requests.list[request].path;
+        let schema = plan.calls.as_ref().and_then(|calls| calls.schema().ok());
+        let Some(method) = schema.and_then(|schema| schema.method(path).ok()) else { return };
+        let kind = if is_response { &method.output } else { &method.input };
+        let mut rest = &body.bytes[..];
+        while let Some((message, behind)) = candor_grpc::split_message(rest) {
+            let shown = match candor_grpc::show(kind, message, MOST_SHOWN_BYTES) {
+                Ok(json) => self.masks.json(&json).unwrap_or_else(|| self.masks.text(&json)),
+                Err(error) => format!("({error})"),
+            };
+            let _ = writeln!(self.out, "{mark}");
+            for line in shown.lines().take(MOST_LINES) {
+                let line = self.line(line);
+                let _ = writeln!(self.out, "{mark} {line}");
+            }
+            rest = behind;
+        }
+        if !rest.is_empty() || body.is_cut() {
+            let line = format!("… ({} in all)", fmt_bytes(body.length));
+            let _ = writeln!(self.out, "{mark} {}", self.style.paint(Tone::Faint, &line));
+        }
+    }
+
     fn sent(&mut self, exchange: &Exchange, version: &str) {
         if self.is_message() {
             let _ = writeln!(self.out, "> {}", self.style.paint(Tone::Strong, "message"));
@@ -244,6 +275,9 @@ impl<'a> View<'a> {
         let fields = head.split_once('\n').map_or("", |(_, fields)| fields).to_owned();
         let cut = exchange.head.is_cut();
         self.field_lines('>', &fields, cut);
+        if self.is_call() {
+            return self.messages('>', exchange.request as usize, &exchange.body, false);
+        }
         let kind = field(&exchange.head, "content-type");
         self.body('>', &exchange.body, &kind);
     }
@@ -311,14 +345,21 @@ impl<'a> View<'a> {
         let status = format!("status {}, expected {}", response.status, expect.status);
         if end.outcome != Outcome::Ok {
             let why = match (&exchange.problem, end.outcome) {
-                _ if !self.is_message() && !expect.status.contains(response.status) => status,
+                _ if !self.is_message()
+                    && !self.is_call()
+                    && !expect.status.contains(response.status) =>
+                {
+                    status
+                }
                 (Some(problem), _) => visible(problem).into_owned(),
                 (None, Outcome::Failed(kind)) => kind.sentence().to_owned(),
                 (None, _) => status,
             };
             return self.problem(Some(request), &why);
         }
-        if !self.is_message() {
+        if self.is_call() {
+            self.good("gRPC status OK");
+        } else if !self.is_message() {
             self.good(&status);
         }
         if expect.body != BodyExpect::Any {

@@ -186,6 +186,7 @@ fn client(max: TlsVersion) -> Tls {
         weight: 1,
         holes: false,
         literal_body: false,
+        call: None,
         redacted: None,
     };
     let table: Arc<[h1::Prepared]> = [h1::prepare(&request, "example.com")].into();

@@ -29,6 +29,9 @@ pub(super) fn what(document: &Document) -> String {
     let plan = &document.plan;
     let note = document.target_note.as_ref().map_or(String::new(), |note| format!(" ({note})"));
     match plan.requests.list.as_slice() {
+        [one] if one.call.is_some() => {
+            format!("{} {}{note}", one.path.trim_start_matches('/'), plan.target.url)
+        }
         [one] => format!("{} {}{note}", one.method, plan.target.url),
         several => format!("{} requests to {}{note}", several.len(), plan.target.url),
     }

@@ -1,0 +1,33 @@
+//! Questions to a server while a plan is made: a run of one request.
+
+use candor_engine::Control;
+use candor_lab::LabError;
+use candor_plan::Plan;
+use candor_plan::options::Unanswered;
+use candor_record::{ErrorKind, Outcome};
+
+use crate::onlooker::Onlooker;
+use crate::remedy;
+
+/// The body of the response to the single request of `plan`. No signal handler is set up yet, so a signal ends the
+/// process at once.
+pub(crate) fn ask(plan: &Plan) -> Result<Vec<u8>, Unanswered> {
+    let most = plan.calls.as_ref().map_or(0, |calls| calls.message_bytes) as usize;
+    let mut onlooker = Onlooker::silent(most);
+    if let Err(error) = candor_engine::run(plan, &Control::default(), &mut onlooker) {
+        return Err(Unanswered::Because(remedy::told(&LabError::from(error))));
+    }
+    let Some(one) = onlooker.exchanged().pop() else {
+        return Err(Unanswered::Because("no connection could be made".to_owned()));
+    };
+    match (one.end.outcome, one.exchange.response) {
+        (Outcome::Ok, Some(response)) if !response.body.is_cut() => Ok(response.body.bytes),
+        (Outcome::Ok, _) => Err(Unanswered::Because("its response is too long".to_owned())),
+        (Outcome::Failed(ErrorKind::GrpcUnimplemented), _) => Err(Unanswered::NoMethod),
+        (Outcome::Failed(kind), _) => {
+            let problem = one.exchange.problem;
+            Err(Unanswered::Because(problem.unwrap_or_else(|| kind.sentence().to_owned())))
+        }
+        _ => Err(Unanswered::Because("it did not respond".to_owned())),
+    }
+}

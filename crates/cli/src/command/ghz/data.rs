@@ -1,0 +1,184 @@
+//! ghz's data and metadata: JSON, with calls of Go's templates in it.
+
+use serde_json::Value;
+
+use super::arguments::Refusal;
+
+/// A text with ghz's `{{…}}` as holes of ours.
+pub(super) fn holes(text: &str, is_literal: bool) -> Result<String, Refusal> {
+    let text = text.replace("${", "$${");
+    if is_literal {
+        return Ok(text);
+    }
+    let mut out = String::new();
+    let mut rest = &text[..];
+    while let Some((before, after)) = rest.split_once("{{") {
+        // In JSON, `{{` can also be the beginning of an object within one; then no template follows.
+        let Some((inner, behind)) = after.split_once("}}") else { break };
+        out.push_str(before);
+        out.push_str(&hole(inner)?);
+        rest = behind;
+    }
+    out.push_str(rest);
+    Ok(out)
+}
+
+fn hole(inner: &str) -> Result<String, Refusal> {
+    let words: Vec<&str> = inner.trim_matches(['-', ' ']).split_whitespace().collect();
+    let known = match &words[..] {
+        [".RequestNumber"] => "${seq}".to_owned(),
+        [".UUID"] | ["newUUID"] => "${uuid}".to_owned(),
+        [".TimestampUnixMilli"] => "${now_ms}".to_owned(),
+        ["randomInt", low, high] => match (low.parse::<i64>(), high.parse::<i64>()) {
+            // Go's upper end is not included.
+            (Ok(low), Ok(high)) if low < high => format!("${{random {low}..{}}}", high - 1),
+            _ => {
+                return Err(Refusal(format!(
+                    "{{{{{inner}}}}}: randomInt takes two numbers, the lower first"
+                )));
+            }
+        },
+        _ => {
+            return Err(Refusal(format!(
+                "{{{{{inner}}}}} is not supported; use .RequestNumber, .UUID, .TimestampUnixMilli, newUUID or randomInt, or ${{…}} of candor grpc"
+            )));
+        }
+    };
+    Ok(known)
+}
+
+/// The messages of data: the elements of an array, or one. Holes outside of strings are no JSON, so brackets are
+/// counted.
+pub(super) fn messages(text: &str) -> Vec<String> {
+    let Some(inner) = text.trim().strip_prefix('[').and_then(|rest| rest.strip_suffix(']')) else {
+        return vec![text.to_owned()];
+    };
+    let (mut all, mut depth, mut start) = (Vec::new(), 0u32, 0);
+    let (mut is_text, mut is_escaped) = (false, false);
+    for (at, c) in inner.char_indices() {
+        match c {
+            _ if std::mem::take(&mut is_escaped) => {}
+            '\\' if is_text => is_escaped = true,
+            '"' => is_text = !is_text,
+            _ if is_text => {}
+            '{' | '[' => depth += 1,
+            '}' | ']' => depth = depth.saturating_sub(1),
+            ',' if depth == 0 => {
+                all.push(inner[start..at].trim().to_owned());
+                start = at + 1;
+            }
+            _ => {}
+        }
+    }
+    all.push(inner[start..].trim().to_owned());
+    all
+}
+
+/// Metadata: names and texts.
+pub(super) fn metadata(text: &str) -> Result<Vec<(String, String)>, Refusal> {
+    let wrong = |problem: String| Refusal(format!("error unmarshaling metadata: {problem}"));
+    match serde_json::from_str(text) {
+        Ok(Value::Object(all)) => all
+            .into_iter()
+            .map(|(name, value)| match value {
+                Value::String(text) => Ok((name, text)),
+                _ => Err(wrong(format!("the value of {name} is no text; write a text in quotes"))),
+            })
+            .collect(),
+        Ok(_) => Err(wrong("write an object, such as {\"name\":\"text\"}".to_owned())),
+        // A message of the reader does not repeat a value.
+        Err(error) => Err(wrong(error.to_string())),
+    }
+}
+
+/// A file of options as words of a command line.
+pub(super) fn config(name: &str, text: &str) -> Result<Vec<String>, Refusal> {
+    let wrong = |problem: String| Refusal(format!("--config {name}: {problem}"));
+    let is_toml = name.ends_with(".toml");
+    let read: Value = match is_toml {
+        true => toml::from_str(text).map_err(|error| wrong(error.message().to_owned()))?,
+        false => serde_json::from_str(text).map_err(|error| wrong(error.to_string()))?,
+    };
+    let Value::Object(options) = read else {
+        return Err(wrong("write an object of options".to_owned()));
+    };
+    let mut words = Vec::new();
+    for (key, value) in options {
+        let as_json = matches!(key.as_str(), "data" | "metadata" | "tags");
+        let text = match value {
+            Value::Null | Value::Bool(false) => continue,
+            Value::Bool(true) => {
+                words.push(format!("--{key}"));
+                continue;
+            }
+            Value::String(text) => text,
+            Value::Array(all) if !as_json => {
+                let texts: Option<Vec<&str>> = all.iter().map(Value::as_str).collect();
+                texts.ok_or_else(|| wrong(format!("{key} is a list of texts")))?.join(",")
+            }
+            value => value.to_string(),
+        };
+        match key.as_str() {
+            "host" => words.push(text),
+            _ => words.push(format!("--{key}={text}")),
+        }
+    }
+    Ok(words)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn templates_become_holes_and_ours_stay_text() {
+        let text = r#"{"id": {{.RequestNumber}}, "u": "{{ newUUID }}", "n": {{randomInt 1 4}}, "x": "${y}"}"#;
+        let ours = r#"{"id": ${seq}, "u": "${uuid}", "n": ${random 1..3}, "x": "$${y}"}"#;
+        assert_eq!(holes(text, false).unwrap(), ours);
+        assert_eq!(holes("{{.X}}", true).unwrap(), "{{.X}}");
+        assert_eq!(holes(r#"{"a":{"b":{}}"#, false).unwrap(), r#"{"a":{"b":{}}"#);
+        let refused = holes("{{.WorkerID}}", false).unwrap_err().0;
+        assert!(refused.starts_with("{{.WorkerID}} is not supported"), "{refused}");
+        assert!(holes("{{randomInt 4 1}}", false).is_err());
+    }
+
+    #[test]
+    fn an_array_is_several_messages() {
+        assert_eq!(messages("{}"), ["{}"]);
+        assert_eq!(
+            messages(r#" [{"a": "],\"{"}, {"b": [1, ${seq}]}, {}] "#),
+            [r#"{"a": "],\"{"}"#, r#"{"b": [1, ${seq}]}"#, "{}"]
+        );
+    }
+
+    #[test]
+    fn a_file_of_options_is_words() {
+        let json = r#"{"proto": "a.proto", "total": 10, "insecure": true, "async": false,
+            "import-paths": ["a", "b"], "data": {"id": 1}, "host": "h:1", "duration": "5s"}"#;
+        let mut words = config("c.json", json).unwrap();
+        words.sort();
+        assert_eq!(
+            words,
+            [
+                "--data={\"id\":1}",
+                "--duration=5s",
+                "--import-paths=a,b",
+                "--insecure",
+                "--proto=a.proto",
+                "--total=10",
+                "h:1"
+            ]
+        );
+        assert_eq!(config("c.toml", "total = 3\nhost = 'h'").unwrap().len(), 2);
+        assert!(config("c.json", "[]").is_err() && config("c.toml", "=").is_err());
+    }
+
+    #[test]
+    fn metadata_are_texts() {
+        let told = metadata(r#"{"a": "b"}"#).unwrap();
+        assert_eq!(told, [("a".to_owned(), "b".to_owned())]);
+        for wrong in ["", "[]", r#"{"a": 1}"#] {
+            assert!(metadata(wrong).is_err(), "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,297 @@
+//! The calls of a plan: their schema, from files or from the server, and their messages.
+
+use std::cell::RefCell;
+use std::path::{Path, PathBuf};
+
+use candor_grpc::{
+    Encoder, HEADERS, MOST_REFLECTED_BYTES, Piece, Reflection, Schema, SchemaError, Version,
+    timeout,
+};
+
+use super::{Files, conflict};
+use crate::call::{Call, CallKind, CallMethod, Calls, Messages};
+use crate::error::PlanError;
+use crate::journey::known_before;
+use crate::model::{Parts, Request};
+use crate::options::{Options, RequestOptions, Unanswered};
+use crate::plan::Plan;
+use crate::template::{self, Names, Template, TemplateError};
+use crate::url::HttpUrl;
+use crate::values::{CallName, Size};
+
+/// The longest message that is accepted, unless the plan has another: that of most clients.
+const DEFAULT_MESSAGE_BYTES: u64 = 4 << 20;
+
+const CALL: &str = "--call";
+
+/// Whether requests are calls.
+pub(super) fn are_asked(options: &Options) -> bool {
+    let steps = options.requests.journey.iter().flat_map(|journey| &journey.step);
+    let mut tables = options.requests.request.iter().chain(steps);
+    options.calls.call.is_some() || tables.any(|table| table.call.is_some())
+}
+
+/// The method that the request of `table` calls; `None` in a plan without calls.
+pub(super) fn call<'a>(
+    options: &'a Options,
+    table: &'a RequestOptions,
+    url: &HttpUrl,
+) -> Result<Option<&'a CallName>, PlanError> {
+    if !are_asked(options) {
+        return Ok(None);
+    }
+    let Some(call) = table.call.as_ref().or(options.calls.call.as_ref()) else {
+        let why = "a plan has calls or other requests; give each of its requests a call";
+        return Err(conflict("a request without a call", CALL, why));
+    };
+    if url.is_websocket {
+        return Err(conflict(
+            "ws",
+            CALL,
+            "calls are requests of HTTP/2; write http:// or https://",
+        ));
+    }
+    const WHY: &str = "the method of the service decides; leave it out";
+    const STATUS: &str = "the status of the call decides whether it is right; leave it out";
+    let (requests, expected) = (&options.requests, &options.expected);
+    let refused = [
+        ("path", table.path.is_some(), WHY),
+        ("--method", table.method.is_some() || requests.method.is_some(), WHY),
+        ("--urls", requests.urls.is_some(), WHY),
+        (
+            "--script",
+            options.script.script.is_some(),
+            "a script has requests of its own; leave one of them out",
+        ),
+        (
+            "--expect-status",
+            table.expect_status.is_some() || expected.expect_status.is_some(),
+            STATUS,
+        ),
+        ("--expect-body", table.expect_body.is_some() || expected.expect_body.is_some(), STATUS),
+        (
+            "--expect-body-bytes",
+            table.expect_body_bytes.is_some() || expected.expect_body_bytes.is_some(),
+            STATUS,
+        ),
+        (
+            "--stream",
+            table.stream.is_some() || options.streams.stream.is_some(),
+            "the messages of a call are its events already; leave it out",
+        ),
+        (
+            "capture",
+            !table.capture.is_empty(),
+            "values are not captured from messages; leave it out",
+        ),
+    ];
+    match refused.into_iter().find(|(_, given, _)| *given) {
+        Some((option, _, why)) => Err(conflict(option, CALL, why)),
+        None => Ok(Some(call)),
+    }
+}
+
+/// The header fields of a call besides those that the user gave.
+pub(super) fn fields(options: &Options) -> Vec<(String, String)> {
+    let deadline = options.calls.deadline.map(|ns| ("grpc-timeout", timeout(ns.get())));
+    let fixed = HEADERS.map(|(name, value)| (name, value.to_owned()));
+    fixed.into_iter().chain(deadline).map(|(name, value)| (name.to_owned(), value)).collect()
+}
+
+/// Makes the requests calls, if they are asked to be: their messages are still JSON.
+pub(super) fn complete(
+    options: &Options,
+    parts: &mut Parts,
+    files: &mut Files<'_>,
+) -> Result<(), PlanError> {
+    if !are_asked(options) {
+        return needless(options);
+    }
+    let mut names: Vec<String> = parts.requests.list.iter().map(|one| one.path.clone()).collect();
+    let schema = schema(options, parts, &names, files)?;
+    names.sort();
+    names.dedup();
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    parts.calls = Some(Calls {
+        protoset: schema.protoset(&names).map_err(of_schema)?.into(),
+        message_bytes: options
+            .websocket
+            .max_message
+            .map_or(DEFAULT_MESSAGE_BYTES, |Size(bytes)| bytes),
+    });
+    let mut list = std::mem::take(&mut parts.requests.list);
+    for (number, request) in list.iter_mut().enumerate() {
+        let method = schema.method(&request.path).map_err(of_schema)?;
+        let messages = encode(parts, &method, number, request)?;
+        request.call = Some(Call { kind: method.kind, messages });
+    }
+    parts.requests.list = list;
+    Ok(())
+}
+
+/// What is for calls alone.
+fn needless(options: &Options) -> Result<(), PlanError> {
+    let own = &options.calls;
+    let given = [
+        ("--proto", !own.proto.is_empty()),
+        ("--import-path", !own.import_path.is_empty()),
+        ("--protoset", own.protoset.is_some()),
+        ("--deadline", own.deadline.is_some()),
+    ];
+    match given.into_iter().find(|(_, given)| *given) {
+        Some((option, _)) => {
+            let problem = "it is for calls of gRPC; add --call PACKAGE.SERVICE/METHOD".to_owned();
+            Err(PlanError::Value { option, problem })
+        }
+        None => Ok(()),
+    }
+}
+
+/// Encodes messages that are the same in every request. How many messages there are.
+fn encode(
+    parts: &Parts,
+    method: &CallMethod,
+    number: usize,
+    request: &mut Request,
+) -> Result<u32, PlanError> {
+    let wrong = |problem: String| PlanError::Request { name: request.name.clone(), problem };
+    let text = std::str::from_utf8(request.body.whole())
+        .map_err(|_| wrong("the message: it is not UTF-8; write JSON".to_owned()))?;
+    let text = if text.trim().is_empty() && !method.kind.client_streams() { "{}" } else { text };
+    let may_have_holes = request.holes && !request.literal_body;
+    if may_have_holes && template::has_holes(text) {
+        let captured = known_before(&parts.journeys, number as u32);
+        let names =
+            Names { data: &parts.data, environment: &parts.environment, captured: &captured };
+        let compiled = Template::compile(request, number, names)
+            .and_then(|template| Messages::compile(method, &template.body));
+        let messages = compiled.map_err(|TemplateError(problem)| wrong(problem))?;
+        return Ok(messages.encoder.messages() as u32);
+    }
+    let text = if may_have_holes { template::plain(text) } else { text.to_owned() };
+    let encoder = Encoder::compile(method, &[Piece::Text(&text)])
+        .map_err(|error| wrong(format!("the message: {error}")))?;
+    request.body = encoder.fixed().unwrap_or_default().into();
+    request.literal_body = true;
+    Ok(encoder.messages() as u32)
+}
+
+fn of_schema(error: SchemaError) -> PlanError {
+    PlanError::Value { option: CALL, problem: error.to_string() }
+}
+
+/// The schema of these calls.
+fn schema(
+    options: &Options,
+    parts: &Parts,
+    names: &[String],
+    files: &mut Files<'_>,
+) -> Result<Schema, PlanError> {
+    let own = &options.calls;
+    if own.proto.is_empty() && !own.import_path.is_empty() {
+        let problem = "there is no file whose imports are looked for; add --proto FILE".to_owned();
+        return Err(PlanError::Value { option: "--import-path", problem });
+    }
+    match (&own.protoset, own.proto.is_empty()) {
+        (Some(_), false) => Err(conflict(
+            "--proto",
+            "--protoset",
+            "one of them has the schema; leave the other out",
+        )),
+        (Some(file), true) => {
+            Schema::from_protoset(&files.read("--protoset", file)?).map_err(|error| {
+                PlanError::Value {
+                    option: "--protoset",
+                    problem: format!("{}: {error}", file.display()),
+                }
+            })
+        }
+        (None, false) => {
+            let text = |path: &PathBuf| path.to_string_lossy().into_owned();
+            let protos: Vec<String> = own.proto.iter().map(text).collect();
+            let roots: Vec<String> = own.import_path.iter().map(text).collect();
+            Schema::from_protos(&protos, &roots, OnDisk(RefCell::new(files)))
+                .map_err(|error| PlanError::Value { option: "--proto", problem: error.to_string() })
+        }
+        (None, true) => reflected(parts, names, files),
+    }
+}
+
+/// `.proto` files of the caller's.
+struct OnDisk<'a, 'b>(RefCell<&'a mut Files<'b>>);
+
+impl candor_grpc::Files for OnDisk<'_, '_> {
+    fn read(&self, path: &str) -> Result<Option<Vec<u8>>, String> {
+        match self.0.borrow_mut().read("--proto", Path::new(path)) {
+            Ok(bytes) => Ok(Some(bytes.to_vec())),
+            Err(PlanError::Read { error, .. }) if error.kind() == std::io::ErrorKind::NotFound => {
+                Ok(None)
+            }
+            Err(PlanError::Read { error, .. }) => Err(error.to_string()),
+            Err(other) => Err(other.to_string()),
+        }
+    }
+}
+
+/// What the server says about itself.
+fn reflected(parts: &Parts, names: &[String], files: &Files<'_>) -> Result<Schema, PlanError> {
+    const REMEDY: &str = "give the schema with --proto FILE or --protoset FILE";
+    let refused = |problem: String| PlanError::Value {
+        option: CALL,
+        problem: format!("{problem}; {REMEDY}"),
+    };
+    for version in [Version::V1, Version::V1Alpha] {
+        match asked(parts, version, names, files)? {
+            Ok(schema) => return Ok(schema),
+            Err(Unanswered::NoMethod) => {}
+            Err(Unanswered::Because(why)) => {
+                return Err(refused(format!(
+                    "the server does not say its schema (reflection): {why}"
+                )));
+            }
+        }
+    }
+    Err(refused("the server has no reflection".to_owned()))
+}
+
+/// Asks the server in one version of the service.
+fn asked(
+    parts: &Parts,
+    version: Version,
+    names: &[String],
+    files: &Files<'_>,
+) -> Result<Result<Schema, Unanswered>, PlanError> {
+    let mut reflection = Reflection::of(names.iter().map(String::as_str)).map_err(of_schema)?;
+    let strange = || Ok(Err(Unanswered::Because("its response is not one message".to_owned())));
+    while let Some(question) = reflection.poll_question() {
+        let answer = match files.files.ask(&question_plan(parts, version, &question)?) {
+            Ok(answer) => answer,
+            Err(why) => return Ok(Err(why)),
+        };
+        let Some((message, [])) = candor_grpc::split_message(&answer) else { return strange() };
+        reflection.handle_response(message).map_err(of_schema)?;
+    }
+    reflection.finish().map(Ok).map_err(of_schema)
+}
+
+/// A plan with a single call: this question.
+fn question_plan(parts: &Parts, version: Version, question: &[u8]) -> Result<Plan, PlanError> {
+    let mut parts = parts.clone();
+    let mut request = parts.requests.list.swap_remove(0);
+    let schema = version.schema().map_err(of_schema)?;
+    request.name = version.path()[1..].to_owned();
+    request.path = version.path().to_owned();
+    request.body = candor_grpc::framed(question).into();
+    (request.holes, request.literal_body) = (false, true);
+    request.headers.retain(|(_, value)| !template::has_holes(value));
+    request.call = Some(Call { kind: CallKind::Bidirectional, messages: 1 });
+    parts.requests.list = vec![request];
+    parts.requests.sequence = [].into();
+    parts.calls = Some(Calls {
+        protoset: schema.protoset(&[version.path()]).map_err(of_schema)?.into(),
+        message_bytes: MOST_REFLECTED_BYTES as u64,
+    });
+    (parts.journeys, parts.users, parts.data) = (Vec::new(), None, Vec::new());
+    parts.look_once(1, 1);
+    parts.try_into()
+}

@@ -1,0 +1,60 @@
+//! The rules for calls of gRPC.
+
+use super::rules::{need, value};
+use crate::build::conflict;
+use crate::call::Messages;
+use crate::error::PlanError;
+use crate::journey::known_before;
+use crate::model::{HttpVersion, Parts, Request};
+use crate::template::{Names, Template, TemplateError};
+
+const CALL: &str = "--call";
+
+pub(super) fn check(parts: &Parts) -> Result<(), PlanError> {
+    let list = &parts.requests.list;
+    let Some(calls) = &parts.calls else {
+        return need(list.iter().all(|one| one.call.is_none()), "calls", "has the schema of calls");
+    };
+    need(parts.target.http == HttpVersion::H2, "target.http", "is HTTP/2 for calls")?;
+    need(parts.websocket.is_none() && parts.script.is_none(), "calls", "is all that is sent")?;
+    if !(1..=u64::from(u32::MAX)).contains(&calls.message_bytes) {
+        return Err(value("--max-message", "a message has from 1 byte to 4 GiB"));
+    }
+    if parts.journeys.iter().any(|one| one.cookies) {
+        let why = "calls have no cookies; leave them out, or send metadata with --header";
+        return Err(conflict("cookies", CALL, why));
+    }
+    let captures =
+        parts.journeys.iter().flat_map(|one| &one.steps).any(|step| !step.captures.is_empty());
+    need(!captures, "a step of calls", "captures nothing")?;
+    let schema = calls.schema().map_err(|error| value(CALL, error.to_string()))?;
+    for (number, one) in list.iter().enumerate() {
+        let method = schema.method(&one.path).map_err(|error| value(CALL, error.to_string()))?;
+        let is_call = one.call.is_some_and(|call| call.kind == method.kind);
+        need(is_call && one.method == "POST", "a call", "is of a method of the schema")?;
+        need(one.stream.is_none(), "a call", "has no stream of events")?;
+        if one.holes && !one.literal_body {
+            let captured = known_before(&parts.journeys, number as u32);
+            let names =
+                Names { data: &parts.data, environment: &parts.environment, captured: &captured };
+            let compiled = Template::compile(one, number, names)
+                .and_then(|template| Messages::compile(&method, &template.body));
+            if let Err(TemplateError(problem)) = compiled {
+                return Err(PlanError::Request { name: one.name.clone(), problem });
+            }
+        } else {
+            need(has_messages(one), "the body of a call", "is its messages")?;
+        }
+    }
+    Ok(())
+}
+
+/// Whether a body is as many messages as the request says.
+fn has_messages(request: &Request) -> bool {
+    let mut body = request.body.whole();
+    let mut count = 0;
+    while let Some((_, rest)) = candor_grpc::split_message(body) {
+        (body, count) = (rest, count + 1);
+    }
+    body.is_empty() && request.call.is_some_and(|call| call.messages == count)
+}
