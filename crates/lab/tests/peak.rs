@@ -139,6 +139,32 @@ fn noise_makes_it_less_sure_and_not_wrong() {
 }
 
 #[test]
+fn rates_of_users_are_said_to_be_that() {
+    let users = plan(2 * S).with(|parts| {
+        let step = candor_plan::Step {
+            request: 0,
+            think: candor_plan::Think::None,
+            repeat: (2, 2),
+            when: None,
+            captures: Vec::new(),
+        };
+        parts.journeys = vec![candor_plan::Journey {
+            name: "twice".to_owned(),
+            weight: 1,
+            steps: vec![step],
+            cookies: false,
+            on_failure: candor_plan::OnFailure::End,
+        }];
+    });
+    let mut server = Simulated::new(|| Fifo::new(MS));
+    let peak = search(&users.unwrap(), &settings(&["p99 < 20ms"]), &mut server);
+    let is_said = peak.sentences.iter().any(|one| one.contains("count users"));
+    assert!(is_said, "{:?}", peak.sentences);
+    // Each user makes two requests of a millisecond.
+    assert!(peak.answer.unwrap().rate_per_s < 520.0, "{:?}", peak.answer);
+}
+
+#[test]
 fn what_no_rate_meets_is_said() {
     let mut server = Simulated::new(|| Fifo::new(MS));
     let peak = search(&plan(2 * S), &settings(&["p99 < 500us"]), &mut server);

@@ -198,6 +198,11 @@ pub(super) fn sentences(peak: &Peak) -> Vec<String> {
             said.push(how_sure(answer));
         }
     }
+    if !peak.plan.journeys.is_empty() {
+        said.push(
+            "Rates of open loads count users, those of the closed loop responses.".to_owned(),
+        );
+    }
     said.push(peak.limit.why.clone());
     if let Some(knee) = &peak.knee {
         said.push(format!(

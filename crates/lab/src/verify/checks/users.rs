@@ -92,6 +92,7 @@ fn with_tokens(run_s: &str) -> Result<RunRecord, LabError> {
             path: path.to_owned(),
             holes: true,
             literal_body: false,
+            call: None,
             ..one.clone()
         };
         parts.requests.list = vec![get("/token/${seq}"), get("/token/${seq}/${token}")];
