@@ -1,0 +1,120 @@
+//! Servers that others wrote, in Python: gRPC on grpcio, event streams on uvicorn, WebSocket on websockets. What they
+//! counted equals the ledger. `scripts/need-peers` installs them.
+#![allow(clippy::unwrap_used, reason = "what a test sets up is there, or the test fails")]
+
+mod common;
+
+use std::io::{BufRead, BufReader, Read};
+use std::path::Path;
+use std::process::{Child, ChildStdout, Command, Stdio};
+
+use common::*;
+use serde_json::Value;
+
+/// A server in Python.
+struct Server {
+    child: Child,
+    output: BufReader<ChildStdout>,
+    port: u16,
+}
+
+impl Server {
+    fn start(name: &str, arguments: &[&str]) -> Self {
+        let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+        let mut child = Command::new("python3")
+            .arg(here.join("tests/peers").join(name))
+            .args(arguments)
+            .env("PYTHONPATH", here.join("../../target/python"))
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut output = BufReader::new(child.stdout.take().unwrap());
+        let mut line = String::new();
+        output.read_line(&mut line).unwrap();
+        let port = line.trim().parse().expect("the packages of scripts/need-peers");
+        Server { child, output, port }
+    }
+
+    fn address(&self) -> String {
+        format!("127.0.0.1:{}", self.port)
+    }
+
+    /// Ends it: what it counted.
+    fn counts(mut self) -> impl Fn(&str) -> u64 {
+        drop(self.child.stdin.take());
+        let mut text = String::new();
+        self.output.read_to_string(&mut text).unwrap();
+        self.child.wait().unwrap();
+        let counts: Value = serde_json::from_str(&text).unwrap();
+        move |name| counts[name].as_u64().unwrap_or(0)
+    }
+}
+
+fn measured(arguments: &[&str]) -> Document {
+    let outcome = Candor::start_measuring(arguments).finish();
+    assert_eq!(outcome.code(), 0, "{arguments:?}: {}{}", outcome.stdout, outcome.stderr);
+    outcome.document()
+}
+
+#[test]
+fn grpcio_counts_what_the_ledger_has() {
+    let descriptors = concat!(env!("CARGO_MANIFEST_DIR"), "/../serve/proto/candor/echo.binpb");
+    let server = Server::start("grpcio_server.py", &[descriptors]);
+    let address = server.address();
+    let calls = |method: &str, flags: &[&str]| {
+        let document = measured(&[&["grpc", &address, method][..], flags].concat());
+        document.assert_all_ok();
+        document
+    };
+    let unary = ["-R", "200", "-n", "200", "-c", "4", "-H", "x-id: a", "-d", "{\"seq\": ${seq}}"];
+    calls("candor.Echo/Unary", &unary);
+    let message = "{\"count\": 4, \"everyNs\": 5000000}";
+    let stream = calls(
+        "candor.Echo/ServerStream",
+        &["-n", "20", "-c", "2", "--streams", "5", "-d", message],
+    );
+    assert_eq!((stream.count("/streams/events/min"), stream.count("/parts/count")), (4, 80));
+    assert!(stream.count("/streams/last_event/min_ns") >= 20_000_000);
+    calls("candor.Echo/ClientStream", &["-n", "10", "-c", "1", "-d", "[{}, {}, {}]"]);
+    calls("candor.Echo/Bidi", &["-n", "10", "-c", "1", "-d", "[{\"seq\": 1}, {\"seq\": 2}]"]);
+    let flags = ["-n", "6", "-c", "1", "-d", "{\"seq\": 1, \"status\": 5}", "candor.Echo/Unary"];
+    let failed = measured(&[&["grpc", &address][..], &flags].concat());
+    assert_eq!(failed.at("/errors/0/kind"), "grpc-not-found");
+    assert!(failed.text("/errors/0/example").contains("as asked for"));
+    let count = server.counts();
+    assert_eq!((count("unary"), count("distinct"), count("x-id: a")), (206, 200, 200));
+    assert_eq!((count("server_stream"), count("sent")), (20, 80));
+    assert_eq!((count("client_stream"), count("received")), (10, 30));
+    assert_eq!((count("bidi"), count("echoed")), (10, 20));
+}
+
+#[test]
+fn uvicorn_counts_what_the_ledger_has() {
+    let server = Server::start("uvicorn_server.py", &[]);
+    let url = format!("http://{}/5/10", server.address());
+    let flags = ["-R", "50", "-n", "50", "-c", "50", "--stream", "sse", "--stream-end", "[DONE]"];
+    let document = measured(&[&flags[..], &[&url]].concat());
+    document.assert_all_ok();
+    assert_eq!(
+        (document.count("/streams/events/min"), document.count("/streams/events/max")),
+        (5, 5)
+    );
+    assert!(document.count("/streams/last_event/min_ns") >= 50_000_000);
+    let count = server.counts();
+    assert_eq!((count("streams"), count("events")), (50, 250));
+}
+
+#[test]
+fn websockets_counts_what_the_ledger_has() {
+    let server = Server::start("websockets_server.py", &[]);
+    let url = format!("ws://{}/", server.address());
+    let text = ["-R", "500", "-n", "500", "-c", "5", "-b", "ping ${seq}"];
+    measured(&[&text[..], &[&url]].concat()).assert_all_ok();
+    let binary = ["-n", "100", "-c", "2", "--binary", "--deflate", "-b", "ping ping ping ping"];
+    let document = measured(&[&binary[..], &["--expect-body-bytes", "19", &url]].concat());
+    document.assert_all_ok();
+    let count = server.counts();
+    assert_eq!((count("text"), count("binary")), (500, 100));
+    assert_eq!((count("connections"), count("closed with 1000")), (7, 7));
+}
