@@ -72,6 +72,11 @@ impl Flights {
         &mut self.table[id as usize]
     }
 
+    /// One that was taken out, until the next one is put in.
+    pub(crate) fn ended(&self, id: RequestId) -> &Flight {
+        &self.table[id as usize]
+    }
+
     /// Takes one out.
     #[inline]
     pub(crate) fn remove(&mut self, id: RequestId, chain: &mut Chain) -> Flight {
