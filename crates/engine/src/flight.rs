@@ -72,9 +72,9 @@ impl Flights {
         &mut self.table[id as usize]
     }
 
-    /// One that was taken out, until the next one is put in.
-    pub(crate) fn ended(&self, id: RequestId) -> &Flight {
-        &self.table[id as usize]
+    /// The one that was taken out last, until another one is put in.
+    pub(crate) fn ended_last(&self) -> Option<(RequestId, &Flight)> {
+        self.free.last().map(|&id| (id, &self.table[id as usize]))
     }
 
     /// Takes one out.

@@ -8,13 +8,12 @@
 mod users;
 
 use std::net::SocketAddr;
-use std::num::NonZeroU16;
 use std::sync::{Mutex, PoisonError};
 
 use candor_pace::Share;
 use candor_plan::Request;
 use candor_protocol::made::Batch;
-use candor_protocol::{Answer, CaptureRoom, Captured, RequestId, Session};
+use candor_protocol::{CaptureRoom, Captured, RequestId, Session};
 use candor_record::EndReason;
 
 use crate::books::{Books, Departure};
@@ -190,21 +189,20 @@ impl Scripted {
         }
     }
 
-    /// Is shown the response that ended last, if it was kept for that. True: nothing more is to be sent.
-    #[inline(never)]
+    /// Is shown the response that `books` have just completed, if it was kept for that. True: nothing more is to be
+    /// sent. Asks the books for the request, as keeping it until then would cost plain runs instructions.
     pub(crate) fn answer(
         &mut self,
         connection: u32,
-        answer: &Answer,
+        status: u16,
         books: &Books,
         session: &mut impl Session,
     ) -> bool {
-        let index = books.flights.ended(answer.id).index;
-        let user = self.users.of_request(answer.id, connection, index);
+        let Some((id, flight)) = books.flights.ended_last() else { return self.end.is_some() };
+        let user = self.users.of_request(id, connection, flight.index);
         if let Some(captured) =
             session.take_captured().filter(|_| self.calls.answer && self.end.is_none())
         {
-            let status = answer.status.map_or(0, NonZeroU16::get);
             let whose = Whose { connection, user };
             let outcome = self.script.answer(whose, status, captured.get());
             self.note(outcome);
@@ -225,7 +223,8 @@ impl Scripted {
         self.calls.answer.then(|| CaptureRoom::new(most, BODIES_AT_A_TIME))
     }
 
-    /// How long to pause.
+    /// How long to pause. Not inlined: every place that is offered comes past the call.
+    #[inline(never)]
     pub(crate) fn delay_ns(&mut self, connection: u32) -> u64 {
         if !self.calls.delay || self.end.is_some() {
             return 0;

@@ -111,6 +111,9 @@ impl SimServer for Echo {
 
 const GOOD: Echo = Echo { seen: 0, is_bad: |_| false, bad: |_| Reaction::Never };
 
+/// How a server fails at a time, and the name of that.
+type Failure = (fn(u64) -> Reaction, &'static str);
+
 /// The run, and the calls of its script.
 fn run(plan: &Parts, requests: usize, reads: bool, server: Echo) -> (RunRecord, Vec<Called>) {
     let calls = Arc::default();
@@ -162,7 +165,7 @@ fn in_an_open_load_each_request_is_a_user_who_leaves_after_its_response() {
 
 #[test]
 fn users_of_requests_that_failed_leave_too() {
-    let failures: [(fn(u64) -> Reaction, &str); 4] = [
+    let failures: [Failure; 4] = [
         (|at_ns| Reaction::Reset { at_ns: at_ns + MS }, "reset"),
         (|_| Reaction::Never, "timeout"),
         (|at_ns| Reaction::AnswerAndClose { at_ns, bytes: Vec::new() }, "closed"),

@@ -65,6 +65,8 @@ impl SimServer for Server {
     }
 }
 
+/// Which requests have which reaction.
+type Failure = (fn(usize) -> bool, fn(u64) -> Reaction);
 type Outcome = (RunRecord, Vec<String>, Result<(), String>);
 
 fn run_at(plan: &Plan, is_bad: fn(usize) -> bool, bad: fn(u64) -> Reaction) -> Outcome {
@@ -129,7 +131,7 @@ fn a_state_of_an_open_load_lives_until_the_response_or_the_failure() {
     let reads = "function response(status, _, body)\n\
         assert(wrk.user.state.index == wrk.user.index)\n\
         assert(body:match('%d+$') == tostring(wrk.user.index)) end";
-    let failures: [(fn(usize) -> bool, fn(u64) -> Reaction); 4] = [
+    let failures: [Failure; 4] = [
         (|_| false, |_| Reaction::Never),
         (|number| number % 3 == 1, |at_ns| Reaction::Reset { at_ns }),
         (|number| number % 3 == 1, |_| Reaction::Never),

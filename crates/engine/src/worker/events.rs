@@ -76,7 +76,8 @@ impl Applying<'_> {
                     users.answered(ended, status, captured, &mut self.books.recorder);
                 }
                 if let Some(script) = self.script {
-                    self.came_to.stops |= script.answer(self.key, &answer, self.books, session);
+                    let status = answer.status.map_or(0, NonZeroU16::get);
+                    self.came_to.stops |= script.answer(self.key, status, self.books, session);
                 }
                 self.account.outstanding -= 1;
                 self.account.answered += u64::from(at_ns >= self.warm_up_ns);

@@ -45,6 +45,9 @@ impl<R: Reactor, S: Protocol, M: Fn() -> S> Worker<R, S, M> {
     ///
     /// Where requests are streams, each of several has a place and a due time of its own: what is
     /// left of them is for the places that come next.
+    ///
+    /// Not inlined: plain requests go the same way, and would save its registers.
+    #[inline(never)]
     pub(super) fn hand_over_made(&mut self, first: Departure) -> bool {
         let Some(mut script) = self.script.take() else { return false };
         // The numbers of requests that have failed are given to others from here on.
