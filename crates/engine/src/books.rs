@@ -45,6 +45,8 @@ pub(crate) struct Books {
     streams: Option<Box<Streams>>,
     /// Outcomes of requests of users, who were not told yet.
     pub(crate) ended: Vec<Ended>,
+    /// Requests that failed, if a script makes them, until it was told.
+    pub(crate) failed: Option<Vec<(RequestId, Flight)>>,
     /// Names of the plan's requests, for examples of errors.
     names: Arc<[String]>,
 }
@@ -62,7 +64,15 @@ impl Books {
     ) -> Self {
         let names = requests.iter().map(|request| request.name.clone()).collect();
         let streams = Streams::of(requests);
-        Books { flights: Flights::default(), recorder, tracer, streams, ended: Vec::new(), names }
+        Books {
+            flights: Flights::default(),
+            recorder,
+            tracer,
+            streams,
+            ended: Vec::new(),
+            failed: None,
+            names,
+        }
     }
 
     /// A request is handed to a session.
@@ -219,6 +229,9 @@ impl Books {
         reason: &Reason,
     ) {
         let flight = self.flights.remove(id, chain);
+        if let Some(failed) = &mut self.failed {
+            failed.push((id, flight));
+        }
         let kind = match &mut self.streams {
             Some(streams) => streams.failed(id, &flight, kind, at_ns, &mut self.recorder),
             None => kind,

@@ -91,6 +91,34 @@ pub fn rows(
     (0..count).map(&mut of_index).collect()
 }
 
+/// The rows of a plan's data sets, as one thread reads them for a script: those of any index of the load.
+#[derive(Debug)]
+pub struct DataRows(Row);
+
+impl DataRows {
+    pub(crate) fn new(plan: &Plan, tables: &Tables) -> Self {
+        DataRows(Row::new(plan, tables))
+    }
+
+    /// The number of the row that an index has in a data set, from 0. `None`: there is no such set.
+    pub fn number(&self, set: usize, index: u64) -> Option<u64> {
+        self.0.sets.get(set)?.selection.row(index)
+    }
+
+    /// The value of a column in the row of an index. Data sets and columns are numbered from 0, as in the plan;
+    /// empty if there is none with this number.
+    ///
+    /// # Errors
+    /// The file cannot be read, or has changed.
+    pub fn value(&mut self, set: usize, column: usize, index: u64) -> Result<&[u8], EngineError> {
+        if set >= self.0.sets.len() {
+            return Ok(&[]);
+        }
+        self.0.index = index;
+        Ok(self.0.column(set, column)?)
+    }
+}
+
 /// Whether URLs of `site` are the target's. Where connections go is the plan's affair.
 fn is_target(site: &HttpUrl, plan: &Plan) -> bool {
     HttpUrl::parse(&plan.target.url).is_ok_and(|target| {
@@ -211,6 +239,7 @@ impl Filling {
 }
 
 /// The values of one index.
+#[derive(Debug)]
 struct Row {
     sets: Vec<Set>,
     index: u64,
@@ -218,6 +247,7 @@ struct Row {
     has_failed: bool,
 }
 
+#[derive(Debug)]
 struct Set {
     rows: Rows,
     selection: Selection,

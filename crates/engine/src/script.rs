@@ -5,13 +5,22 @@
 //! the engine's connections; it makes requests as text, is shown responses, and may pause a
 //! connection or stop its thread.
 
+mod users;
+
 use std::net::SocketAddr;
 use std::sync::{Mutex, PoisonError};
 
+use candor_pace::Share;
 use candor_plan::Request;
 use candor_protocol::made::Batch;
-use candor_protocol::{CaptureRoom, Captured, Session};
+use candor_protocol::{CaptureRoom, Captured, RequestId, Session};
 use candor_record::EndReason;
+
+use crate::books::{Books, Departure};
+use crate::flight::Flight;
+
+use self::users::Users;
+pub use crate::fill::DataRows;
 
 /// A worker has room for this number of the longest bodies that are kept for a script.
 const BODIES_AT_A_TIME: usize = 16;
@@ -31,24 +40,35 @@ pub trait Script: Send {
     /// The longest body that is kept for [`Script::answer`], in bytes.
     fn body_limit(&self) -> u64;
 
-    /// Makes the next requests, for a connection of its thread. Connections are numbered from 0; one
-    /// that replaces another has its number.
-    fn make(&mut self, connection: u32, batch: &mut Batch) -> Result<Next, Failed>;
+    /// Is given the rows of the plan's data sets before the run, if the plan has any.
+    fn take_rows(&mut self, rows: DataRows);
 
-    /// Is shown a response.
-    fn answer(
-        &mut self,
-        connection: u32,
-        status: u16,
-        answer: Captured<'_>,
-    ) -> Result<Next, Failed>;
+    /// Makes the next requests: all of them have the user of this call.
+    fn make(&mut self, whose: Whose, batch: &mut Batch) -> Result<Next, Failed>;
+
+    /// Is shown a response, of the user whose request it responds to.
+    fn answer(&mut self, whose: Whose, status: u16, answer: Captured<'_>) -> Result<Next, Failed>;
 
     /// How long a connection pauses before its next requests.
-    fn delay_ns(&mut self, connection: u32) -> Result<u64, Failed>;
+    fn delay_ns(&mut self, whose: Whose) -> Result<u64, Failed>;
+
+    /// Every request of this user has its outcome, and nothing more is called for it. Users of a closed load do
+    /// not leave.
+    fn leave(&mut self, user: u64);
 
     /// The engine cannot do what the script asks for: after an upgrade to HTTP/2 a script neither makes
     /// requests nor reads responses.
     fn refuse_upgrade(&mut self);
+}
+
+/// What a call is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Whose {
+    /// The connection, numbered from 0 in its thread. One that replaces another has its number.
+    pub connection: u32,
+    /// The user, numbered from 0 in the whole load. In a closed load each connection is a user; in an open one each
+    /// call of [`Script::make`] has a new user, whose number is the index of the first request made.
+    pub user: u64,
 }
 
 /// Where a thread connects to.
@@ -118,42 +138,83 @@ pub(crate) struct Scripted {
     pub(crate) calls: Calls,
     /// It asked for an end, or failed.
     pub(crate) end: Option<EndReason>,
+    users: Users,
 }
 
 impl Scripted {
     pub(crate) fn new(script: Box<dyn Script>) -> Self {
         let calls = script.calls();
-        Scripted { script, batch: Batch::new(0), calls, end: None }
+        Scripted { script, batch: Batch::new(0), calls, end: None, users: Users::default() }
     }
 
     pub(crate) fn request(&self) -> Option<&Request> {
         self.script.request()
     }
 
-    /// Fills the batch. False: there is nothing to send.
-    pub(crate) fn make(&mut self, connection: u32) -> bool {
+    /// The load is closed: each connection of this share is a user.
+    pub(crate) fn close_load(&mut self, share: Share) {
+        self.users = Users::of_closed_load(share);
+    }
+
+    pub(crate) fn take_rows(&mut self, rows: DataRows) {
+        self.script.take_rows(rows);
+    }
+
+    /// Fills the batch, for a user whose first request departs like this. False: there is nothing to send.
+    pub(crate) fn make(&mut self, first: Departure) -> bool {
         if self.end.is_some() {
             return false;
         }
-        let outcome = self.script.make(connection, &mut self.batch);
+        let Departure { connection, index, .. } = first;
+        let user = self.users.number(connection, index);
+        let outcome = self.script.make(Whose { connection, user }, &mut self.batch);
         self.note(outcome);
+        if outcome.is_ok() {
+            self.users.begin(user, self.batch.left());
+        }
         outcome.is_ok()
     }
 
-    /// Is shown a response, if it was kept for that. True: nothing more is to be sent.
+    /// A request of the text made last departs.
+    pub(crate) fn depart(&mut self, id: RequestId, departure: Departure) {
+        self.users.depart(id, departure.connection, departure.index);
+    }
+
+    /// Requests have failed, which are not told to the script.
+    #[cold]
+    pub(crate) fn forget(&mut self, failed: &mut Vec<(RequestId, Flight)>) {
+        for (id, flight) in failed.drain(..) {
+            let user = self.users.of_request(id, flight.connection, flight.index);
+            self.end_request(user);
+        }
+    }
+
+    /// Is shown the response that `books` have just completed, if it was kept for that. True: nothing more is to be
+    /// sent. Asks the books for the request, as keeping it until then would cost plain runs instructions.
     pub(crate) fn answer(
         &mut self,
         connection: u32,
         status: u16,
+        books: &Books,
         session: &mut impl Session,
     ) -> bool {
-        if let Some(answer) =
+        let Some((id, flight)) = books.flights.ended_last() else { return self.end.is_some() };
+        let user = self.users.of_request(id, connection, flight.index);
+        if let Some(captured) =
             session.take_captured().filter(|_| self.calls.answer && self.end.is_none())
         {
-            let outcome = self.script.answer(connection, status, answer.get());
+            let whose = Whose { connection, user };
+            let outcome = self.script.answer(whose, status, captured.get());
             self.note(outcome);
         }
+        self.end_request(user);
         self.end.is_some()
+    }
+
+    fn end_request(&mut self, user: u64) {
+        if self.users.has_left(user) {
+            self.script.leave(user);
+        }
     }
 
     /// Where the worker's sessions keep responses for it, if it reads any.
@@ -162,12 +223,14 @@ impl Scripted {
         self.calls.answer.then(|| CaptureRoom::new(most, BODIES_AT_A_TIME))
     }
 
-    /// How long to pause.
+    /// How long to pause. Not inlined: every place that is offered comes past the call.
+    #[inline(never)]
     pub(crate) fn delay_ns(&mut self, connection: u32) -> u64 {
         if !self.calls.delay || self.end.is_some() {
             return 0;
         }
-        self.script.delay_ns(connection).unwrap_or_else(|failed| {
+        let user = self.users.number(connection, 0);
+        self.script.delay_ns(Whose { connection, user }).unwrap_or_else(|failed| {
             self.note(Err(failed));
             0
         })

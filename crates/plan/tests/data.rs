@@ -11,6 +11,7 @@ fn files() -> Memory {
         ("items.jsonl", "id"),
         ("urls.txt", "method,path\nhttp://listed:81/a"),
         ("body.bin", "${x}"),
+        ("load.lua", "wrk.method = 'PUT'"),
     ])
 }
 
@@ -112,6 +113,16 @@ fn a_list_of_urls_is_a_request_with_holes_for_method_and_path() {
 }
 
 #[test]
+fn a_script_may_have_data() {
+    for data in ["data = 'u=users.csv:shuffle'", "rate = '1k'\ndata = 'u=users.csv:once'"] {
+        let plan = planned(&format!("script = 'load.lua'\n{data}")).unwrap();
+        assert!(plan.script.is_some() && plan.data[0].columns.len() > 1, "{data}");
+    }
+    let plan = planned("data = 'state=users.csv'").unwrap();
+    assert_eq!(plan.data[0].name, "state");
+}
+
+#[test]
 fn what_does_not_fit_together_is_refused_with_its_remedy() {
     let table = [
         ("path = 1", "unknown key \"path\""),
@@ -142,6 +153,18 @@ fn what_does_not_fit_together_is_refused_with_its_remedy() {
         (
             "warm-up = '1s'\ndata = 'u=users.csv:once'",
             "--warm-up cannot be used with data in the order once",
+        ),
+        (
+            "script = 'load.lua'\ndata = 'u=users.csv:once'",
+            "--script cannot be used with data in the order once: in a closed load",
+        ),
+        (
+            "script = 'load.lua'\ndata = 'state=users.csv'",
+            "a data set of a script cannot be named \"state\", because wrk.user.state is something else",
+        ),
+        (
+            "script = 'load.lua'\nheader = 'A: ${u.name}'\ndata = 'u=users.csv'",
+            "--script cannot be used with ${…}",
         ),
     ];
     for (text, message) in table {

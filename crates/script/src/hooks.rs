@@ -3,11 +3,11 @@
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use candor_engine::script::{Calls, Destination, Failed, Next, Script};
+use candor_engine::script::{Calls, DataRows, Destination, Failed, Next, Script, Whose};
 use candor_plan::Request;
 use candor_protocol::Captured;
 use candor_protocol::made::Batch;
-use mlua::Lua;
+use mlua::{Lua, Table, Value};
 
 use crate::error::ScriptError;
 use crate::raw::Hot;
@@ -26,6 +26,8 @@ pub(crate) struct Hooks {
     pub(crate) calls: Calls,
     pub(crate) body_limit: u64,
     pub(crate) failure: FirstFailure,
+    /// The states of users, by their places.
+    pub(crate) states: Table,
     /// Keeps the state open.
     pub(crate) _lua: Lua,
 }
@@ -69,8 +71,12 @@ impl Script for Hooks {
         self.body_limit
     }
 
-    fn make(&mut self, connection: u32, batch: &mut Batch) -> Result<Next, Failed> {
-        self.shared.call_for(connection);
+    fn take_rows(&mut self, rows: DataRows) {
+        self.shared.users.take_rows(rows);
+    }
+
+    fn make(&mut self, whose: Whose, batch: &mut Batch) -> Result<Next, Failed> {
+        self.shared.call_for(whose);
         self.seat.enter();
         let made = self.hot.request(|text| batch.fill(text));
         let outcome = made.and_then(|filled| {
@@ -79,25 +85,28 @@ impl Script for Hooks {
         self.after("request", outcome)
     }
 
-    fn answer(
-        &mut self,
-        connection: u32,
-        status: u16,
-        answer: Captured<'_>,
-    ) -> Result<Next, Failed> {
-        self.shared.call_for(connection);
+    fn answer(&mut self, whose: Whose, status: u16, answer: Captured<'_>) -> Result<Next, Failed> {
+        self.shared.call_for(whose);
         self.seat.enter();
         let outcome = self.hot.response(status, answer);
         self.after("response", outcome)
     }
 
-    fn delay_ns(&mut self, connection: u32) -> Result<u64, Failed> {
-        self.shared.call_for(connection);
+    fn delay_ns(&mut self, whose: Whose) -> Result<u64, Failed> {
+        self.shared.call_for(whose);
         self.seat.enter();
         let delay = self.hot.delay();
         let delay_ms = delay.as_ref().copied().unwrap_or(0.0);
         self.after("delay", delay.map(|_| ()))?;
         Ok((delay_ms * 1e6) as u64)
+    }
+
+    #[inline]
+    fn leave(&mut self, user: u64) {
+        if self.shared.users.have_state() {
+            let states = &self.states;
+            self.shared.users.leave(user, |place| states.raw_set(place, Value::Nil).is_ok());
+        }
     }
 
     fn refuse_upgrade(&mut self) {

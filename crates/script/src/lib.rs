@@ -20,6 +20,7 @@ mod sandbox;
 mod state;
 mod stats;
 mod thread;
+mod user;
 mod value;
 mod watch;
 

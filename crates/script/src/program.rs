@@ -101,6 +101,7 @@ impl Program {
                 calls,
                 body_limit,
                 failure: Arc::clone(&self.failure),
+                states: state.states.clone(),
                 _lua: state.lua.clone(),
             }));
         }

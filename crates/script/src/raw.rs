@@ -80,13 +80,13 @@ unsafe extern "C-unwind" fn check(state: *mut lua_State, activation: *mut lua_De
         // From here on every instruction fails; otherwise a script that catches errors could
         // continue.
         ffi::lua_sethook(state, Some(check), ffi::LUA_MASKCOUNT, 1);
-        // Find the line of the script itself, not of `sandbox.lua`.
+        // Find the line of the script itself, not of `sandbox.lua` or `prelude.lua`.
         let mut level = 0;
         loop {
             ffi::lua_getinfo(state, c"Sl".as_ptr(), activation);
             let source = CStr::from_ptr((*activation).short_src.as_ptr());
             level += 1;
-            if source != c"sandbox" && source != c"[C]"
+            if source != c"sandbox" && source != c"prelude" && source != c"[C]"
                 || ffi::lua_getstack(state, level, activation) == 0
             {
                 break;

@@ -10,6 +10,7 @@ use crate::error::{ScriptError, words};
 use crate::raw;
 use crate::sandbox;
 use crate::thread::{Shared, ThreadHandle, connect, lookup};
+use crate::user;
 use crate::watch::{Seat, Watch};
 
 /// A state. A clone of `lua` keeps it open.
@@ -17,6 +18,8 @@ use crate::watch::{Seat, Watch};
 pub(crate) struct State {
     pub(crate) lua: Lua,
     pub(crate) seat: Arc<Seat>,
+    /// The states of users, by their places.
+    pub(crate) states: Table,
 }
 
 impl State {
@@ -31,23 +34,26 @@ impl State {
         let limit = Duration::from_nanos(script.limits.call_ns);
         let most = script.sandbox.then_some(script.limits.instructions);
         let seat = Arc::new(Seat::new(limit, most));
-        let made = (|| {
+        let made: mlua::Result<Table> = (|| {
             raw::call_widened(&lua)?;
             let pointer = raw::attach(&lua, &seat)?;
             // The state keeps alive the seat that it points to.
             lua.set_app_data(Arc::clone(&seat));
             watch.add(Arc::clone(&seat), pointer);
+            let states = lua.create_table()?;
+            let user = user::given(&lua, plan, shared.as_ref(), &seat, &states)?;
             let given = given(&lua, plan, shared)?;
+            given.set("user", user)?;
             let prelude = lua.load(include_str!("prelude.lua")).set_name("=prelude");
             prelude.call::<()>(given)?;
             if script.sandbox {
                 sandbox::close(&lua, &seat)?;
                 lua.set_memory_limit(script.limits.memory_bytes as usize)?;
             }
-            Ok(())
+            Ok(states)
         })();
-        made.map_err(|error: mlua::Error| ScriptError::Load(words(&error)))?;
-        Ok(State { lua, seat })
+        let states = made.map_err(|error| ScriptError::Load(words(&error)))?;
+        Ok(State { lua, seat, states })
     }
 
     /// Runs the script's own lines.

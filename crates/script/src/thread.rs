@@ -7,12 +7,13 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use candor_engine::Permission;
-use candor_engine::script::Destination;
+use candor_engine::script::{Destination, Whose};
 use candor_plan::allow::AllowList;
 use mlua::{
     AnyUserData, AppDataRef, Lua, MetaMethod, UserData, UserDataFields, UserDataMethods, Value,
 };
 
+use crate::user::Users;
 use crate::value::copy;
 use crate::watch::Seat;
 
@@ -76,14 +77,16 @@ pub(crate) struct Shared {
     pub(crate) stopped: AtomicBool,
     /// The connection of the current call, from 1; 0: there was no call yet.
     connection: AtomicU32,
+    pub(crate) users: Users,
     destination: Mutex<Option<Destination>>,
 }
 
 impl Shared {
-    /// A call begins that is for this connection, counted from 0.
+    /// A call begins that is for this connection and user, both counted from 0.
     #[inline]
-    pub(crate) fn call_for(&self, connection: u32) {
+    pub(crate) fn call_for(&self, Whose { connection, user }: Whose) {
         self.connection.store(connection.saturating_add(1), Ordering::Relaxed);
+        self.users.call_for(user);
     }
 
     /// `wrk.connection()`: the number of the connection of the current call, from 1.

@@ -77,7 +77,7 @@ impl Applying<'_> {
                 }
                 if let Some(script) = self.script {
                     let status = answer.status.map_or(0, NonZeroU16::get);
-                    self.came_to.stops |= script.answer(self.key, status, session);
+                    self.came_to.stops |= script.answer(self.key, status, self.books, session);
                 }
                 self.account.outstanding -= 1;
                 self.account.answered += u64::from(at_ns >= self.warm_up_ns);

@@ -7,16 +7,19 @@ use candor_record::EndReason;
 use super::Worker;
 use crate::books::Departure;
 use crate::control::Control;
-use crate::fill::{Filling, Tables, Whose};
+use crate::fill::{DataRows, Filling, Tables, Whose};
 use crate::reactor::Reactor;
 
 impl<R: Reactor, S: Protocol, M: Fn() -> S> Worker<R, S, M> {
-    /// Gives the worker what it fills requests with, before it prepares.
+    /// Gives the worker, and its script if it has one, the values of requests, before it prepares.
     pub(crate) fn fill_with(&mut self, plan: &Plan, tables: &Tables) {
         let filling = Filling::new(plan, tables);
         match self.dispatch.users() {
             Some(users) => users.fill_with(filling),
             None => self.filling = filling.map(Box::new),
+        }
+        if let Some(script) = self.script.as_mut().filter(|_| !plan.data.is_empty()) {
+            script.take_rows(DataRows::new(plan, tables));
         }
         if tables.limit.is_some() {
             self.own.exhausted = EndReason::RowsUsed;

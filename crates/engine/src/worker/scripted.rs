@@ -3,7 +3,7 @@
 //! Everything here is behind one look at an option that plain runs have empty.
 
 use candor_protocol::made::Made;
-use candor_protocol::{Outgoing, Protocol};
+use candor_protocol::{Outgoing, Protocol, RequestId};
 use candor_record::EndReason;
 
 use super::{Stage, Worker};
@@ -15,7 +15,14 @@ use crate::script::Scripted;
 impl<R: Reactor, S: Protocol, M: Fn() -> S> Worker<R, S, M> {
     /// Gives the worker its script, before it prepares.
     pub(crate) fn follow(&mut self, script: Option<Scripted>) {
-        self.script = script.map(Box::new);
+        let Some(mut script) = script else { return };
+        if self.dispatch.is_closed() {
+            script.close_load(self.own.share);
+        }
+        if script.calls.make {
+            self.books.failed = Some(Vec::new());
+        }
+        self.script = Some(Box::new(script));
     }
 
     /// Looks whether a connection that was just established can do what the script wants.
@@ -38,18 +45,26 @@ impl<R: Reactor, S: Protocol, M: Fn() -> S> Worker<R, S, M> {
     ///
     /// Where requests are streams, each of several has a place and a due time of its own: what is
     /// left of them is for the places that come next.
+    ///
+    /// Not inlined: plain requests go the same way, and would save its registers.
+    #[inline(never)]
     pub(super) fn hand_over_made(&mut self, first: Departure) -> bool {
         let Some(mut script) = self.script.take() else { return false };
+        // The numbers of requests that have failed are given to others from here on.
+        if let Some(failed) = self.books.failed.as_mut().filter(|failed| !failed.is_empty()) {
+            script.forget(failed);
+        }
         if self.pool[first.connection].account.abilities.multiplexes {
-            let made_any = script.batch.left() > 0 || script.make(first.connection);
+            let made_any = script.batch.left() > 0 || script.make(first);
             if let Some(made) = script.batch.take().filter(|_| made_any) {
-                self.hand_over_one(first, &made);
+                let id = self.hand_over_one(first, &made);
+                id.into_iter().for_each(|id| script.depart(id, first));
                 self.pool[first.connection].offered -= 1;
             }
             self.script = Some(script);
             return made_any;
         }
-        let made_any = script.make(first.connection);
+        let made_any = script.make(first);
         let mut departure = first;
         let mut is_first = true;
         while made_any && let Some(made) = script.batch.take() {
@@ -59,7 +74,8 @@ impl<R: Reactor, S: Protocol, M: Fn() -> S> Worker<R, S, M> {
                     None => break,
                 }
             }
-            self.hand_over_one(departure, &made);
+            let id = self.hand_over_one(departure, &made);
+            id.into_iter().for_each(|id| script.depart(id, departure));
         }
         self.script = Some(script);
         if made_any {
@@ -68,13 +84,15 @@ impl<R: Reactor, S: Protocol, M: Fn() -> S> Worker<R, S, M> {
         made_any
     }
 
-    fn hand_over_one(&mut self, departure: Departure, made: &Made<'_>) {
+    /// Its number in flight.
+    fn hand_over_one(&mut self, departure: Departure, made: &Made<'_>) -> Option<RequestId> {
         let key = departure.connection;
         let connection = &mut self.pool[key];
-        let Some(session) = &mut connection.session else { return };
+        let session = connection.session.as_mut()?;
         let id = self.books.depart(departure, &mut connection.account.flights);
         session.handle_request(id, Outgoing::Made(made));
         self.handed_over(departure);
+        Some(id)
     }
 
     /// How long the script wants a connection to pause now. In an open load the schedule decides.

@@ -48,6 +48,7 @@ pub(super) fn check(parts: &Parts) -> Result<(), PlanError> {
         let limits = script.limits;
         need(parts.requests.list.len() == 1, "script", "begins with one request")?;
         need(is_time(limits.call_ns), "script.limits.call_ns", "is a time above zero")?;
+        data_of_script(parts)?;
     }
     times(parts)?;
     recording(parts)
@@ -404,6 +405,24 @@ fn data(parts: &Parts) -> Result<(), PlanError> {
                 return Err(conflict("--warm-up", "data in the order once", why));
             }
         }
+    }
+    Ok(())
+}
+
+/// Data sets of a plan with a script, which finds them in `wrk.user`.
+fn data_of_script(parts: &Parts) -> Result<(), PlanError> {
+    const OWN: [&str; 3] = ["index", "row", "state"];
+    if let Some(set) = parts.data.iter().find(|set| OWN.contains(&set.name.as_str())) {
+        let name = &set.name;
+        let problem = format!(
+            "a data set of a script cannot be named {name:?}, because wrk.user.{name} is something else; give it another name"
+        );
+        return Err(value("--data", problem));
+    }
+    let is_closed = matches!(parts.load, Load::Closed { .. });
+    if is_closed && parts.data.iter().any(|set| set.order == DataOrder::Once) {
+        let why = "in a closed load each connection is one user, who keeps its row; use another order, or add --rate";
+        return Err(conflict("--script", "data in the order once", why));
     }
     Ok(())
 }
