@@ -181,8 +181,9 @@ fn counts(document: &Document, found: &mut Vec<String>) {
     if let Some(asked) = document.plan.stop.count.filter(|_| document.users.is_none()) {
         let scheduled = ledger.scheduled;
         // A duration or a schedule may end a run before its count, but nothing can in a closed load
-        // that ended by its count.
+        // that ended by its count. A part of a run has its share.
         let exactly = document.end.reason == EndReason::Count
+            && document.part.is_none()
             && document.plan.stop.duration_ns.is_none()
             && !document.plan.load.is_open();
         if scheduled > asked || (exactly && scheduled < asked) {
@@ -349,5 +350,13 @@ mod tests {
         assert!(with_count(1_000_000, None).is_some());
         assert!(with_count(1_000_000, Some(1)).is_none(), "the duration may have ended it");
         assert!(with_count(104_810, None).is_none());
+        // Of a part it is the count of all.
+        document.part = Some(crate::document::part::Part {
+            workers: candor_record::Workers { first: 0, count: 1, of: 2 },
+            record: candor_record::Encoded(Vec::new()),
+        });
+        document.plan.stop.count = Some(1_000_000);
+        document.plan.stop.duration_ns = None;
+        assert!(found(&document, "impossible").is_none());
     }
 }
