@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::histogram::{Encoded, Histogram};
 use crate::interval::Interval;
+use crate::streams::StreamCounts;
 
 /// One interval over all workers.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -45,6 +46,9 @@ pub struct IntervalSummary {
     /// Users under way at its end.
     #[serde(default)]
     pub users: u64,
+    /// Parts of responses: events of streams, messages.
+    #[serde(default)]
+    pub parts: u64,
     /// Complete responses divided by the interval's length; null if that is zero.
     #[serde(default)]
     pub answered_per_s: Option<f64>,
@@ -58,6 +62,12 @@ pub struct IntervalSummary {
     pub service: Brief,
     /// Send lags.
     pub send_lag: Brief,
+    /// Times from due to the first event, of streams.
+    #[serde(default)]
+    pub first_event: Brief,
+    /// Times from one event to the next, of streams.
+    #[serde(default)]
+    pub gap: Brief,
     /// The response-time histogram: HdrHistogram V2, compressed, base64.
     pub response_hdr: Encoded,
 }
@@ -67,6 +77,9 @@ impl IntervalSummary {
         let ledger = &interval.ledger;
         let length_ns = interval.end_ns.saturating_sub(interval.start_ns);
         let answered = interval.answered();
+        let of_streams = |figure: fn(&StreamCounts) -> &Histogram| {
+            interval.streams.as_deref().map(|all| Brief::of(figure(all))).unwrap_or_default()
+        };
         IntervalSummary {
             index,
             in_window: true,
@@ -83,11 +96,14 @@ impl IntervalSummary {
             backlog: interval.backlog,
             in_flight: interval.in_flight,
             users: interval.users,
+            parts: interval.parts.count,
             answered_per_s: (length_ns > 0).then(|| answered as f64 * 1e9 / length_ns as f64),
             missing: Vec::new(),
             response: Brief::of(&interval.latencies.response),
             service: Brief::of(&interval.latencies.service),
             send_lag: Brief::of(&interval.latencies.send_lag),
+            first_event: of_streams(|all| &all.first_part),
+            gap: of_streams(|all| &all.gap),
             response_hdr: Encoded::of(&interval.latencies.response),
         }
     }

@@ -26,10 +26,16 @@ const FIGURES: [&str; 8] =
 
 /// The intervals of a run. `in_window` is 1 for the measured window and 0 for the drain. Times count from
 /// the beginning of the run, warm-up included. Latency columns repeat for `response`, `service` and
-/// `send_lag`. `users` are those under way at its end.
+/// `send_lag`. `users` are those under way at its end, `parts` the events of streams and the messages in it. A run of
+/// streams also has the columns of `first_event` and `gap`.
 pub fn run(document: &Document) -> String {
-    let columns = COLUMNS.to_owned() + &figures(&["response", "service", "send_lag"]) + ",users";
-    table(&columns, document.intervals.iter().map(row))
+    let has_streams = document.streams.is_some();
+    let of_streams = if has_streams { figures(&["first_event", "gap"]) } else { String::new() };
+    let columns = COLUMNS.to_owned()
+        + &figures(&["response", "service", "send_lag"])
+        + ",users,parts"
+        + &of_streams;
+    table(&columns, document.intervals.iter().map(|interval| row(interval, has_streams)))
 }
 
 /// The names of the columns of these distributions, each behind a comma.
@@ -75,7 +81,7 @@ fn with_representative<T>(trials: &[T], place: Option<u64>) -> impl Iterator<Ite
     trials.iter().zip(0..).map(move |(trial, at)| (trial, place == Some(at)))
 }
 
-fn row(interval: &IntervalSummary) -> Vec<String> {
+fn row(interval: &IntervalSummary, has_streams: bool) -> Vec<String> {
     let mut row: Vec<String> = [
         interval.index,
         u64::from(interval.in_window),
@@ -96,12 +102,19 @@ fn row(interval: &IntervalSummary) -> Vec<String> {
     .into();
     let tenths = |value: Option<f64>| value.map(|x| format!("{x:.1}")).unwrap_or_default();
     row.push(tenths(interval.answered_per_s));
-    for brief in [&interval.response, &interval.service, &interval.send_lag] {
+    let add = |row: &mut Vec<String>, brief: &Brief| {
         let Brief { count, min_ns, mean_ns, p50_ns, p90_ns, p99_ns, p999_ns, max_ns, .. } = *brief;
         row.extend([count.to_string(), whole(min_ns), tenths(mean_ns)]);
         row.extend([p50_ns, p90_ns, p99_ns, p999_ns, max_ns].map(whole));
+    };
+    for brief in [&interval.response, &interval.service, &interval.send_lag] {
+        add(&mut row, brief);
     }
-    row.push(interval.users.to_string());
+    row.extend([interval.users, interval.parts].map(|count| count.to_string()));
+    if has_streams {
+        add(&mut row, &interval.first_event);
+        add(&mut row, &interval.gap);
+    }
     row
 }
 
@@ -114,7 +127,7 @@ mod tests {
     fn every_row_has_every_column() {
         for document in testing::every_document() {
             let text = run(&document);
-            let columns = 15 + 3 * 8 + 1;
+            let columns = 15 + 3 * 8 + 2 + if document.streams.is_some() { 2 * 8 } else { 0 };
             assert_eq!(text.lines().count(), document.intervals.len() + 1);
             for line in text.lines() {
                 assert_eq!(line.split(',').count(), columns, "{line}");

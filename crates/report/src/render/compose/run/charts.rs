@@ -7,6 +7,7 @@ use candor_record::{Hiccup, IntervalSummary};
 use super::course::{Course, Slice};
 use crate::document::Document;
 use crate::document::latency::{DecodeError, Distribution};
+use crate::document::streams::Streams;
 use crate::document::target::ResourceSample;
 use crate::render::page::axis::{Axis, Unit};
 use crate::render::page::chart::{Across, Chart, Dot, Mark, Series, from_zero, of_values};
@@ -51,6 +52,22 @@ pub(super) fn percentiles(document: &Document) -> Result<Chart, DecodeError> {
     let x = Axis::percentiles(samples);
     let y = of_values(&series);
     Ok(Chart::new("percentiles", "Latency by percentile", x, y).about(about).all(series))
+}
+
+/// The times of events by percentile.
+pub(super) fn events(streams: &Streams) -> Result<Chart, DecodeError> {
+    let series = vec![
+        curve("first event", 0, &streams.first_event)?,
+        curve("gap", 1, &streams.gap)?,
+        curve("longest gap of a response", 3, &streams.longest_gap)?,
+        curve("last event", 2, &streams.last_event)?.hidden(),
+    ];
+    let samples = [&streams.first_event, &streams.gap, &streams.longest_gap].map(|one| one.count);
+    let x = Axis::percentiles(samples.into_iter().max().unwrap_or(0));
+    let y = of_values(&series);
+    let about = "First and last event count from when a request was due, a gap from the event before. Gaps of events \
+                 that were read together are unknown and left out.";
+    Ok(Chart::new("events", "Events by percentile", x, y).about(about).all(series))
 }
 
 /// The quantiles of a distribution, as far as it has samples; the last one is its maximum.
@@ -99,6 +116,7 @@ pub(super) fn over_time(document: &Document, course: &Course<'_>) -> Vec<Chart> 
         traffic(course),
     ]
     .into_iter()
+    .chain(parts(course))
     .chain(resources(document))
     {
         let y = from_zero(name, unit, &series);
@@ -196,6 +214,17 @@ fn rate(document: &Document, course: &Course<'_>) -> OverTime {
         Series::line("asked", 6, asked),
     ];
     ("rate", "Rate over time", "a second", Unit::Rate, about, series)
+}
+
+/// Events and messages, if there are any.
+fn parts(course: &Course<'_>) -> Option<OverTime> {
+    let per_s = course.points(|slice| slice.rows.per_s(|row| row.parts));
+    if !per_s.iter().any(|(_, per_s)| per_s.is_some_and(|per_s| per_s > 0.0)) {
+        return None;
+    }
+    let about = "Events of streams and messages that came, per second.";
+    let series = vec![Series::line("parts", 0, per_s)];
+    Some(("parts", "Parts over time", "a second", Unit::Rate, about, series))
 }
 
 /// The asked rate at this time of the run, if the schedule consists of constant rates and ramps.

@@ -2,7 +2,7 @@
 
 use candor_plan::units::{fmt_count, fmt_plural};
 
-use super::{percentiles, words};
+use super::{charts, percentiles, words};
 use crate::document::Document;
 use crate::document::streams::{Spread, Streams};
 use crate::render::page::Section;
@@ -22,6 +22,10 @@ pub(super) fn section(section: &mut Section, document: &Document) {
     ];
     if streams.first_event.count > 0 {
         section.table(percentiles(&columns, &ROWS));
+        section.full(|section| match charts::events(streams) {
+            Ok(chart) => section.chart(chart),
+            Err(error) => section.text(format!("There are no curves: {error}.")),
+        });
     }
     if streams.coalesced > 0 {
         section.remark(format!(
