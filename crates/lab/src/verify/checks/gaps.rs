@@ -4,7 +4,7 @@
 
 use super::super::Settings;
 use super::super::line::{Line, Unit};
-use super::super::parts::{MEDIAN_WITHIN_NS, Parted, Times, at, make};
+use super::super::parts::{MEDIAN_WITHIN_NS, Parted, Times, at, make, place_ns};
 use crate::error::LabError;
 
 /// Events 5 to 14 are due in the stall, and leave at its end.
@@ -33,7 +33,8 @@ pub(super) fn judge(parted: &Parted, name: &str) -> Vec<Line> {
     for (quantile, q) in [("p50", 0.5), ("p10", 0.1)] {
         let what = format!("longest gap, {quantile}, {name}");
         let expected = TIMES.longest_gap_ns() as f64;
-        lines.push(Line::near(what, Unit::Ns, expected, MEDIAN_WITHIN_NS, at(longest, q)));
+        let within = MEDIAN_WITHIN_NS + place_ns(expected);
+        lines.push(Line::near(what, Unit::Ns, expected, within, at(longest, q)));
     }
     lines.extend(parted.evidence.single_requests(|arrival_ns| arrival_ns + TIMES.whole_ns()));
     // A target that is delayed itself sends more of them together, or fewer.

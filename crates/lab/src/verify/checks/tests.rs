@@ -241,7 +241,7 @@ fn what_the_machine_did_is_entered_into_the_path() {
 
 /// A run on simulated time against a target that sends events at these times and leaves a log of them.
 fn simulated_events(load: &str, times: Times) -> Parted {
-    let plan = plan(&format!("{load} --stream sse --digits 5"), "http://127.0.0.1:80/").unwrap();
+    let plan = plan(&format!("{load} --stream sse"), "http://127.0.0.1:80/").unwrap();
     let log = Rc::new(RefCell::new(PartLog::default()));
     let entries = Rc::clone(&log);
     let mut stream = 0;
