@@ -72,9 +72,9 @@ bench: build ## Side by side with wrk and h2load: CPU per request, rate, memory
 	cargo build --release -p candor-engine --example floor
 	bench/side-by-side
 
-mutants: ## The control of candor verify: it must detect a build with a fault
+mutants: ## The control of candor verify: it must detect builds with a fault; MUTANTS=late_parts: only this one
 	@scripts/need-cc
-	scripts/mutants
+	scripts/mutants $(MUTANTS)
 
 soak: build ## Does memory grow? MINUTES=10 of closed and of open load, and 100 million recorded samples
 	@scripts/need-package python3

@@ -45,7 +45,7 @@
          {<<"/cookies">>, cookies}, {<<"/form">>, form}, {<<"/drain">>, drain}, {<<"/upload">>, upload},
          {<<"/gzip">>, gzip}, {<<"/qs">>, qs}, {<<"/sse">>, sse}, {<<"/etag">>, etag}, {<<"/api">>, api},
          {<<"/redirect">>, redirect}, {<<"/baseline11">>, baseline}, {<<"/static/hello.txt">>, static},
-         {<<"/streaming">>, streaming}, {<<"/small">>, small}, {<<"/websocket">>, websocket},
+         {<<"/streaming">>, streaming}, {<<"/small">>, small}, {<<"/ws/echo">>, websocket},
          {<<"/hello-world">>, hello_world}, {<<"/httpc-bench">>, httpc_bench}]).
 
 %% For servers that have a routing table of their own: every path, and one with a part that is bound to `count`,

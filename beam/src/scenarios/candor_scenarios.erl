@@ -60,7 +60,7 @@ table() ->
      {server_sent_events, <<"GET">>, <<"/sse">>, ?H1, [streaming]},
      {expect_100_continue, <<"POST">>, <<"/echo">>, ?H1, [continue]},
      {large_keepalive_session, <<"GET">>, <<"/">>, ?H1, [session]},
-     {websocket_msg_throughput, <<"GET">>, <<"/websocket">>, ?H1, [websocket]},
+     {websocket_msg_throughput, <<"GET">>, <<"/ws/echo">>, ?H1, [websocket]},
      {url_with_qs, <<"GET">>, <<"/qs?a=1&b=2&c=3&d=4&e=5&f=6">>, ?H1, []},
      {accept_storm_burst, <<"GET">>, <<"/">>, ?H1, []},
      {etag_304, <<"GET">>, <<"/etag">>, ?H1, []},

@@ -25,8 +25,9 @@ def usage():
     fails(2, "did you mean --scenario", "--server", "raw", "--scenaro", "hello")
     fails(2, "did you mean large_response", "--server", "raw", "--scenario", "large_respons")
     fails(2, "raw does not speak h2 here, only h1", "--server", "raw", "--protocol", "h2")
-    fails(2, "elli cannot do websocket_msg_throughput over h1; it can do", "--server", "elli", "--scenario",
-          "websocket_msg_throughput")
+    for server in ("elli", "inets"):
+        fails(2, f"{server} cannot do websocket_msg_throughput over h1; it can do", "--server", server, "--scenario",
+              "websocket_msg_throughput")
     fails(2, "--cores takes a list", "--server", "raw", "--cores", "all")
 
 

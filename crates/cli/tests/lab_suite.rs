@@ -209,7 +209,7 @@ fn mistakes_are_told_before_anything_runs() {
     assert_eq!(listed.code(), 0);
     assert!(listed.stdout.contains("hello.h1.embedded.tail-50pct"), "{}", listed.stdout);
     let known = ran(directory.path(), TINY, &["bench", "--list-scenarios"]);
-    assert_eq!(known.stdout.lines().filter(|line| !line.starts_with(' ')).count(), 42);
+    assert_eq!(known.stdout.lines().filter(|line| !line.starts_with(' ')).count(), 43);
 }
 
 #[test]
@@ -284,6 +284,60 @@ fn a_server_is_started_for_each_protocol_and_scenario() {
     let file = directory.path().join("tiny-results/trials/hello.h2-tls.each.closed.r1.json");
     let trial = fs::read_to_string(file).unwrap();
     assert!(!trial.contains("tls-unverified"), "{trial}");
+}
+
+const PARTS: &str = r#"
+name = "tiny"
+scenarios = ["websocket_msg_throughput", "sse_fanout"]
+protocols = ["h1"]
+rounds = 1
+
+[run]
+connections = 4
+threads = 1
+duration = "600ms"
+
+[[server]]
+name = "embedded"
+embedded = true
+
+[[server]]
+name = "plain"
+command = ["sh", "-c", "exec {candor} serve"]
+url = "http://127.0.0.1:{port}/"
+scenarios = ["hello"]
+"#;
+
+#[test]
+fn messages_and_streams_of_events_are_scenarios() {
+    let directory = tempfile::tempdir().unwrap();
+    // More streams at once than this machine has time for beside other tests would prove nothing.
+    let arguments = ["bench", "tiny.toml", "--connections", "20"];
+    let outcome = ran(directory.path(), PARTS, &arguments);
+    assert_eq!(outcome.code(), 0, "{}{}", outcome.stdout, outcome.stderr);
+    let trial = |scenario: &str| -> serde_json::Value {
+        let file = format!("tiny-results/trials/{scenario}.h1.embedded.closed.r1.json");
+        serde_json::from_str(&fs::read_to_string(directory.path().join(file)).unwrap()).unwrap()
+    };
+    let count = |document: &serde_json::Value, at: &str| document.pointer(at).unwrap().as_u64();
+
+    let messages = trial("websocket_msg_throughput");
+    let url = messages.pointer("/plan/target/url").unwrap().as_str().unwrap();
+    assert!(url.starts_with("ws://"), "{url}");
+    assert!(count(&messages, "/ledger/ok") > Some(0));
+    assert_eq!(count(&messages, "/ledger/ok"), count(&messages, "/ledger/sent"));
+
+    let streams = trial("sse_fanout");
+    let ok = count(&streams, "/ledger/ok").unwrap();
+    assert!(ok >= 20, "{ok}");
+    // The terminator is not an event.
+    assert_eq!(count(&streams, "/parts/count"), Some(10 * ok));
+
+    // A server that cannot is a note.
+    let readme = directory.path().join("tiny-results/README.md");
+    let readme = fs::read_to_string(readme).unwrap();
+    let cannot = "plain: does not support websocket_msg_throughput, sse_fanout";
+    assert!(readme.contains(cannot), "{cannot} is not in\n{readme}");
 }
 
 /// The delay server responds after a computed time. The difference is too large to be hidden by other

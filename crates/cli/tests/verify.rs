@@ -29,7 +29,17 @@ fn what_holds_on_any_machine_holds_here() {
     let checks = found["checks"].as_array().expect("checks");
     let ids: Vec<&str> = checks.iter().filter_map(|check| check["id"].as_str()).collect();
     let wanted = [
-        "stall", "overload", "delays", "constant", "poisson", "closed", "shedding", "users",
+        "stall",
+        "overload",
+        "delays",
+        "constant",
+        "poisson",
+        "closed",
+        "shedding",
+        "users",
+        "events",
+        "gaps",
+        "websocket",
         "pause",
     ];
     assert_eq!(ids, wanted);

@@ -54,11 +54,14 @@ pub use run::{Part, collecting, run, run_part, run_scripted, workers};
 
 /// The fault that this build has on purpose, if any: a control that the checks of the measuring
 /// must fail on. `send_time`: latency counts from when a request was sent and not from when it was
-/// due. `mixed_users`: what one user captures, another one has. Only `make mutants` builds such a thing.
+/// due. `mixed_users`: what one user captures, another one has. `late_parts`: a part of a response has
+/// the time at which it was understood, not that of its read. Only `make mutants` builds such a thing.
 pub const MUTANT: Option<&str> = if cfg!(candor_mutant = "send_time") {
     Some("send_time")
 } else if cfg!(candor_mutant = "mixed_users") {
     Some("mixed_users")
+} else if cfg!(candor_mutant = "late_parts") {
+    Some("late_parts")
 } else {
     None
 };

@@ -156,13 +156,25 @@ fn names(selection: &[&str]) -> Option<Vec<String>> {
 #[test]
 fn every_built_in_scenario_is_there_and_builds_what_it_can() {
     let suite = suite("[[server]]\nname = 'embedded'\nembedded = true\n");
-    assert_eq!(suite.scenarios.len(), 42);
+    assert_eq!(suite.scenarios.len(), 43);
     let main = suite.scenarios.iter().filter(|one| one.sets.contains(&"main".to_owned()));
     assert_eq!(main.count(), 14);
     let matrix = matrix(&suite, &Selection::default()).unwrap();
     check_plans(&matrix, &Contents { files: &NoFiles }).unwrap();
-    let unsupported: Vec<_> = matrix.notes.iter().map(|note| note.what.as_str()).collect();
-    assert_eq!(unsupported, ["websocket_msg_throughput"]);
+    assert_eq!(matrix.notes, []);
+    let plan_of = |name: &str| {
+        let cell = matrix.cells.iter().find(|cell| cell.scenario.name == name).unwrap();
+        let run = Options { url: Some("ws://127.0.0.1:9/".to_owned()), ..cell.run.clone() };
+        run.build(&Contents { files: &NoFiles })
+    };
+    let (plan, _) = plan_of("websocket_msg_throughput").unwrap();
+    assert_eq!(
+        (&*plan.requests.list[0].path, plan.requests.list[0].body.whole().len()),
+        ("/ws/echo", 1024)
+    );
+    assert!(plan.websocket.is_some());
+    let fanout = matrix.cells.iter().find(|cell| cell.scenario.name == "sse_fanout").unwrap();
+    assert_eq!(fanout.run.load.connections.map(|one| one.get()), Some(500));
     let routes = matrix.cells.iter().find(|cell| cell.scenario.name == "varied_paths_router");
     assert_eq!(routes.unwrap().run.requests.request.len(), 100);
     // The matrix includes TLS only for the scenario that needs it.

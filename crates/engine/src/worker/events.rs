@@ -49,6 +49,8 @@ pub(super) struct Applying<'a> {
     /// The response that ended last, for stamps.
     pub(super) answered: Option<Answered>,
     pub(super) at_ns: u64,
+    #[cfg(candor_mutant = "late_parts")]
+    pub(super) begun: std::time::Instant,
     pub(super) warm_up_ns: u64,
     /// The peer sends nothing more: a failure is the request's, as the connection is over anyway.
     pub(super) is_ending: bool,
@@ -119,7 +121,12 @@ impl Applying<'_> {
                 self.came_to.ready = true;
             }
             Event::Secured(handshake) => self.secured(&handshake),
-            Event::Part(part) => self.books.parts(&part, at_ns),
+            Event::Part(part) => {
+                // The control of verify's streams: the time at which a part was understood.
+                #[cfg(candor_mutant = "late_parts")]
+                let at_ns = at_ns + self.begun.elapsed().as_nanos() as u64;
+                self.books.parts(&part, at_ns);
+            }
             Event::Tokens { id, count } => self.books.tokens(id, count),
             Event::Changed => self.came_to.changed = true,
             Event::BrokenOff => {
@@ -185,6 +192,8 @@ impl<R: Reactor, S: Protocol, M: Fn() -> S> Worker<R, S, M> {
             kernel: None,
             answered: None,
             at_ns,
+            #[cfg(candor_mutant = "late_parts")]
+            begun: std::time::Instant::now(),
             warm_up_ns: self.own.warm_up_ns,
             is_ending,
             came_to: CameTo::default(),

@@ -155,6 +155,8 @@ impl<R: Reactor, S: Protocol, M: Fn() -> S> Worker<R, S, M> {
             kernel: if R::STAMPS { Some(&mut self.kernel) } else { None },
             answered: None,
             at_ns,
+            #[cfg(candor_mutant = "late_parts")]
+            begun: std::time::Instant::now(),
             warm_up_ns: self.own.warm_up_ns,
             is_ending: false,
             came_to: CameTo::default(),

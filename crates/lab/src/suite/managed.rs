@@ -54,7 +54,7 @@ impl Bench for Managed<'_> {
         let announced = brought.site.running.as_ref().map(Running::announced);
         let certificate = announced.and_then(|one| one.certificate.as_deref());
         believe(&mut options, cell.protocol, certificate);
-        options.url = Some(brought.url);
+        options.url = Some(cell.scenario.url(brought.url));
         let (plan, _) = options
             .build(&Contents { files: self.files })
             .map_err(|error| LabError::Usage(format!("{}: {error}", cell.key())))?;

@@ -235,7 +235,7 @@ pub fn check_plans(matrix: &Matrix, files: &dyn ReadFile) -> Result<(), LabError
     for cell in &matrix.cells {
         let mut run = cell.run.clone();
         let scheme = if cell.protocol.is_tls() { "https" } else { "http" };
-        run.url = Some(format!("{scheme}://127.0.0.1:9/"));
+        run.url = Some(cell.scenario.url(format!("{scheme}://127.0.0.1:9/")));
         believe(&mut run, cell.protocol, None);
         if cell.of_peak.is_some() {
             run.load.rate = Some(candor_plan::Rate::per_second(1));

@@ -167,10 +167,22 @@ pub struct Scenario {
     pub protocols: Vec<Protocol>,
     /// Why this version cannot measure it; `None` if it can.
     pub unsupported: Option<String>,
+    /// Its requests are messages of a WebSocket.
+    pub websocket: bool,
     /// Further arguments of the embedded target.
     pub embedded_arguments: Vec<String>,
     /// Options of its runs, its requests among them.
     pub run: Options,
+}
+
+impl Scenario {
+    /// The URL of its runs at a server with this one.
+    pub(crate) fn url(&self, server: String) -> String {
+        match server.strip_prefix("http") {
+            Some(rest) if self.websocket => format!("ws{rest}"),
+            _ => server,
+        }
+    }
 }
 
 impl Load {

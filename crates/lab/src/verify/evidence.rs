@@ -36,9 +36,20 @@ pub(super) struct Evidence {
 /// How the truth server responded, for the comparison of its log with theory.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Theory {
-    Fifo { service_ns: u64 },
-    Delay { service_ns: u64 },
-    Capped { service_ns: u64, places: usize },
+    Fifo {
+        service_ns: u64,
+    },
+    Delay {
+        service_ns: u64,
+    },
+    Capped {
+        service_ns: u64,
+        places: usize,
+    },
+    /// A response in parts: the last one leaves so long after the arrival, others before it.
+    Parts {
+        whole_ns: u64,
+    },
 }
 
 impl Evidence {
@@ -139,6 +150,11 @@ impl Evidence {
         let log = &self.log.entries;
         let left = log.iter().filter(|entry| entry.departed_ns > 0);
         let early = left.clone().filter(|entry| entry.departed_ns < entry.computed_ns);
+        // The log of a response in parts has the departure of its last.
+        let read_ns = answered.map(|one| match theory {
+            Theory::Parts { .. } => one.done_ns,
+            _ => one.first_byte_ns,
+        });
         let all = [
             ("requests have times in the wrong order", out_of_order.count()),
             (
@@ -147,7 +163,7 @@ impl Evidence {
             ),
             (
                 "were done before the response left",
-                earlier(left.map(|entry| entry.departed_ns), answered.map(|one| one.first_byte_ns)),
+                earlier(left.map(|entry| entry.departed_ns), read_ns),
             ),
             ("were due at another time than scheduled", self.not_as_scheduled()),
             ("came to another queue than scheduled", self.not_in_their_queue()),
@@ -201,7 +217,9 @@ impl Evidence {
                 };
                 queues.zip(arrivals).map(departure).collect()
             }
-            Theory::Delay { service_ns } => arrivals.map(|at| Some(at + service_ns)).collect(),
+            Theory::Delay { service_ns } | Theory::Parts { whole_ns: service_ns } => {
+                arrivals.map(|at| Some(at + service_ns)).collect()
+            }
             Theory::Capped { service_ns, places } => {
                 let mut path = LossPath::new(service_ns, places);
                 arrivals.map(|at| path.departure_ns(at)).collect()
@@ -224,7 +242,7 @@ impl Evidence {
     /// The expected response times, in the order of sending: `path`, a function from arrivals to
     /// departures, applied to the due times of the schedule.
     ///
-    /// A request that finds every connection busy leaves when the oldest response has come, because
+    /// A request that finds every place taken leaves when the oldest response has come, because
     /// responses come in the order of requests. (With several queues they do not, but then each
     /// request has a free connection, which is checked.) The machine's pauses ([`Machine`]) and the
     /// lateness in the server's log are included. The result does not depend on the loader's own
@@ -244,12 +262,12 @@ impl Evidence {
         late_ns: impl Iterator<Item = u64>,
         mut path: impl FnMut(u64) -> u64,
     ) -> Vec<f64> {
-        let connections = self.plan.connections.count as usize;
+        let places = self.plan.connections.count as usize * self.plan.connections.places() as usize;
         let mut done_ns: Vec<u64> = Vec::with_capacity(self.sent().len());
         let due = self.schedule();
         for (&due_ns, late_ns) in due.iter().take(self.sent().len()).zip(late_ns) {
             let is_in_order = self.queues() == 1;
-            let place = done_ns.len().checked_sub(connections).filter(|_| is_in_order);
+            let place = done_ns.len().checked_sub(places).filter(|_| is_in_order);
             let free_ns = place.map_or(0, |place| done_ns[place]);
             let arrival_ns = machine.arrival_ns(due_ns.max(free_ns));
             done_ns.push(machine.done_ns(path(arrival_ns) + late_ns));

@@ -14,7 +14,7 @@ use candor_files::{Private, private};
 use candor_plan::options::{Options, ReadFile};
 use candor_plan::{Order, Parts, Plan, Request, Requests, Trace};
 use candor_record::trace::Traced;
-use candor_serve::truth;
+use candor_serve::{PartLog, truth};
 use clap::Parser;
 
 use super::evidence::Evidence;
@@ -115,7 +115,7 @@ fn divide(requests: &mut Requests, queues: NonZeroU32) {
 
 /// Keeps every request.
 #[derive(Default)]
-pub(super) struct Traces(Vec<Traced>);
+pub(super) struct Traces(pub(super) Vec<Traced>);
 
 impl Observer for Traces {
     fn traced(&mut self, requests: &[Traced]) {
@@ -132,7 +132,7 @@ impl ReadFile for NoFiles {
     }
 }
 
-/// A truth server in a process of its own.
+/// A truth server, or an embedded target, in a process of its own.
 pub(super) struct Server {
     running: Running,
     log: PathBuf,
@@ -157,10 +157,18 @@ impl Server {
 
     /// Ends the server and returns its record.
     pub(super) fn end(self) -> Result<truth::Record, LabError> {
+        truth::Record::from_csv(&self.end_with_log()?).map_err(failed)
+    }
+
+    /// The same for the embedded target, whose log has parts.
+    pub(super) fn end_with_parts(self) -> Result<PartLog, LabError> {
+        PartLog::from_csv(&self.end_with_log()?).map_err(failed)
+    }
+
+    fn end_with_log(self) -> Result<String, LabError> {
         self.running.stop()?;
-        let text = std::fs::read_to_string(&self.log)
-            .map_err(|error| failed(format!("the truth server left no log: {error}")))?;
-        truth::Record::from_csv(&text).map_err(failed)
+        std::fs::read_to_string(&self.log)
+            .map_err(|error| failed(format!("the server left no log: {error}")))
     }
 }
 

@@ -12,6 +12,7 @@
 //! - `checks/`: one file for each check, and the table of them. An experiment and its judge are two
 //!   functions; judges are pure, so tests give them simulated and falsified runs.
 //! - `experiment.rs`: making an experiment; `evidence.rs`: its evidence, and the comparisons.
+//! - `parts.rs`: the same for responses that come in parts.
 //! - `line.rs`: expected beside measured. `noise.rs`: the noise floor of this machine.
 
 mod checks;
@@ -19,6 +20,7 @@ mod evidence;
 mod experiment;
 mod line;
 mod noise;
+mod parts;
 
 use std::num::NonZeroU32;
 

@@ -130,6 +130,7 @@ impl Reader<'_> {
                 Some(names) => self.protocols(names)?,
             },
             unsupported: table.unsupported,
+            websocket: table.websocket,
             embedded_arguments: table.embedded_arguments,
             run,
         })

@@ -73,6 +73,8 @@ pub(super) struct ScenarioTable {
     pub(super) sets: Vec<String>,
     pub(super) protocols: Option<Vec<Spanned<String>>>,
     pub(super) unsupported: Option<String>,
+    #[serde(default)]
+    pub(super) websocket: bool,
     pub(super) each: Option<Spanned<String>>,
     #[serde(default)]
     pub(super) embedded_arguments: Vec<String>,

@@ -5,12 +5,15 @@
 
 mod closed;
 mod delays;
+mod events;
 mod fifo;
+mod gaps;
 mod overload;
 mod pause;
 mod shedding;
 mod stall;
 mod users;
+mod websocket;
 
 #[cfg(test)]
 mod tests;
@@ -30,7 +33,7 @@ pub struct Check {
 }
 
 /// All checks.
-pub const CHECKS: [Check; 9] = [
+pub const CHECKS: [Check; 12] = [
     Check { id: "stall", title: "the server stalls once", run: stall::check },
     Check { id: "overload", title: "twice what the server can do", run: overload::check },
     Check { id: "delays", title: "a server with a known delay", run: delays::check },
@@ -47,5 +50,8 @@ pub const CHECKS: [Check; 9] = [
     },
     Check { id: "shedding", title: "five places and no queue (Erlang B)", run: shedding::check },
     Check { id: "users", title: "users who log in, think and go on", run: users::check },
+    Check { id: "events", title: "streams of events at known times", run: events::check },
+    Check { id: "gaps", title: "streams that stall once", run: gaps::check },
+    Check { id: "websocket", title: "WebSockets that echo at known times", run: websocket::check },
     Check { id: "pause", title: "candor itself is stopped for a while", run: pause::check },
 ];

@@ -6,15 +6,18 @@ use std::rc::Rc;
 
 use candor_engine::{Control, Observer, drive_observed};
 use candor_plan::Plan;
+use candor_record::StreamCounts;
 use candor_record::trace::{Outcome, Traced};
 use candor_serve::truth::{Entry, Fate, Record};
+use candor_serve::{PartEntry, PartLog};
 use candor_stats::closed_form::{FifoPath, LossPath};
 use candor_testkit::sim::{Link, Reaction, SimReactor, ok_bytes};
 
 use super::super::evidence::Evidence;
 use super::super::experiment::plan;
 use super::super::line::Line;
-use super::{closed, delays, fifo, overload, shedding, stall, users};
+use super::super::parts::{Counted, Parted, Times, responses};
+use super::{closed, delays, events, fifo, gaps, overload, shedding, stall, users, websocket};
 
 const MS: u64 = 1_000_000;
 
@@ -234,4 +237,126 @@ fn what_the_machine_did_is_entered_into_the_path() {
     evidence.record.machines[0].held_up.clear();
     evidence.log.held_up_ns = vec![(1_005 * MS, 1_012 * MS)];
     assert_eq!(expected_ms(&evidence)[49..52], [10.0, 12.0, 10.0]);
+}
+
+/// A run on simulated time against a target that sends events at these times and leaves a log of them.
+fn simulated_events(load: &str, times: Times) -> Parted {
+    let plan = plan(&format!("{load} --stream sse"), "http://127.0.0.1:80/").unwrap();
+    let log = Rc::new(RefCell::new(PartLog::default()));
+    let entries = Rc::clone(&log);
+    let mut stream = 0;
+    let server = move |at_ns: u64, _: u64, _: u64| {
+        let mut all =
+            vec![(at_ns, b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n".to_vec())];
+        for index in 0..times.count {
+            let due_ns = at_ns + times.due_ns(index);
+            all.push((due_ns, b"9\r\ndata: x\n\n\r\n".to_vec()));
+            let (departed_ns, scenario) = (due_ns, "sse_events");
+            let entry = PartEntry { due_ns, departed_ns, stream, index, scenario };
+            entries.borrow_mut().entries.push(entry);
+        }
+        all.push((at_ns + times.whole_ns(), b"0\r\n\r\n".to_vec()));
+        stream += 1;
+        Reaction::Answers(all)
+    };
+    let mut kept = Kept::default();
+    let reactor = SimReactor::new(server, Link::default());
+    let record = drive_observed(&plan, reactor, &Control::default(), &mut kept);
+    let log = log.borrow().clone();
+    let sent = log.entries.len() as u64;
+    let evidence = Evidence::new(plan, record, kept.0, responses(&log, times));
+    let counted = Counted { requests: sent / times.count, received: 0, sent };
+    Parted { evidence, log, counted }
+}
+
+fn figures(parted: &mut Parted) -> &mut StreamCounts {
+    parted.evidence.record.total.streams.as_deref_mut().unwrap()
+}
+
+#[test]
+fn events_are_judged() {
+    let parted = simulated_events("-R 100 -c 50 -t 1 -d 2s", events::TIMES);
+    assert_all_yes(&events::judge(&parted, "sim"));
+    // An event that was not read, and one that another response has too.
+    let mut lost = parted.clone();
+    lost.evidence.record.total.parts.count -= 1;
+    assert_no(&events::judge(&lost, "sim"), &["events read"]);
+    let mut early = parted.clone();
+    early.log.entries[13].due_ns -= MS;
+    assert_no(&events::judge(&early, "sim"), &["events due at other times"]);
+    // The first byte taken for the first event.
+    let mut wrong = parted;
+    let all = figures(&mut wrong);
+    all.first_part = all.first_byte.clone();
+    wrong.evidence.record.total.parts.count += 1;
+    let lines = events::judge(&wrong, "sim");
+    assert_no(&lines, &["first event: t₀, p50", "first event p99, off the"]);
+}
+
+#[test]
+fn events_that_wait_for_a_connection_are_judged() {
+    let parted = simulated_events(events::CROWDED, events::TIMES);
+    assert_all_yes(&events::judge_crowded(&parted));
+    let mut wrong = parted;
+    wrong.evidence = counted_from_the_sending(wrong.evidence);
+    let all = figures(&mut wrong);
+    all.first_part.clear();
+    (0..20).for_each(|_| all.first_part.record(events::TIMES.due_ns(0)));
+    let lines = events::judge_crowded(&wrong);
+    assert_no(&lines, &["first event of those that wait", "first event p99", "contradictions"]);
+}
+
+#[test]
+fn gaps_are_judged() {
+    let times = gaps::TIMES;
+    assert_eq!((times.longest_gap_ns(), times.together()), (105 * MS, 9));
+    let parted = simulated_events("-R 100 -c 50 -t 1 -d 1s", times);
+    assert_all_yes(&gaps::judge(&parted, "sim"));
+    // Loaders that record a gap between events that they have read together: the time of the parser, or none.
+    for gap_ns in [900, 0] {
+        let mut wrong = parted.clone();
+        let all = figures(&mut wrong);
+        (0..std::mem::take(&mut all.coalesced)).for_each(|_| all.gap.record(gap_ns));
+        let lines = gaps::judge(&wrong, "sim");
+        assert_no(&lines, &["gaps recorded of events that left together", "events read with"]);
+        assert_eq!(lines.iter().any(|one| one.what == "gaps of zero" && !one.ok), gap_ns == 0);
+    }
+    // A loader that does not see the stall.
+    let mut wrong = parted;
+    let all = figures(&mut wrong);
+    let count = all.longest_gap.count();
+    all.longest_gap.clear();
+    (0..count).for_each(|_| all.longest_gap.record(10 * MS));
+    all.coalesced -= 1;
+    assert_no(&gaps::judge(&wrong, "sim"), &["longest gap, p50", "gaps, recorded or read"]);
+}
+
+#[test]
+fn websockets_are_judged() {
+    let parted = |evidence: Evidence| {
+        let ledger = &evidence.record.total.ledger;
+        let counted = Counted { requests: 1, received: ledger.sent, sent: ledger.ok };
+        Parted { log: PartLog::default(), counted, evidence }
+    };
+    let echo = |at_ns| Some(at_ns + websocket::DELAY_NS);
+    let echoed = parted(simulated("-R 400 -c 10 -t 1 -d 1s", &[], echo));
+    assert_all_yes(&websocket::judge(&echoed, "sim"));
+    let mut lost = echoed;
+    lost.counted.received += 1;
+    assert_no(&websocket::judge(&lost, "sim"), &["messages that the target received"]);
+
+    let (rate, stall_ns) = (websocket::STALLED_RATE_PER_S, websocket::STALL_NS);
+    let load = format!("-R {rate} -c 200 -t 1 -d 1s");
+    let mut stalled = parted(simulated(&load, &[], |at_ns| Some(at_ns.max(stall_ns))));
+    // Its messages are read when the stall is over.
+    for entry in &mut stalled.evidence.log.entries {
+        entry.arrival_ns = entry.computed_ns;
+    }
+    assert_all_yes(&websocket::judge_stall(&stalled));
+    stalled.evidence = counted_from_the_sending(stalled.evidence);
+    for one in &mut stalled.evidence.traced {
+        (one.due_ns, one.ready_ns, one.sent_ns) = (one.done_ns, one.done_ns, one.done_ns);
+    }
+    let lines = websocket::judge_stall(&stalled);
+    assert_no(&lines, &["response time max", "response time off", "contradictions"]);
 }
