@@ -209,7 +209,7 @@ fn mistakes_are_told_before_anything_runs() {
     assert_eq!(listed.code(), 0);
     assert!(listed.stdout.contains("hello.h1.embedded.tail-50pct"), "{}", listed.stdout);
     let known = ran(directory.path(), TINY, &["bench", "--list-scenarios"]);
-    assert_eq!(known.stdout.lines().filter(|line| !line.starts_with(' ')).count(), 43);
+    assert_eq!(known.stdout.lines().filter(|line| !line.starts_with(' ')).count(), 45);
 }
 
 #[test]

@@ -40,6 +40,7 @@ fn what_holds_on_any_machine_holds_here() {
         "events",
         "gaps",
         "websocket",
+        "grpc",
         "pause",
     ];
     assert_eq!(ids, wanted);

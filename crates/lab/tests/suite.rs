@@ -156,7 +156,7 @@ fn names(selection: &[&str]) -> Option<Vec<String>> {
 #[test]
 fn every_built_in_scenario_is_there_and_builds_what_it_can() {
     let suite = suite("[[server]]\nname = 'embedded'\nembedded = true\n");
-    assert_eq!(suite.scenarios.len(), 43);
+    assert_eq!(suite.scenarios.len(), 45);
     let main = suite.scenarios.iter().filter(|one| one.sets.contains(&"main".to_owned()));
     assert_eq!(main.count(), 14);
     let matrix = matrix(&suite, &Selection::default()).unwrap();

@@ -110,6 +110,7 @@ mod websocket;
 pub use config::{CloseAfter, Config, Faults, PlannedStall};
 pub use error::ServeError;
 pub use fault::Fault;
+pub use grpc::DESCRIPTORS as ECHO_PROTOSET;
 pub use options::{ServeOptions, Served, Truth};
 pub use parts::{PartEntry, PartLog};
 pub use server::{Running, Server, serve};

@@ -40,7 +40,7 @@ Examples:
 The directory has README.md (tables), results.csv (every trial; columns in docs/suites.md),
 suite.json (candor.suite/1), trials/ (a result document each) and logs/ (servers' output).
 
-A suite file has [[server]], [[scenario]] and [[load]] tables; 43 scenarios are built in and
+A suite file has [[server]], [[scenario]] and [[load]] tables; 45 scenarios are built in and
 selected by name or set. docs/suites.md describes it.";
 
 #[derive(Debug, Args)]

@@ -9,6 +9,7 @@
 //! | `candor:letters/SIZE` | a to z, repeated |
 //! | `candor:form/N` | N pairs `kNNN=` + 26 letters, joined by `&`; 4095 bytes for 128 |
 //! | `candor:gzip/SIZE` | SIZE bytes of letters and numbers, in gzip |
+//! | `candor:echo` | the schema of `candor.Echo`, as a protoset |
 
 use std::io::{self, Write as _};
 use std::path::Path;
@@ -59,9 +60,10 @@ pub(crate) fn make(what: &str) -> Result<Vec<u8>, String> {
             Ok(pairs @ 1..=1000) => Ok(form(pairs)),
             _ => Err(format!("{argument:?} is not a number of pairs; write 1 to 1000")),
         },
+        "echo" => Ok(candor_serve::ECHO_PROTOSET.to_vec()),
         "gzip" => gzip(size()?).map_err(|error| error.to_string()),
         _ => Err(format!(
-            "there is no content {PREFIX}{kind}; write text/TEXT, letters/SIZE, form/N or gzip/SIZE"
+            "there is no content {PREFIX}{kind}; write text/TEXT, letters/SIZE, form/N, gzip/SIZE or echo"
         )),
     }
 }

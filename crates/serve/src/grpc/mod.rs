@@ -7,6 +7,8 @@ mod framing;
 mod reflection;
 mod wire;
 
+pub use reflection::DESCRIPTORS;
+
 use std::future::Future;
 use std::pin::pin;
 use std::sync::Arc;

@@ -8,7 +8,8 @@ use super::framing::Status;
 use super::wire::{Value, next_field, put_bytes, put_varint};
 
 /// A FileDescriptorSet of `proto/candor/echo.proto` alone, compiled; a test checks that it is.
-pub(crate) const DESCRIPTORS: &[u8] = include_bytes!("../../proto/candor/echo.binpb");
+/// The schema, as a FileDescriptorSet with one file.
+pub const DESCRIPTORS: &[u8] = include_bytes!("../../proto/candor/echo.binpb");
 
 const FILE: &str = "candor/echo.proto";
 const SERVICE: &str = "candor.Echo";

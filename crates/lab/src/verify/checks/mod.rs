@@ -3,6 +3,7 @@
 //! A check is an experiment (flags of a server and of a load) and a judge, a pure function from the
 //! experiment's evidence to lines. The symbols are those of candor-stats' `closed_form`.
 
+mod calls;
 mod closed;
 mod delays;
 mod events;
@@ -33,7 +34,7 @@ pub struct Check {
 }
 
 /// All checks.
-pub const CHECKS: [Check; 12] = [
+pub const CHECKS: [Check; 13] = [
     Check { id: "stall", title: "the server stalls once", run: stall::check },
     Check { id: "overload", title: "twice what the server can do", run: overload::check },
     Check { id: "delays", title: "a server with a known delay", run: delays::check },
@@ -53,5 +54,6 @@ pub const CHECKS: [Check; 12] = [
     Check { id: "events", title: "streams of events at known times", run: events::check },
     Check { id: "gaps", title: "streams that stall once", run: gaps::check },
     Check { id: "websocket", title: "WebSockets that echo at known times", run: websocket::check },
+    Check { id: "grpc", title: "calls of gRPC at known times", run: calls::check },
     Check { id: "pause", title: "candor itself is stopped for a while", run: pause::check },
 ];

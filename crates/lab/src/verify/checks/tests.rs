@@ -6,8 +6,8 @@ use std::rc::Rc;
 
 use candor_engine::{Control, Observer, drive_observed};
 use candor_plan::Plan;
-use candor_record::StreamCounts;
 use candor_record::trace::{Outcome, Traced};
+use candor_record::{ErrorKind, StreamCounts};
 use candor_serve::truth::{Entry, Fate, Record};
 use candor_serve::{PartEntry, PartLog};
 use candor_stats::closed_form::{FifoPath, LossPath};
@@ -17,7 +17,9 @@ use super::super::evidence::Evidence;
 use super::super::experiment::plan;
 use super::super::line::Line;
 use super::super::parts::{Counted, Parted, Times, responses};
-use super::{closed, delays, events, fifo, gaps, overload, shedding, stall, users, websocket};
+use super::{
+    calls, closed, delays, events, fifo, gaps, overload, shedding, stall, users, websocket,
+};
 
 const MS: u64 = 1_000_000;
 
@@ -359,4 +361,29 @@ fn websockets_are_judged() {
     }
     let lines = websocket::judge_stall(&stalled);
     assert_no(&lines, &["response time max", "response time off", "contradictions"]);
+}
+
+#[test]
+fn calls_are_judged() {
+    let mut parted = simulated_events("-R 100 -c 50 -t 1 -d 2s", calls::TIMES);
+    assert_all_yes(&calls::judge_stream(&parted));
+    // Messages that a loader stamps when their call ends.
+    let all = figures(&mut parted);
+    let count = all.gap.count();
+    all.gap.clear();
+    (0..count).for_each(|_| all.gap.record(MS));
+    assert_no(&calls::judge_stream(&parted), &["gap of messages: D, p50", "gap p50, off the"]);
+
+    let echo = |at_ns| Some(at_ns + websocket::DELAY_NS);
+    let evidence = simulated("-R 500 -c 10 -t 1 -n 50", &[], echo);
+    let counted = Counted { requests: 50, received: 50, sent: 50 };
+    let mut called = Parted { log: PartLog::default(), counted, evidence };
+    assert_all_yes(&calls::judge(&called));
+    // Calls that failed and were taken for right ones.
+    let wrong = calls::judge_statuses(&called);
+    assert_no(&wrong, &["of these NOT_FOUND", "and OK"]);
+    let ledger = &mut called.evidence.record.total.ledger;
+    ledger.ok = 0;
+    (0..50).for_each(|_| ledger.errors.add(ErrorKind::GrpcNotFound as usize, || ""));
+    assert_all_yes(&calls::judge_statuses(&called));
 }

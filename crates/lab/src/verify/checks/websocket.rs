@@ -17,7 +17,7 @@ pub(super) const STALLED_RATE_PER_S: u64 = 200;
 const OPENING_WITHIN_NS: f64 = 10e6;
 
 /// An echo: each message is a response of its own.
-fn echo(delay_ns: u64) -> Times {
+pub(super) fn echo(delay_ns: u64) -> Times {
     Times { first_ns: delay_ns, every_ns: 0, count: 1, stall_ns: None }
 }
 

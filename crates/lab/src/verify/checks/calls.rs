@@ -1,0 +1,68 @@
+//! Calls of gRPC, over HTTP/2: the response to a unary one comes after D, and message k of a stream at k·D. Statuses
+//! that the target gives are errors of their kinds, as many as there were.
+
+use candor_record::ErrorKind;
+
+use super::super::Settings;
+use super::super::line::{Line, Unit};
+use super::super::parts::{MEDIAN_WITHIN_NS, Parted, Times, WITHIN_NS, at, make};
+use super::websocket;
+use crate::error::LabError;
+
+const DELAY_NS: u64 = websocket::DELAY_NS;
+/// `D` of a stream.
+const EVERY_NS: u64 = 10_000_000;
+pub(super) const TIMES: Times =
+    Times { first_ns: 0, every_ns: EVERY_NS, count: 10, stall_ns: None };
+/// Calls that fail, and their code.
+const FAILING: u64 = 50;
+const NOT_FOUND: u8 = 5;
+
+pub(super) fn check(settings: &Settings) -> Result<Vec<Line>, LabError> {
+    let run_s = settings.length.pick("2", "0.3");
+    let to = |target: &str| target.to_owned();
+    let load = |rest: &str| format!("-t 1 --protoset echo {rest}");
+    let flags = format!(
+        "-R 400 -c 2 -m 25 -d {run_s}s --call candor.Echo/Unary -b {{\"everyNs\":{DELAY_NS}}}"
+    );
+    let delayed = websocket::echo(DELAY_NS);
+    let mut lines = judge(&make(&load(&flags), to, "grpc_unary", delayed)?);
+    let Times { every_ns, count, .. } = TIMES;
+    let flags = format!(
+        "-R 100 -c 2 -m 25 -d {run_s}s --call candor.Echo/ServerStream \
+         -b {{\"count\":{count},\"everyNs\":{every_ns}}}"
+    );
+    lines.extend(judge_stream(&make(&load(&flags), to, "grpc_server_stream", TIMES)?));
+    let flags = format!(
+        "-R 500 -c 2 -m 5 -n {FAILING} --call candor.Echo/Unary -b {{\"status\":{NOT_FOUND}}}"
+    );
+    lines.extend(judge_statuses(&make(&load(&flags), to, "grpc_unary", websocket::echo(0))?));
+    Ok(Line::join(lines))
+}
+
+pub(super) fn judge(parted: &Parted) -> Vec<Line> {
+    websocket::judge(parted, "unary")
+}
+
+pub(super) fn judge_stream(parted: &Parted) -> Vec<Line> {
+    let mut lines = parted.streams(TIMES);
+    let figures = parted.figures();
+    for (what, expected_ns, within, histogram) in [
+        ("gap of messages: D, p50", EVERY_NS, MEDIAN_WITHIN_NS, figures.map(|all| &all.gap)),
+        ("last message, p50", TIMES.whole_ns(), WITHIN_NS, figures.map(|all| &all.last_part)),
+    ] {
+        let median = at(histogram, 0.5);
+        lines.push(Line::near(what, Unit::Ns, expected_ns as f64, within, median));
+    }
+    lines.extend(parted.evidence.single_requests(|arrival_ns| arrival_ns + TIMES.whole_ns()));
+    lines
+}
+
+pub(super) fn judge_statuses(parted: &Parted) -> Vec<Line> {
+    let ledger = &parted.evidence.record.total.ledger;
+    vec![
+        Line::exactly("failing calls that the target counted", FAILING, parted.counted.requests),
+        Line::exactly("of these NOT_FOUND", FAILING, ledger.error(ErrorKind::GrpcNotFound)),
+        Line::exactly("and OK", 0, ledger.ok),
+    ]
+}
