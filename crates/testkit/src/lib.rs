@@ -7,6 +7,7 @@
 
 pub mod browser;
 pub mod client;
+pub mod ghz_form;
 pub mod h2load_form;
 pub mod mutate;
 pub mod nginx;

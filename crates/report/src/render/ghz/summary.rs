@@ -62,16 +62,11 @@ fn time(ns: u64) -> String {
 }
 
 fn histogram(bars: &[(f64, u64)]) -> String {
-    let shown = |mark: f64| format!("{:.3}", mark * 1000.0);
-    let longest = bars.iter().map(|(mark, _)| shown(*mark).len()).max().unwrap_or(0);
     let most = bars.iter().map(|(_, count)| *count).max().unwrap_or(0);
-    let digits = most.to_string().len();
     let mut out = String::new();
-    for (mark, count) in bars {
+    for (mark_s, count) in bars {
         let length = (count * LONGEST + most / 2).checked_div(most).unwrap_or(0) as usize;
-        let blanks = " ".repeat(digits - count.to_string().len());
-        let (mark, bar) = (shown(*mark), BAR.repeat(length));
-        let _ = writeln!(out, "  {mark:<longest$} [{count}]{blanks} |{bar}");
+        let _ = writeln!(out, "  {:.3} [{count}]\t|{}", mark_s * 1000.0, BAR.repeat(length));
     }
     out
 }

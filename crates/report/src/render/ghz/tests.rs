@@ -1,6 +1,7 @@
 //! The form to the byte, figures against the document.
 
 use candor_record::ErrorKind;
+use candor_testkit::ghz_form::{form, transcript};
 use serde_json::Value;
 
 use super::{json, summary};
@@ -25,38 +26,25 @@ fn with_errors() -> Document {
     document
 }
 
-/// Without figures: digits, bars and padding.
-fn form(text: &str) -> String {
-    let mut form = String::new();
-    for c in text.chars() {
-        match c {
-            '0'..='9' | '.' if form.ends_with('#') => {}
-            '0'..='9' => form.push('#'),
-            '∎' => {}
-            c => form.push(c),
-        }
-    }
-    form
-}
-
 #[test]
 fn the_summary_has_the_form_of_ghz() {
-    let text = summary::summary(&testing::healthy_closed(), Some("n")).unwrap();
-    let (head, rest) = text.split_once("Response time histogram:\n").unwrap();
-    assert_eq!(
-        form(head),
-        "\nSummary:\n  Name:\t\tn\n  Count:\t#\n  Total:\t# s\n  Slowest:\t# ms\n  Fastest:\t# ms\n  Average:\t# ms\n  Requests/sec:\t#\n\n"
-    );
-    let (bars, rest) = rest.split_once("\nLatency distribution:\n").unwrap();
-    assert_eq!(bars.lines().count(), 11);
-    assert!(bars.lines().all(|line| form(line).replace(' ', "") == "#[#]|"), "{bars}");
-    assert!(bars.contains(&"∎".repeat(40)) && !bars.contains(&"∎".repeat(41)), "{bars}");
-    let (percentiles, rest) = rest.split_once("\n\n").unwrap();
-    let shown: Vec<&str> =
-        percentiles.lines().map(|line| line.trim_start().split(" % in ").next().unwrap()).collect();
-    assert_eq!(shown, ["10", "25", "50", "75", "90", "95", "99"]);
-    assert!(percentiles.lines().all(|line| line.ends_with(" ms ")), "{percentiles}");
-    assert_eq!(form(rest), "Status code distribution:\n  [OK]   # responses   \n\n\n");
+    let ours = summary::summary(&testing::healthy_closed(), None).unwrap();
+    assert_eq!(form(&ours), form(transcript("ghz-ok")));
+    let mut document = with_errors();
+    document.errors[0].example = Some("gRPC status NOT_FOUND: nothing here".to_owned());
+    document.errors[0].count = 66;
+    document.errors[1].kind = ErrorKind::GrpcPermissionDenied.id().to_owned();
+    document.errors[1].example = Some("gRPC status PERMISSION_DENIED: no entry".to_owned());
+    document.errors[1].count = 67;
+    document.ledger.ok = 67;
+    let ours = summary::summary(&document, None).unwrap();
+    let (ours, real) = (form(&ours), form(transcript("ghz-errors")));
+    let at = |lines: &[String]| lines.iter().position(|line| line.starts_with("Status")).unwrap();
+    assert_eq!(ours[at(&ours)..], real[at(&real)..]);
+    // The longest bar, and a name.
+    let named = summary::summary(&testing::healthy_closed(), Some("n")).unwrap();
+    assert!(named.starts_with("\nSummary:\n  Name:\t\tn\n  Count:\t"), "{named}");
+    assert!(named.contains(&"∎".repeat(40)) && !named.contains(&"∎".repeat(41)), "{named}");
 }
 
 #[test]
