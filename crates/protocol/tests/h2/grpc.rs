@@ -13,7 +13,7 @@ use crate::support::*;
 
 /// A session with one call sent, on stream 1.
 fn called(limits: Limits) -> Session {
-    let request = plan_request("POST", &grpc::HEADERS, b"\0\0\0\0\0");
+    let request = plan_request("POST", &candor_grpc::HEADERS, b"\0\0\0\0\0");
     let request = candor_protocol::h2::prepare(&request, "http", "example");
     let mut session = session(&[request], Settings { streams: 8, ..Settings::default() });
     session.calls(limits);
