@@ -159,8 +159,8 @@ pub(crate) enum Command {
     /// Prove on this machine that the figures are right: known results beside measured ones
     ///
     /// Starts a server whose every response leaves at a computed time, sends loads with calculated
-    /// results, and compares each request with the schedule, the server's log and theory. Takes a
-    /// minute and a half; end other work first. Also prints the smallest differences that this
+    /// results, and compares each request with the schedule, the server's log and theory. Takes
+    /// under two minutes; end other work first. Also prints the smallest differences that this
     /// machine can show. Exit code 4: a result is not as expected.
     #[command(after_long_help = crate::command::verify::EXAMPLES)]
     Verify(VerifyArguments),

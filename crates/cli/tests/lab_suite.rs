@@ -336,7 +336,7 @@ fn messages_and_streams_of_events_are_scenarios() {
     // A server that cannot is a note.
     let readme = directory.path().join("tiny-results/README.md");
     let readme = fs::read_to_string(readme).unwrap();
-    let cannot = "plain: does not support websocket_msg_throughput, sse_fanout";
+    let cannot = "plain: does not support sse_fanout, websocket_msg_throughput";
     assert!(readme.contains(cannot), "{cannot} is not in\n{readme}");
 }
 

@@ -24,9 +24,9 @@ use crate::show::{Asked, Show};
 pub(crate) const EXAMPLES: &str = "\
 Examples:
   candor verify
-      All checks and the noise floor, in a minute and a half.
+      All checks and the noise floor, in under two minutes.
   candor verify --quick
-      The same with fewer requests, in under twenty seconds.
+      The same with fewer requests, in under half a minute.
   candor verify --only closed --only pause
       Two of the checks.
   candor verify --json verify.json
@@ -34,7 +34,7 @@ Examples:
 
 #[derive(Debug, Args)]
 pub(crate) struct VerifyArguments {
-    /// The same checks with fewer requests, in under twenty seconds
+    /// The same checks with fewer requests, in under half a minute
     #[arg(long)]
     quick: bool,
     /// Run only this check, without the noise floor; may be repeated

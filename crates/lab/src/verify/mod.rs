@@ -37,7 +37,7 @@ pub use noise::Floor;
 pub enum Length {
     /// All requests, in under two minutes.
     Full,
-    /// The same checks with fewer requests, in under twenty seconds.
+    /// The same checks with fewer requests, in under half a minute.
     Quick,
 }
 

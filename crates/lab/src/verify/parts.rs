@@ -97,6 +97,9 @@ pub(super) struct Counted {
     pub(super) sent: u64,
 }
 
+/// One of the loader's distributions.
+type Figure = fn(&StreamCounts) -> &Histogram;
+
 /// The evidence of an experiment with parts.
 #[derive(Debug, Clone)]
 pub(super) struct Parted {
@@ -218,7 +221,7 @@ impl Parted {
         let gaps = streams.iter().flat_map(|parts| parts.windows(2));
         let gaps = gaps.map(|two| read_ns(&two[1]).saturating_sub(read_ns(&two[0])) as f64);
         let gaps: Vec<f64> = gaps.filter(|&gap| gap > 0.0).collect();
-        let of: [(&str, fn(&StreamCounts) -> &Histogram, &[f64]); 3] = [
+        let of: [(&str, Figure, &[f64]); 3] = [
             ("first event", |figures| &figures.first_part, &first),
             ("gap", |figures| &figures.gap, &gaps),
             ("last event", |figures| &figures.last_part, &last),

@@ -33,6 +33,10 @@ pub(super) fn nagle_delayed_ack(document: &Document) -> Option<Finding> {
 /// A server that simply takes 40 ms is late with the first byte as well, which distinguishes the
 /// two.
 fn within_answers(document: &Document) -> Option<Finding> {
+    // A stream of events begins at once and ends when its server has no more to tell.
+    if document.streams.is_some() {
+        return None;
+    }
     let (service, first_byte) = (&document.latencies.service, &document.latencies.first_byte);
     let (timer_ns, delayed, begun) = ACK_WINDOWS_NS
         .iter()
@@ -171,6 +175,11 @@ mod tests {
             // The control: a server with that service time.
             assert!(found(&with(&late, &late), "nagle-delayed-ack").is_none());
         }
+        // A stream of events that lasts as long as that timer.
+        let late: Vec<u64> = (0..1000).map(|i| 201 * MS + i * 1000).collect();
+        let mut stream = with(&late, &early);
+        stream.streams = testing::streams_run().document().streams;
+        assert!(stream.streams.is_some() && found(&stream, "nagle-delayed-ack").is_none());
         // Times all over, some of them within the window.
         let spread: Vec<u64> = (0..1000).map(|i| i * MS / 10).collect();
         assert!(found(&with(&spread, &early), "nagle-delayed-ack").is_none());
