@@ -22,20 +22,17 @@ pub(super) fn check(settings: &Settings) -> Result<Vec<Line>, LabError> {
     let run_s = settings.length.pick("2", "0.3");
     let to = |target: &str| target.to_owned();
     let load = |rest: &str| format!("-t 1 --protoset echo {rest}");
-    let flags = format!(
-        "-R 400 -c 2 -m 25 -d {run_s}s --call candor.Echo/Unary -b {{\"everyNs\":{DELAY_NS}}}"
-    );
+    let message = format!("{{\"everyNs\":{DELAY_NS}}}");
+    let flags = format!("-R 400 -c 2 -m 25 -d {run_s}s --call candor.Echo/Unary -b {message}");
     let delayed = websocket::echo(DELAY_NS);
     let mut lines = judge(&make(&load(&flags), to, "grpc_unary", delayed)?);
     let Times { every_ns, count, .. } = TIMES;
-    let flags = format!(
-        "-R 100 -c 2 -m 25 -d {run_s}s --call candor.Echo/ServerStream \
-         -b {{\"count\":{count},\"everyNs\":{every_ns}}}"
-    );
+    let message = format!("{{\"count\":{count},\"everyNs\":{every_ns}}}");
+    let call = "--call candor.Echo/ServerStream";
+    let flags = format!("-R 100 -c 2 -m 25 -d {run_s}s {call} -b {message}");
     lines.extend(judge_stream(&make(&load(&flags), to, "grpc_server_stream", TIMES)?));
-    let flags = format!(
-        "-R 500 -c 2 -m 5 -n {FAILING} --call candor.Echo/Unary -b {{\"status\":{NOT_FOUND}}}"
-    );
+    let message = format!("{{\"status\":{NOT_FOUND}}}");
+    let flags = format!("-R 500 -c 2 -m 5 -n {FAILING} --call candor.Echo/Unary -b {message}");
     lines.extend(judge_statuses(&make(&load(&flags), to, "grpc_unary", websocket::echo(0))?));
     Ok(Line::join(lines))
 }
