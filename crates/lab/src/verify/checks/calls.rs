@@ -58,6 +58,7 @@ pub(super) fn judge_stream(parted: &Parted) -> Vec<Line> {
 pub(super) fn judge_statuses(parted: &Parted) -> Vec<Line> {
     let ledger = &parted.evidence.record.total.ledger;
     vec![
+        Line::exactly("calls that fail", FAILING, ledger.sent),
         Line::exactly("failing calls that the target counted", FAILING, parted.counted.requests),
         Line::exactly("of these NOT_FOUND", FAILING, ledger.error(ErrorKind::GrpcNotFound)),
         Line::exactly("and OK", 0, ledger.ok),
