@@ -1,7 +1,7 @@
 //! gRPC: schemas, messages in JSON, and responses to calls.
 
-use candor_grpc::{Encoder, Files, Piece, Reflection, Schema, show};
-use candor_protocol::grpc::{Limits, messages};
+use candor_grpc::{Encoder, Files, Piece, Reflection, Schema, messages, show};
+use candor_protocol::grpc::Limits;
 use candor_protocol::h2::{Session, Settings, prepare};
 use candor_protocol::{Event, Input, Outgoing, Session as _};
 
@@ -70,7 +70,7 @@ pub(crate) fn json(bytes: &[u8]) {
         assert!(body.is_empty());
         return;
     }
-    let all: Vec<&[u8]> = messages(&body).collect::<Result<_, _>>().expect("whole messages");
+    let all = messages(&body).expect("whole messages");
     assert_eq!(all.len(), encoder.messages());
     for message in all {
         let Ok(shown) = show(&method.input, message, usize::MAX) else { continue };

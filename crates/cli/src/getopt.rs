@@ -3,7 +3,43 @@
 //! Options may follow other words; short ones may be joined (`-t2 -Ld30s`); a long one may have its
 //! value after `=`; `--` ends the options. Each tool gives its options their meaning.
 
+use std::fmt::Display;
+use std::path::Path;
+
+use candor_plan::options::ReadFile;
 use candor_plan::redact::Kind;
+
+/// Why a run is refused, in a line.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Refusal(pub(crate) String);
+
+impl Refusal {
+    pub(crate) fn new(message: impl Display) -> Self {
+        Refusal(message.to_string())
+    }
+}
+
+/// The text of the file that `option` names.
+pub(crate) fn text(files: &dyn ReadFile, path: &Path, option: &str) -> Result<String, Refusal> {
+    let bytes = files
+        .read(path)
+        .map_err(|error| Refusal(format!("{option}: cannot read {}: {error}", path.display())))?;
+    String::from_utf8(bytes)
+        .map_err(|_| Refusal(format!("{option}: {} is not UTF-8 text", path.display())))
+}
+
+/// The arguments of a tool, and whether the program was started under the tool's name; `None` if the command line is
+/// for something else.
+pub(crate) fn invocation<'a>(typed: &'a [String], tool: &str) -> Option<(bool, &'a [String])> {
+    let (program, rest) = typed.split_first()?;
+    if program.rsplit('/').next() == Some(tool) {
+        return Some((true, rest));
+    }
+    match rest.split_first() {
+        Some((first, rest)) if first == tool => Some((false, rest)),
+        _ => None,
+    }
+}
 
 /// An option and its spellings.
 pub(crate) struct Flag<Id: 'static> {

@@ -123,6 +123,11 @@ fn statuses_are_errors_by_their_names() {
     assert_eq!(of("grpc-not-found") + of("grpc-permission-denied"), 40, "{all:?}");
     assert!(all.len() == 2 && document.ledger("ok") == 0, "{all:?}");
     assert!(outcome.stdout.contains("NOT_FOUND"), "{}", outcome.stdout);
+    let tried =
+        candor(&["try", "--call", "candor.Echo/Unary", "-b", "{\"status\": 5}", &target.url("/")]);
+    assert_eq!(tried.code(), 3, "{}{}", tried.stdout, tried.stderr);
+    let failed = "✗ gRPC status NOT_FOUND";
+    assert!(tried.stdout.contains(failed), "{}", tried.stdout);
     // The deadline is the server's to keep.
     let slow = ["-n", "2", "-c", "1", "--deadline", "20ms", "-d", "{\"everyNs\": 2000000000}"];
     let late = grpc(&[&slow[..], &["candor.Echo/Unary", &url]].concat()).document();

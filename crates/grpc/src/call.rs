@@ -33,6 +33,17 @@ pub fn split_message(body: &[u8]) -> Option<(&[u8], &[u8])> {
     rest.split_at_checked(u32::from_be_bytes(length) as usize)
 }
 
+/// The messages of a whole body; `None` if it ends within one, or one is compressed.
+pub fn messages(mut body: &[u8]) -> Option<Vec<&[u8]>> {
+    let mut all = Vec::new();
+    while !body.is_empty() {
+        let (message, rest) = split_message(body)?;
+        all.push(message);
+        body = rest;
+    }
+    Some(all)
+}
+
 #[cfg(test)]
 mod tests {
     use super::timeout;

@@ -16,7 +16,7 @@ mod reflection;
 mod schema;
 mod show;
 
-pub use call::{HEADERS, framed, split_message, timeout};
+pub use call::{HEADERS, framed, messages, split_message, timeout};
 pub use encode::{Encoder, MOST_JSON_BYTES, Piece};
 pub use error::{Error, FillError, SchemaError};
 pub use reflection::{MOST_REFLECTED_BYTES, MOST_REFLECTED_FILES, Reflection, Version};

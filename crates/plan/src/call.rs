@@ -10,8 +10,11 @@ use serde::{Deserialize, Serialize};
 
 pub use candor_grpc::{Kind as CallKind, Method as CallMethod};
 
+use crate::error::PlanError;
+use crate::journey::known_before;
 use crate::kept::Kept;
-use crate::template::{Escape, Piece, TemplateError};
+use crate::model::{Parts, Request};
+use crate::template::{Escape, Names, Piece, Template, TemplateError};
 
 /// The calls of a plan.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -51,7 +54,25 @@ pub struct Messages {
 }
 
 impl Messages {
-    /// Of a body as [`Template`](crate::template::Template) has it.
+    /// Of request number `number` of these parts, which is a call of `method`.
+    pub(crate) fn of(
+        parts: &Parts,
+        method: &CallMethod,
+        number: usize,
+        request: &Request,
+    ) -> Result<Self, PlanError> {
+        let captured = known_before(&parts.journeys, number as u32);
+        let names =
+            Names { data: &parts.data, environment: &parts.environment, captured: &captured };
+        let compiled = Template::compile(request, number, names)
+            .and_then(|template| Messages::compile(method, &template.body));
+        compiled.map_err(|TemplateError(problem)| PlanError::Request {
+            name: request.name.clone(),
+            problem,
+        })
+    }
+
+    /// Of a body as [`Template`] has it.
     ///
     /// # Errors
     /// It is not JSON of the method's messages.

@@ -1,4 +1,5 @@
 //! Calls of gRPC: what becomes of a method, a schema and a message, and errors in one sentence.
+#![allow(clippy::unwrap_used, reason = "what a test sets up is there, or the test fails")]
 
 mod common;
 
@@ -51,6 +52,12 @@ fn a_message_with_holes_stays_json_and_the_plan_has_the_schema() {
     // Without messages, the body may be empty.
     let empty = self::plan(&[]).unwrap();
     assert_eq!(empty.requests.list[0].body.whole(), [0; 5]);
+}
+
+#[test]
+fn a_value_of_the_environment_cannot_break_the_json() {
+    let plan = plan(&["-b", "{\"s\": \"${env:QUOTED}\", \"id\": ${seq}}"]).unwrap();
+    assert_eq!(plan.requests.list[0].call.unwrap().messages, 1);
 }
 
 #[test]
@@ -160,6 +167,10 @@ fn a_server_that_says_nothing_is_named_with_the_remedy() {
         "x: ${u.id}",
         "http://h/",
     ];
+    let own =
+        "url = 'http://h/'\ncall = 'a.S/One'\n[[journey]]\nconnection = 'own'\n[[journey.step]]\n";
+    let error = Options::from_toml("plan.toml", own).unwrap().build(&Server(table[0].0.clone()));
+    assert!(error.unwrap_err().to_string().contains("the server has no reflection"));
     for (answer, part) in table {
         let error = common::flags(&typed).unwrap().build(&Server(answer)).unwrap_err().to_string();
         assert!(error.contains(part), "{part}: {error}");

@@ -11,11 +11,10 @@ use candor_grpc::{
 use super::{Files, conflict};
 use crate::call::{Call, CallKind, CallMethod, Calls, Messages};
 use crate::error::PlanError;
-use crate::journey::known_before;
 use crate::model::{Parts, Request};
 use crate::options::{Options, RequestOptions, Unanswered};
 use crate::plan::Plan;
-use crate::template::{self, Names, Template, TemplateError};
+use crate::template;
 use crate::url::HttpUrl;
 use crate::values::{CallName, Size};
 
@@ -122,6 +121,8 @@ pub(super) fn complete(
     let mut list = std::mem::take(&mut parts.requests.list);
     for (number, request) in list.iter_mut().enumerate() {
         let method = schema.method(&request.path).map_err(of_schema)?;
+        // The body is read as a call's.
+        request.call = Some(Call { kind: method.kind, messages: 0 });
         let messages = encode(parts, &method, number, request)?;
         request.call = Some(Call { kind: method.kind, messages });
     }
@@ -160,12 +161,7 @@ fn encode(
     let text = if text.trim().is_empty() && !method.kind.client_streams() { "{}" } else { text };
     let may_have_holes = request.holes && !request.literal_body;
     if may_have_holes && template::has_holes(text) {
-        let captured = known_before(&parts.journeys, number as u32);
-        let names =
-            Names { data: &parts.data, environment: &parts.environment, captured: &captured };
-        let compiled = Template::compile(request, number, names)
-            .and_then(|template| Messages::compile(method, &template.body));
-        let messages = compiled.map_err(|TemplateError(problem)| wrong(problem))?;
+        let messages = Messages::of(parts, method, number, request)?;
         return Ok(messages.encoder.messages() as u32);
     }
     let text = if may_have_holes { template::plain(text) } else { text.to_owned() };
@@ -292,6 +288,7 @@ fn question_plan(parts: &Parts, version: Version, question: &[u8]) -> Result<Pla
         message_bytes: MOST_REFLECTED_BYTES as u64,
     });
     (parts.journeys, parts.users, parts.data) = (Vec::new(), None, Vec::new());
+    parts.connections.own = false;
     parts.look_once(1, 1);
     parts.try_into()
 }

@@ -4,9 +4,7 @@ use super::rules::{need, value};
 use crate::build::conflict;
 use crate::call::Messages;
 use crate::error::PlanError;
-use crate::journey::known_before;
 use crate::model::{HttpVersion, Parts, Request};
-use crate::template::{Names, Template, TemplateError};
 
 const CALL: &str = "--call";
 
@@ -34,14 +32,7 @@ pub(super) fn check(parts: &Parts) -> Result<(), PlanError> {
         need(is_call && one.method == "POST", "a call", "is of a method of the schema")?;
         need(one.stream.is_none(), "a call", "has no stream of events")?;
         if one.holes && !one.literal_body {
-            let captured = known_before(&parts.journeys, number as u32);
-            let names =
-                Names { data: &parts.data, environment: &parts.environment, captured: &captured };
-            let compiled = Template::compile(one, number, names)
-                .and_then(|template| Messages::compile(&method, &template.body));
-            if let Err(TemplateError(problem)) = compiled {
-                return Err(PlanError::Request { name: one.name.clone(), problem });
-            }
+            Messages::of(parts, &method, number, one)?;
         } else {
             need(has_messages(one), "the body of a call", "is its messages")?;
         }
@@ -51,10 +42,6 @@ pub(super) fn check(parts: &Parts) -> Result<(), PlanError> {
 
 /// Whether a body is as many messages as the request says.
 fn has_messages(request: &Request) -> bool {
-    let mut body = request.body.whole();
-    let mut count = 0;
-    while let Some((_, rest)) = candor_grpc::split_message(body) {
-        (body, count) = (rest, count + 1);
-    }
-    body.is_empty() && request.call.is_some_and(|call| call.messages == count)
+    let count = candor_grpc::messages(request.body.whole()).map(|all| all.len() as u32);
+    count.is_some() && request.call.map(|call| call.messages) == count
 }

@@ -43,7 +43,11 @@ impl ReadFile for Memory {
     }
 
     fn variable(&self, name: &str) -> Option<String> {
-        (name == "TOKEN").then(|| "hunter2".to_owned())
+        match name {
+            "TOKEN" => Some("hunter2".to_owned()),
+            "QUOTED" => Some("a\"b\\".to_owned()),
+            _ => None,
+        }
     }
 }
 

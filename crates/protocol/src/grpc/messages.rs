@@ -76,31 +76,3 @@ fn length([flag, length @ ..]: [u8; FRONT_BYTES], is_encoded: bool) -> Result<u3
         flag => Err(Error::Flag(flag)),
     }
 }
-
-/// The messages of a whole body. After an error there are no more.
-pub fn messages(mut body: &[u8]) -> impl Iterator<Item = Result<&[u8], Error>> {
-    std::iter::from_fn(move || {
-        if body.is_empty() {
-            return None;
-        }
-        let whole = body.split_first_chunk().ok_or(Error::CutMessage).and_then(|(front, rest)| {
-            let length = length(*front, false)? as usize;
-            rest.split_at_checked(length).ok_or(Error::CutMessage)
-        });
-        let (message, rest) = match whole {
-            Ok((message, rest)) => (Ok(message), rest),
-            Err(error) => (Err(error), &[][..]),
-        };
-        body = rest;
-        Some(message)
-    })
-}
-
-/// Appends a message with its prefix to a body. `None`, and nothing is appended, if it is longer than 2^32 - 1 bytes.
-pub fn write_message(body: &mut Vec<u8>, message: &[u8]) -> Option<()> {
-    let length = u32::try_from(message.len()).ok()?;
-    body.push(0);
-    body.extend_from_slice(&length.to_be_bytes());
-    body.extend_from_slice(message);
-    Some(())
-}

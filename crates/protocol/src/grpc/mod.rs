@@ -13,7 +13,6 @@ mod messages;
 mod status;
 
 pub use error::Error;
-pub use messages::{messages, write_message};
 pub use status::Status;
 
 pub(crate) use call::Call;

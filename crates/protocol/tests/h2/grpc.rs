@@ -1,7 +1,8 @@
 //! Calls of gRPC, against peers scripted to the byte.
 
+use candor_grpc::{framed as message, messages};
 use candor_protocol::expect::Mismatch;
-use candor_protocol::grpc::{self, Error, Limits, Status, messages, write_message};
+use candor_protocol::grpc::{Error, Limits, Status};
 use candor_protocol::h2::{Session, Settings};
 use candor_protocol::{
     Answer, Deviations, Event, Failure, Last, Malformed, Outgoing, Part, PartKind, Session as _,
@@ -67,12 +68,6 @@ fn ok() -> Vec<u8> {
     trailers(&[("grpc-status", "0"), ("grpc-message", "")])
 }
 
-fn message(content: &[u8]) -> Vec<u8> {
-    let mut body = Vec::new();
-    write_message(&mut body, content).unwrap();
-    body
-}
-
 fn part(count: u32, bytes: u64) -> Event {
     Event::Part(Part { id: Some(0), kind: PartKind::Message, bytes, count })
 }
@@ -114,8 +109,7 @@ fn messages_are_cut_out_of_frames_of_any_size() {
         let input = [head(), frames, ok()].concat();
         assert_eq!(said(&input), [FIRST, part(4, 303), ended(200, 323, Ok(()))], "{size}");
     }
-    let found: Result<Vec<&[u8]>, Error> = messages(&body).collect();
-    assert_eq!(found, Ok(vec![&b"a"[..], b"", &[7; 300], b"zz"]));
+    assert_eq!(messages(&body), Some(vec![&b"a"[..], b"", &[7; 300], b"zz"]));
 }
 
 #[test]
@@ -271,7 +265,7 @@ fn lengths_that_lie_are_failures() {
     for body in [&b"\0\0\0\0\x09abc"[..], b"\0\0", b"\0\0\0\0\x01"] {
         let input = [head(), data(1, body), ok()].concat();
         assert_eq!(said(&input), [FIRST, wrong(Error::CutMessage)]);
-        assert_eq!(messages(body).collect::<Vec<_>>(), [Err(Error::CutMessage)]);
+        assert_eq!(messages(body), None);
         // A status that says why comes first.
         let input = [head(), data(1, body), trailers(&[("grpc-status", "13")])].concat();
         let expected = failed(ErrorKind::GrpcInternal, "");
@@ -383,15 +377,14 @@ proptest! {
         let frames: Vec<u8> = bytes.chunks(size).flat_map(|piece| data(1, piece)).collect();
         let limits = Limits { max_message_bytes: 1000, ..Limits::default() };
         let events = said_with(limits, &[head(), frames, ok()].concat());
-        let whole: Result<Vec<&[u8]>, Error> = messages(&bytes).collect();
-        match (whole, events.last()) {
-            (Ok(whole), Some(Event::Done(answer))) => {
+        match (messages(&bytes), events.last()) {
+            (Some(whole), Some(Event::Done(answer))) => {
                 prop_assert_eq!(&answer.expected, &Ok(()));
                 let sum = whole.iter().map(|one| one.len() as u64).sum();
                 let count = whole.len() as u32;
                 prop_assert!(count == 0 || events.contains(&part(count, sum)));
             }
-            (Err(_), Some(Event::RequestFailed { .. })) => {}
+            (None, Some(Event::RequestFailed { .. })) => {}
             (whole, last) => prop_assert!(false, "{:?} {:?}", whole, last),
         }
     }

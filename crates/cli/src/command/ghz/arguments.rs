@@ -1,7 +1,7 @@
 //! ghz's command line: every option checked alone.
 
 use std::fmt::Display;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::str::FromStr;
 
 use candor_plan::options::ReadFile;
@@ -12,7 +12,7 @@ use serde_json::Value;
 use super::Name;
 use super::data;
 use super::flags::{FLAGS, Id};
-use crate::getopt::{self, Flag, Taker};
+use crate::getopt::{self, Flag, Refusal, Taker};
 
 /// The form of the output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -99,16 +99,6 @@ pub(super) enum Request {
     Version,
 }
 
-/// Why a run is refused.
-#[derive(Debug, PartialEq, Eq)]
-pub(super) struct Refusal(pub(super) String);
-
-impl Refusal {
-    pub(super) fn new(message: impl Display) -> Self {
-        Refusal(message.to_string())
-    }
-}
-
 /// Parses the words after the program's name. Options of a file come before those of the command line, which count
 /// more.
 pub(super) fn parse(
@@ -119,11 +109,7 @@ pub(super) fn parse(
     let mut typed = Reader::new(name);
     getopt::read(&mut typed, words)?;
     let Some(file) = typed.config.take() else { return typed.request() };
-    let bytes = files
-        .read(&file)
-        .map_err(|error| Refusal(format!("--config: cannot read {}: {error}", file.display())))?;
-    let text = String::from_utf8(bytes)
-        .map_err(|_| Refusal(format!("--config: {} is not UTF-8 text", file.display())))?;
+    let text = getopt::text(files, &file, "--config")?;
     let of_file = data::config(&file.to_string_lossy(), &text)?;
     let mut reader = Reader::new(name);
     getopt::read(&mut reader, &of_file)?;
@@ -298,11 +284,11 @@ fn above_zero(shown: &str, text: &str) -> Result<Option<Count>, Refusal> {
     Ok(Count::new(count))
 }
 
-/// A duration as Go writes it, such as `1m30s`; zero is none. A bare number is nanoseconds of a file of options.
+/// A duration as Go writes it, such as `1m30s`; zero is none.
 fn duration(shown: &str, text: &str) -> Result<Option<PositiveNanos>, Refusal> {
     let wrong = || Refusal(format!("{shown}: {text:?} is not a duration; write e.g. 10s or 1m30s"));
-    if let Ok(ns) = text.parse() {
-        return Ok(PositiveNanos::new(ns));
+    if text == "0" {
+        return Ok(None);
     }
     let mut sum_ns = 0u64;
     let mut rest = text;
@@ -326,15 +312,6 @@ fn size(shown: &str, text: &str) -> Result<Size, Refusal> {
     }
 }
 
-/// The text of an option's file.
-pub(super) fn text(files: &dyn ReadFile, path: &Path, option: &str) -> Result<String, Refusal> {
-    let bytes = files
-        .read(path)
-        .map_err(|error| Refusal(format!("{option}: cannot read {}: {error}", path.display())))?;
-    String::from_utf8(bytes)
-        .map_err(|_| Refusal(format!("{option}: {} is not UTF-8 text", path.display())))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -346,7 +323,7 @@ mod tests {
         assert_eq!(ns("1.5s"), Some(1_500_000_000));
         assert_eq!(ns("20µs"), Some(20_000));
         assert_eq!((ns("0"), ns("0s")), (None, None));
-        for wrong in ["", "s", "1x", "x1s", "1s1"] {
+        for wrong in ["", "s", "1x", "x1s", "1s1", "10"] {
             assert!(duration("-z", wrong).is_err(), "{wrong}");
         }
         assert_eq!(size("x", "4 MB").unwrap(), Size(4_000_000));

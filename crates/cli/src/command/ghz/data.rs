@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::arguments::Refusal;
+use crate::getopt::Refusal;
 
 /// A text with ghz's `{{…}}` as holes of ours.
 pub(super) fn holes(text: &str, is_literal: bool) -> Result<String, Refusal> {
@@ -116,6 +116,10 @@ pub(super) fn config(name: &str, text: &str) -> Result<Vec<String>, Refusal> {
                 let texts: Option<Vec<&str>> = all.iter().map(Value::as_str).collect();
                 texts.ok_or_else(|| wrong(format!("{key} is a list of texts")))?.join(",")
             }
+            // Go's durations are nanoseconds where they are numbers.
+            Value::Number(ns) if key.ends_with("duration") || key.ends_with("timeout") => {
+                format!("{ns}ns")
+            }
             value => value.to_string(),
         };
         match key.as_str() {
@@ -154,7 +158,7 @@ mod tests {
     #[test]
     fn a_file_of_options_is_words() {
         let json = r#"{"proto": "a.proto", "total": 10, "insecure": true, "async": false,
-            "import-paths": ["a", "b"], "data": {"id": 1}, "host": "h:1", "duration": "5s"}"#;
+            "import-paths": ["a", "b"], "data": {"id": 1}, "host": "h:1", "duration": "5s", "timeout": 1000}"#;
         let mut words = config("c.json", json).unwrap();
         words.sort();
         assert_eq!(
@@ -165,6 +169,7 @@ mod tests {
                 "--import-paths=a,b",
                 "--insecure",
                 "--proto=a.proto",
+                "--timeout=1000ns",
                 "--total=10",
                 "h:1"
             ]

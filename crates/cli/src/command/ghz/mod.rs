@@ -19,12 +19,12 @@ use candor_report::Document;
 use candor_report::document::latency::DecodeError;
 use candor_report::render::ghz::{json, summary};
 
-use self::arguments::{Asked, Format, Refusal, Request};
+use self::arguments::{Asked, Format, Request};
 use self::flags::{FLAGS, Id};
 use crate::exit::{Exit, UserError};
 use crate::facts::facts;
 use crate::files::Disk;
-use crate::getopt::{self, Meaning};
+use crate::getopt::{self, Meaning, Refusal};
 use crate::outputs::Outputs;
 use crate::{console, findings, measure};
 
@@ -50,14 +50,8 @@ impl Name {
 
 /// The name and the arguments after it, if the command line is for this module.
 pub(crate) fn invocation(typed: &[String]) -> Option<(Name, &[String])> {
-    let (program, rest) = typed.split_first()?;
-    if program.rsplit('/').next() == Some("ghz") {
-        return Some((Name::Ghz, rest));
-    }
-    match rest.split_first() {
-        Some((first, rest)) if first == "ghz" => Some((Name::CandorGhz, rest)),
-        _ => None,
-    }
+    let (is_link, rest) = getopt::invocation(typed, "ghz")?;
+    Some((if is_link { Name::Ghz } else { Name::CandorGhz }, rest))
 }
 
 /// The meanings of its options' values.

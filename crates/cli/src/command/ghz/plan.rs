@@ -5,8 +5,9 @@ use candor_plan::options::{Options, ReadFile, RequestOptions};
 use candor_plan::values::{Header, Nanos, PositiveNanos, SmallCount};
 use candor_plan::{Outputs, Plan, PlanError, Rate};
 
-use super::arguments::{Asked, AtEnd, Refusal, Schedule, text};
+use super::arguments::{Asked, AtEnd, Schedule};
 use super::data;
+use crate::getopt::{Refusal, text};
 
 /// ghz's defaults.
 const CONCURRENCY: u32 = 50;

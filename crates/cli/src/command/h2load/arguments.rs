@@ -1,6 +1,5 @@
 //! h2load's command line: every option checked alone, and then all together.
 
-use std::fmt::Display;
 use std::path::PathBuf;
 
 use candor_plan::Rate;
@@ -10,7 +9,7 @@ use super::Name;
 use super::flags::{FLAGS, Id};
 use super::tls_names::{self, Translated};
 use super::values::{above_zero, alpn, bad_value, parsed, size, window_bits};
-use crate::getopt::{self, Flag, Taker};
+use crate::getopt::{self, Flag, Refusal, Taker};
 
 /// h2load's default of `--rate-period`.
 const NS_PER_S: u64 = 1_000_000_000;
@@ -78,16 +77,6 @@ pub(super) enum Request {
     Run(Box<Asked>),
     Help,
     Version,
-}
-
-/// Why a run is refused.
-#[derive(Debug, PartialEq, Eq)]
-pub(super) struct Refusal(pub(super) String);
-
-impl Refusal {
-    pub(super) fn new(message: impl Display) -> Self {
-        Refusal(message.to_string())
-    }
 }
 
 /// Parses the words after the program's name.

@@ -12,8 +12,8 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use candor_record::{Phase, Traced};
 use rustix::time::{ClockId, clock_gettime};
 
-use super::arguments::Refusal;
 use crate::exit::UserError;
+use crate::getopt::Refusal;
 
 const NS_PER_US: u64 = 1000;
 

@@ -21,14 +21,14 @@ use candor_lab::Site;
 use candor_plan::redact::{Kind, Typed};
 use candor_report::Document;
 
-use self::arguments::{Refusal, Request};
+use self::arguments::Request;
 use self::flags::{FLAGS, Id};
 use self::log_file::LogFile;
 use self::output::Output;
 use crate::exit::{Exit, UserError};
 use crate::facts::facts;
 use crate::files::Disk;
-use crate::getopt::{self, Meaning};
+use crate::getopt::{self, Meaning, Refusal};
 use crate::outputs::Outputs;
 use crate::{console, findings, measure};
 
@@ -55,14 +55,8 @@ impl Name {
 
 /// The name and the arguments after it, if the command line is for this module.
 pub(crate) fn invocation(typed: &[String]) -> Option<(Name, &[String])> {
-    let (program, rest) = typed.split_first()?;
-    if program.rsplit('/').next() == Some("h2load") {
-        return Some((Name::H2load, rest));
-    }
-    match rest.split_first() {
-        Some((first, rest)) if first == "h2load" => Some((Name::CandorH2load, rest)),
-        _ => None,
-    }
+    let (is_link, rest) = getopt::invocation(typed, "h2load")?;
+    Some((if is_link { Name::H2load } else { Name::CandorH2load }, rest))
 }
 
 /// The meanings of its options' values.

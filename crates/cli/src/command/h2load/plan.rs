@@ -9,9 +9,10 @@ use candor_plan::url::HttpUrl;
 use candor_plan::values::{Method, Names, Nanos, PositiveNanos, RequestPath, SmallCount};
 use candor_plan::{Outputs, Plan, PlanError, Rate, Secrets, StatusSet, Trace};
 
-use super::arguments::{Asked, Refusal, Timing};
+use super::arguments::{Asked, Timing};
 use super::script::{self, Script};
 use super::values::connect_to;
+use crate::getopt::{Refusal, text};
 
 /// h2load waits forever; here a request times out after this time, unless `-N` or `-T` allow more.
 const PATIENCE_NS: u64 = 30_000_000_000;
@@ -22,7 +23,7 @@ const LONGEST_DRAIN_NS: u64 = 5_000_000_000;
 pub(super) fn build(asked: &Asked, files: &dyn ReadFile) -> Result<(Plan, Outputs), Refusal> {
     let script = match &asked.timing {
         Timing::Script { file, most } => {
-            Some(script::parse(&read(files, file, "--timing-script-file")?, most.as_ref())?)
+            Some(script::parse(&text(files, file, "--timing-script-file")?, most.as_ref())?)
         }
         _ => None,
     };
@@ -47,18 +48,10 @@ fn uris(
         return Ok(script.uris.clone());
     }
     let Some(file) = &asked.input_file else { return Ok(asked.uris.clone()) };
-    let text = read(files, file, "-i")?;
+    let text = text(files, file, "-i")?;
     let lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
     let uris: Vec<String> = lines.map(str::to_owned).collect();
     if uris.is_empty() { Err(Refusal::new("No URI given")) } else { Ok(uris) }
-}
-
-fn read(files: &dyn ReadFile, path: &Path, option: &str) -> Result<String, Refusal> {
-    let bytes = files
-        .read(path)
-        .map_err(|error| Refusal(format!("{option}: cannot read {}: {error}", path.display())))?;
-    String::from_utf8(bytes)
-        .map_err(|_| Refusal(format!("{option}: {} is not UTF-8 text", path.display())))
 }
 
 /// The options of the run.

@@ -4,7 +4,8 @@
 use candor_plan::units;
 use candor_plan::values::Count;
 
-use super::arguments::{Asked, Refusal};
+use super::arguments::Asked;
+use crate::getopt::Refusal;
 
 /// A parsed script.
 #[derive(Debug, PartialEq, Eq)]

@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use candor_plan::values::{HostPort, Size, WindowBits};
 
-use super::arguments::Refusal;
+use crate::getopt::Refusal;
 
 /// h2load's message for an invalid value.
 pub(super) fn bad_value(shown: &str, text: &str) -> Refusal {

@@ -219,7 +219,9 @@ impl<'a> View<'a> {
                     (_, None) => "no response".to_owned(),
                 };
                 let after = waited(end.done_ns);
-                self.problem(Some(request), &format!("no response: {why} (after {after})"));
+                // A status of gRPC is a response, of which nothing else is kept.
+                let none = if why.starts_with("gRPC status") { "" } else { "no response: " };
+                self.problem(Some(request), &format!("{none}{why} (after {after})"));
             }
         }
     }
