@@ -161,6 +161,60 @@ fn users_call_and_a_try_shows_messages() {
     assert_eq!((after.0 - before.0, after.1 - before.1), (users, users));
 }
 
+/// Runs a plan of users who make these steps, 50 of them.
+fn of_users(target: &Target, steps: &str) -> (Document, Outcome) {
+    let directory = tempfile::tempdir().unwrap();
+    let plan = format!(
+        "url = '{}'\nrate = 100\nrequests = 50\ncall = 'candor.Echo/Unary'\nproto = '{PROTO}'\n[[journey]]\n{steps}",
+        target.url("/")
+    );
+    let file = directory.path().join("plan.toml");
+    std::fs::write(&file, plan).unwrap();
+    let file = file.to_str().unwrap();
+    let document = Candor::start_measuring(&[file]).finish().document();
+    (document, candor(&["try", file]))
+}
+
+#[test]
+fn values_are_captured_from_messages_and_their_streams() {
+    let target = Target::start(&[]);
+    let steps = "[[journey.step]]\nname = 'first'\njson = { seq = '${seq}', count = 3 }\n\
+         capture = { count = 'json:$.count', none = 'json:$.status', all = 'regex:\"seq\":\"([0-9]+)\"' }\n\
+         [[journey.step]]\nname = 'stream'\ncall = 'candor.Echo/ServerStream'\nbody = '{\"count\": ${count}}'\n\
+         capture = { last = 'json:$[2].seq' }\n\
+         [[journey.step]]\nname = 'third'\nbody = '{\"seq\": ${all}, \"count\": ${last}, \"status\": ${none}}'\n\
+         capture = { type = 'header:content-type', two = 'json:$.count' }\n\
+         [[journey.step]]\nname = 'fourth'\nbody = '{\"count\": ${two}}'\nwhen = '${type}'\n";
+    let (document, tried) = of_users(&target, steps);
+    document.assert_all_ok();
+    let users = document.at("/users/journeys/0");
+    assert_eq!((users["started"].as_u64(), users["completed"].as_u64()), (Some(50), Some(50)));
+    // Each stream has as many messages as the first step's answer said.
+    assert_eq!(messages(&target, "grpc_server_stream").1, 51 * 3);
+    assert_eq!(tried.code(), 0, "{}{}", tried.stdout, tried.stderr);
+    for line in ["count = 3", "last = 2", "two = 2", "type = application/grpc", "none = 0"] {
+        assert!(tried.stdout.contains(line), "{line}: {}", tried.stdout);
+    }
+}
+
+#[test]
+fn a_captured_value_that_does_not_fit_its_field_fails_its_step() {
+    let target = Target::start(&[]);
+    let steps = "[[journey.step]]\nname = 'first'\njson = { payload = 'aGVsbG8=' }\n\
+         capture = { word = 'json:$.payload' }\n\
+         [[journey.step]]\nname = 'second'\nbody = '{\"seq\": ${word}}'\n";
+    let (document, tried) = of_users(&target, steps);
+    let users = document.at("/users/journeys/0");
+    assert_eq!((users["started"].as_u64(), users["failed"].as_u64()), (Some(50), Some(50)));
+    let failure = &users["failures"][0];
+    let of = |name: &str| failure[name].as_str().unwrap().to_owned();
+    assert_eq!((of("step"), of("reason"), of("variable")), ("second".into(), "unfit".into(), "word".into()));
+    assert_eq!(document.ledger("ok"), 50);
+    assert_eq!(tried.code(), 3, "{}{}", tried.stdout, tried.stderr);
+    let says = "not sent: ${word} does not fit into the message";
+    assert!(tried.stdout.contains(says), "{}", tried.stdout);
+}
+
 #[test]
 fn a_value_that_does_not_fit_its_field_ends_the_run_with_a_sentence() {
     let target = Target::start(&[]);

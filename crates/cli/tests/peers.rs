@@ -1,5 +1,5 @@
-//! Servers that others wrote, in Python: gRPC on grpcio, event streams on uvicorn, WebSocket on websockets. What they
-//! counted equals the ledger. `scripts/need-peers` installs them.
+//! Servers that others wrote: gRPC on grpcio, event streams on uvicorn and Node, WebSocket on websockets and on Node's ws,
+//! over HTTP/2 with haproxy before it. What they counted equals the ledger. `scripts/need-peers` installs them.
 #![allow(clippy::unwrap_used, reason = "what a test sets up is there, or the test fails")]
 
 mod common;
@@ -7,11 +7,13 @@ mod common;
 use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
 use std::process::{Child, ChildStdout, Command, Stdio};
+use std::time::Duration;
 
+use candor_testkit::process::{Managed, free_port, wait_for_port};
 use common::*;
 use serde_json::Value;
 
-/// A server in Python.
+/// A server in Python or in JavaScript.
 struct Server {
     child: Child,
     output: BufReader<ChildStdout>,
@@ -21,7 +23,8 @@ struct Server {
 impl Server {
     fn start(name: &str, arguments: &[&str]) -> Self {
         let here = Path::new(env!("CARGO_MANIFEST_DIR"));
-        let mut child = Command::new("python3")
+        let language = if name.ends_with(".js") { "node" } else { "python3" };
+        let mut child = Command::new(language)
             .arg(here.join("tests/peers").join(name))
             .args(arguments)
             .env("PYTHONPATH", here.join("../../target/python"))
@@ -117,4 +120,52 @@ fn websockets_counts_what_the_ledger_has() {
     let count = server.counts();
     assert_eq!((count("text"), count("binary")), (500, 100));
     assert_eq!((count("connections"), count("closed with 1000")), (7, 7));
+}
+
+#[test]
+fn node_counts_what_the_ledger_has() {
+    let server = Server::start("node_server.js", &[]);
+    let url = format!("http://{}/5/10", server.address());
+    let flags = ["-R", "50", "-n", "50", "-c", "50", "--stream", "sse", "--stream-end", "[DONE]"];
+    let document = measured(&[&flags[..], &[&url]].concat());
+    document.assert_all_ok();
+    let events = |end: &str| document.count(&format!("/streams/events/{end}"));
+    assert_eq!((events("min"), events("max"), document.count("/parts/count")), (5, 5, 250));
+    let url = format!("ws://{}/", server.address());
+    let text = ["-R", "500", "-n", "500", "-c", "5", "-b", "ping ${seq}"];
+    measured(&[&text[..], &[&url]].concat()).assert_all_ok();
+    let binary = ["-n", "100", "-c", "2", "--binary", "--deflate", "-b", "ping ping ping ping"];
+    measured(&[&binary[..], &["--expect-body-bytes", "19", &url]].concat()).assert_all_ok();
+    let count = server.counts();
+    assert_eq!((count("streams"), count("events")), (50, 250));
+    assert_eq!((count("text"), count("binary")), (500, 100));
+    assert_eq!((count("connections"), count("closed with 1000")), (7, 7));
+}
+
+/// haproxy takes WebSockets on streams (RFC 8441) and gives each a connection of HTTP/1.1 to Node.
+#[test]
+fn haproxy_carries_websockets_on_streams() {
+    let server = Server::start("node_server.js", &[]);
+    let folder = tempfile::tempdir().unwrap();
+    let port = free_port().unwrap();
+    let configuration = format!(
+        "defaults\n mode http\n timeout connect 5s\n timeout client 60s\n timeout server 60s\n\
+         listen streams\n bind 127.0.0.1:{port} proto h2\n server node {}\n",
+        server.address()
+    );
+    let file = folder.path().join("haproxy.cfg");
+    std::fs::write(&file, configuration).unwrap();
+    let mut command = Command::new("haproxy");
+    let program = Path::new("/usr/sbin/haproxy");
+    if program.exists() {
+        command = Command::new(program);
+    }
+    let _haproxy = Managed::spawn(command.arg("-db").arg("-f").arg(&file)).unwrap();
+    assert!(wait_for_port(([127, 0, 0, 1], port).into(), Duration::from_secs(10)));
+    let url = format!("ws://127.0.0.1:{port}/");
+    let flags = ["--h2", "-R", "500", "-n", "500", "-c", "2", "-m", "5", "-b", "ping ${seq}"];
+    measured(&[&flags[..], &[&url]].concat()).assert_all_ok();
+    let count = server.counts();
+    assert_eq!(count("text"), 500);
+    println!("{} {}", count("connections"), count("closed with 1000"));
 }

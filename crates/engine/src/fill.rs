@@ -11,24 +11,51 @@ use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use candor_data::{Fault, Rows, Selection, Table};
-use candor_grpc::FillError;
 use candor_memory::Memory;
-use candor_pace::{below, draw};
+use candor_pace::{Limit, Ranks, below, draw};
 use candor_plan::journey::known_before;
 use candor_plan::template::{Names, Piece, Template, Value};
 use candor_plan::url::HttpUrl;
-use candor_plan::{DataOrder, Messages, Plan};
+use candor_plan::{DataOrder, Load, Messages, Plan};
 use candor_protocol::made::{Form, Made, Values, write_text};
 
 use crate::control::Control;
 use crate::error::EngineError;
+use crate::plan_share;
 
 /// The data sets of a plan, opened. All threads share them.
 #[derive(Debug)]
 pub(crate) struct Tables {
     sets: Vec<Arc<Table>>,
-    /// Rows are given out once, and there are fewer than requests: this many.
-    pub(crate) limit: Option<u64>,
+    pub(crate) once: Option<Once>,
+}
+
+/// Rows that are given out once, to users of the warm-up too.
+#[derive(Debug)]
+pub(crate) struct Once {
+    /// How many there are.
+    pub(crate) rows: u64,
+    /// In an open load, who has which of them.
+    ranks: Option<Arc<Ranks>>,
+    /// In an open load, how many measured requests have one, if they are fewer than would be made.
+    pub(crate) count: Option<u64>,
+}
+
+impl Once {
+    fn new(plan: &Plan, rows: u64) -> Result<Self, EngineError> {
+        let Load::Open(load) = &plan.load else {
+            return Ok(Once { rows, ranks: None, count: None });
+        };
+        let ranks = |limit| Ranks::new(load, plan.seed, limit);
+        let warm_up_ns = plan.recording.warm_up_ns;
+        let of_warm_up = ranks(Limit { end_ns: Some(warm_up_ns), ..Limit::default() }).count();
+        let Some(left) = rows.checked_sub(of_warm_up).filter(|left| *left > 0) else {
+            return Err(EngineError::RowsInWarmUp { rows });
+        };
+        let count = Some(left).filter(|left| plan.stop.count.is_none_or(|count| count > *left));
+        let limit = Limit { measured_count: count.or(plan.stop.count), ..plan_share::limit(plan) };
+        Ok(Once { rows, ranks: Some(Arc::new(ranks(limit))), count })
+    }
 }
 
 impl Tables {
@@ -48,8 +75,8 @@ impl Tables {
         let sets = plan.data.iter().map(open).collect::<Result<Vec<_>, _>>()?;
         let once = plan.data.iter().zip(&sets).filter(|(set, _)| set.order == DataOrder::Once);
         let rows = once.map(|(_, table)| table.rows()).min();
-        let limit = rows.filter(|rows| plan.stop.count.is_none_or(|count| count > *rows));
-        Ok(Tables { sets, limit })
+        let once = rows.map(|rows| Once::new(plan, rows)).transpose()?;
+        Ok(Tables { sets, once })
     }
 
     /// Files with lines that cannot be used, and how many.
@@ -61,9 +88,9 @@ impl Tables {
 
     /// The plan, which ends when the rows are used.
     pub(crate) fn limited<'a>(&self, plan: &'a Plan) -> Result<Cow<'a, Plan>, EngineError> {
-        match self.limit {
+        match self.once.as_ref().and_then(|once| once.count) {
             None => Ok(Cow::Borrowed(plan)),
-            Some(rows) => Ok(Cow::Owned(plan.with(|parts| parts.stop.count = Some(rows))?)),
+            count => Ok(Cow::Owned(plan.with(|parts| parts.stop.count = count)?)),
         }
     }
 }
@@ -102,7 +129,7 @@ impl DataRows {
 
     /// The number of the row that an index has in a data set, from 0. `None`: there is no such set.
     pub fn number(&self, set: usize, index: u64) -> Option<u64> {
-        self.0.sets.get(set)?.selection.row(index)
+        self.0.sets.get(set)?.row(index)
     }
 
     /// The value of a column in the row of an index. Data sets and columns are numbered from 0, as in the plan;
@@ -220,7 +247,22 @@ impl Filling {
         let form = self.forms[request as usize].as_mut()?;
         self.row.index = whose.index;
         let made = form.fill(&mut Of { row: &mut self.row, seed: whose.seed(self.seed), whose });
+        self.row.has_failed |= self.row.refused.take().is_some();
         (!self.row.has_failed).then_some(made)
+    }
+
+    /// Whether this request is a call whose messages have holes.
+    pub(crate) fn has_messages(&self, request: u32) -> bool {
+        self.forms[request as usize].as_ref().is_some_and(Form::has_messages)
+    }
+
+    /// The captured variable whose value does not fit into the request's messages.
+    pub(crate) fn unfit(&mut self, request: u32, whose: Whose<'_>) -> Option<u32> {
+        let form = self.forms[request as usize].as_mut()?;
+        self.row.index = whose.index;
+        form.fill(&mut Of { row: &mut self.row, seed: whose.seed(self.seed), whose });
+        // What does not fit otherwise is found when it is to be sent.
+        self.row.refused.take()?
     }
 
     /// A text with the values of somebody.
@@ -245,14 +287,25 @@ struct Row {
     index: u64,
     /// It could not be read, or has a value that does not fit.
     has_failed: bool,
+    /// A value did not fit: that of this captured variable, or another one.
+    refused: Option<Option<u32>>,
 }
 
 #[derive(Debug)]
 struct Set {
     rows: Rows,
     selection: Selection,
+    /// Where the numbers of the load have gaps and the rows have none.
+    ranks: Option<Arc<Ranks>>,
     /// The index whose row it is at.
     present: Option<u64>,
+}
+
+impl Set {
+    /// The number of the row that an index of the load has.
+    fn row(&self, index: u64) -> Option<u64> {
+        self.selection.row(self.ranks.as_ref().map_or(index, |ranks| ranks.rank(index)))
+    }
 }
 
 impl Row {
@@ -263,19 +316,23 @@ impl Row {
         let sets = sets.map(|(number, (set, table))| Set {
             rows: Rows::new(Arc::clone(table)),
             selection: Selection::new(set.order, table.rows(), seed(number)),
+            ranks: match set.order {
+                DataOrder::Once => tables.once.as_ref().and_then(|once| once.ranks.clone()),
+                _ => None,
+            },
             present: None,
         });
-        Row { sets: sets.collect(), index: 0, has_failed: false }
+        Row { sets: sets.collect(), index: 0, has_failed: false, refused: None }
     }
 
     fn column(&mut self, set: usize, column: usize) -> Result<&[u8], Fault> {
-        let Set { rows, selection, present } = &mut self.sets[set];
-        if *present != Some(self.index) {
+        let set = &mut self.sets[set];
+        if set.present != Some(self.index) {
             // There is a row for every index of the load: the run ends before.
-            rows.go_to(selection.row(self.index).unwrap_or_default())?;
-            *present = Some(self.index);
+            set.rows.go_to(set.row(self.index).unwrap_or_default())?;
+            set.present = Some(self.index);
         }
-        Ok(rows.value(column))
+        Ok(set.rows.value(column))
     }
 }
 
@@ -337,8 +394,8 @@ impl Values for Of<'_> {
         memory.write_cookies(path, cookies.is_https, cookies.now_s, out)
     }
 
-    fn refuse(&mut self, _: FillError) {
-        self.row.has_failed = true;
+    fn refuse(&mut self, variable: Option<u32>) {
+        self.row.refused = Some(variable);
     }
 }
 
@@ -365,7 +422,7 @@ mod tests {
 
     #[test]
     fn random_numbers_stay_in_their_range_and_reach_its_ends() {
-        let mut row = Row { sets: Vec::new(), index: 0, has_failed: false };
+        let mut row = Row { sets: Vec::new(), index: 0, has_failed: false, refused: None };
         let mut number = |low, high, index| {
             let whose = Whose { index, ..Whose::default() };
             let mut out = Vec::new();

@@ -83,7 +83,7 @@ impl WorkerPlan {
             }),
             timeouts: plan.timeouts,
             warm_up_ns,
-            stop_ns: plan.stop.duration_ns.map(|length| warm_up_ns.saturating_add(length)),
+            stop_ns: stop_ns(plan),
             counted: plan.stop.count.is_some(),
             exhausted: match plan.stop.count {
                 Some(_) => EndReason::Count,
@@ -94,10 +94,17 @@ impl WorkerPlan {
         }
     }
 
-    /// Where this worker's schedule ends.
-    pub(crate) fn limit(&self, plan: &Plan) -> Limit {
-        Limit { end_ns: self.stop_ns, measured_count: plan.stop.count, warm_up_ns: self.warm_up_ns }
-    }
+}
+
+/// When the measured window ends by time.
+fn stop_ns(plan: &Plan) -> Option<u64> {
+    plan.stop.duration_ns.map(|length| plan.recording.warm_up_ns.saturating_add(length))
+}
+
+/// Where the schedule ends.
+pub(crate) fn limit(plan: &Plan) -> Limit {
+    let warm_up_ns = plan.recording.warm_up_ns;
+    Limit { end_ns: stop_ns(plan), measured_count: plan.stop.count, warm_up_ns }
 }
 
 #[cfg(test)]

@@ -8,7 +8,8 @@ use candor_plan::{Load, OpenLoad, Plan};
 use candor_record::Phase;
 
 use crate::gaps::Gaps;
-use crate::plan_share::{WorkerPlan, part};
+use crate::fill::Once;
+use crate::plan_share::{WorkerPlan, limit, part};
 use crate::users::Users;
 
 /// The load of one worker.
@@ -26,6 +27,8 @@ pub(crate) struct Closed {
     pub(crate) think_ns: u64,
     /// Measured requests still to be sent.
     pub(crate) left: Option<u64>,
+    /// Requests for which there is a row of data, those of the warm-up too.
+    rows_left: Option<u64>,
     next_index: u64,
     step: u64,
     warm_up_ns: u64,
@@ -56,7 +59,7 @@ impl Source {
     /// Whether no request is left to be sent.
     pub(crate) fn is_exhausted(&self) -> bool {
         match self {
-            Source::Closed(closed) => closed.left == Some(0),
+            Source::Closed(closed) => closed.is_exhausted(),
             Source::Open(open) => open.peek().is_none(),
             Source::Users(users) => users.is_exhausted(),
         }
@@ -64,6 +67,20 @@ impl Source {
 }
 
 impl Closed {
+    /// Rows are given out once.
+    pub(crate) fn limit_rows(&mut self, once: &Once, share: Share) {
+        self.rows_left = Some(part(once.rows, share.worker, share.workers));
+    }
+
+    pub(crate) fn is_exhausted(&self) -> bool {
+        self.left == Some(0) || self.rows_left == Some(0)
+    }
+
+    /// Whether no row is left for a request that would be made.
+    pub(crate) fn has_used_rows(&self) -> bool {
+        self.rows_left == Some(0) && self.left != Some(0)
+    }
+
     pub(crate) fn new(plan: &Plan, own: &WorkerPlan) -> Self {
         let Share { worker, workers } = own.share;
         Closed {
@@ -72,6 +89,7 @@ impl Closed {
                 Load::Open(_) => 0,
             },
             left: plan.stop.count.map(|count| part(count, worker, workers)),
+            rows_left: None,
             next_index: u64::from(worker),
             step: u64::from(workers),
             warm_up_ns: own.warm_up_ns,
@@ -82,10 +100,16 @@ impl Closed {
     #[inline]
     pub(crate) fn take(&mut self, now_ns: u64) -> Option<(u64, Phase)> {
         let phase = phase_at(now_ns, self.warm_up_ns);
+        if self.is_exhausted() {
+            return None;
+        }
         if phase == Phase::Measured
             && let Some(left) = &mut self.left
         {
-            *left = left.checked_sub(1)?;
+            *left -= 1;
+        }
+        if let Some(rows_left) = &mut self.rows_left {
+            *rows_left -= 1;
         }
         let index = self.next_index;
         self.next_index += self.step;
@@ -95,7 +119,7 @@ impl Closed {
 
 impl Open {
     pub(crate) fn new(load: &OpenLoad, plan: &Plan, own: &WorkerPlan) -> Self {
-        let schedule = Schedule::new(load, plan.seed, own.share, own.limit(plan));
+        let schedule = Schedule::new(load, plan.seed, own.share, limit(plan));
         Open {
             scout: schedule.clone(),
             schedule,

@@ -371,9 +371,14 @@ impl Users {
                 let fields = response.fields;
                 user.memory.take_cookies(&self.site, &user.path, fields, unix_s());
             }
-            let captures = &self.steps[request as usize].captures;
+            let Step { captures, call, .. } = &self.steps[request as usize];
             if ended.error.is_none() && !captures.is_empty() {
-                let taken = captures.take(status, response.fields, response.body, &mut user.memory);
+                // What is not messages has no values.
+                let said = call.as_ref().map(|method| {
+                    candor_grpc::show_response(method, response.body).unwrap_or_default()
+                });
+                let body = said.as_ref().map_or(response.body, |said| said.as_bytes());
+                let taken = captures.take(status, response.fields, body, &mut user.memory);
                 missing = taken.err();
             }
         }
@@ -400,7 +405,10 @@ impl Users {
         }
         user.left -= 1;
         user.made += 1;
-        self.think(key, at_ns);
+        match self.unfit(key) {
+            Some(variable) => self.fail(key, StepFailure::Unfit(variable), at_ns, recorder),
+            None => self.think(key, at_ns),
+        }
     }
 
     /// A step failed: its user leaves, or goes on with the next.
@@ -451,13 +459,14 @@ impl Users {
                 continue;
             }
             let is_unset = |variable: &&u32| user.memory.value(**variable).is_none();
-            if let Some(&variable) = step.needs.iter().find(is_unset) {
-                match self.note_failure(key, StepFailure::Unset(variable), at_ns, recorder) {
+            let unset = step.needs.iter().find(is_unset).copied().map(StepFailure::Unset);
+            if let Some(why) = unset.or_else(|| self.unfit(key).map(StepFailure::Unfit)) {
+                match self.note_failure(key, why, at_ns, recorder) {
                     None => return false,
                     Some(_) => continue,
                 }
             }
-            user.left = count - 1;
+            self.table[key as usize].left = count - 1;
             self.think(key, at_ns);
             return true;
         }
@@ -469,6 +478,15 @@ impl Users {
         }
         self.leave(key, at_ns, recorder);
         false
+    }
+
+    /// The variable whose value does not fit into the message of the present step, if any does not. What the server
+    /// said decides, so the step fails, and not the run.
+    fn unfit(&mut self, key: UserKey) -> Option<u32> {
+        let user = &self.table[key as usize];
+        let filling = self.filling.as_mut().filter(|filling| filling.has_messages(user.request))?;
+        let needs_any = !self.steps[user.request as usize].needs.is_empty();
+        if needs_any { filling.unfit(user.request, user.whose()) } else { None }
     }
 
     /// The present step is due when the user has thought.

@@ -21,4 +21,4 @@ pub use encode::{Encoder, MOST_JSON_BYTES, Piece};
 pub use error::{Error, FillError, SchemaError};
 pub use reflection::{MOST_REFLECTED_BYTES, MOST_REFLECTED_FILES, Reflection, Version};
 pub use schema::{Files, Kind, MOST_FILE_BYTES, MOST_FILES, Method, Schema, path};
-pub use show::{MOST_SHOWN_BYTES, show};
+pub use show::{MOST_SHOWN_BYTES, show, show_response};

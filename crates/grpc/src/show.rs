@@ -4,15 +4,27 @@ use std::io::Write;
 
 use prost_reflect::{DynamicMessage, MessageDescriptor, SerializeOptions};
 
+use crate::call::messages;
 use crate::error::Error;
-use crate::schema::clip_long;
+use crate::schema::{Method, clip_long};
 
 /// The longest message that is shown. Decoded, a message may take a hundred times its bytes.
 pub const MOST_SHOWN_BYTES: usize = 1 << 20;
+/// The longest JSON of a response.
+const MOST_RESPONSE_BYTES: usize = 4 << 20;
 
 /// The JSON of a message, on one line, cut after about `most` bytes, with `…` where it is cut. Fields without a value
 /// are left out.
 pub fn show(message: &MessageDescriptor, bytes: &[u8], most: usize) -> Result<String, Error> {
+    json(message, bytes, most, &SerializeOptions::default())
+}
+
+fn json(
+    message: &MessageDescriptor,
+    bytes: &[u8],
+    most: usize,
+    options: &SerializeOptions,
+) -> Result<String, Error> {
     if bytes.len() > MOST_SHOWN_BYTES {
         return Err(Error::NotShown(bytes.len()));
     }
@@ -24,7 +36,7 @@ pub fn show(message: &MessageDescriptor, bytes: &[u8], most: usize) -> Result<St
         DynamicMessage::decode(message.clone(), bytes).map_err(|error| of(error.to_string()))?;
     let mut room = Room { text: Vec::new(), most, is_full: false };
     let mut writer = serde_json::Serializer::new(&mut room);
-    let written = message.serialize_with_options(&mut writer, &SerializeOptions::default());
+    let written = message.serialize_with_options(&mut writer, options);
     if let Err(error) = written
         && !room.is_full
     {
@@ -37,6 +49,34 @@ pub fn show(message: &MessageDescriptor, bytes: &[u8], most: usize) -> Result<St
         text.push('…');
     }
     Ok(text)
+}
+
+/// What a response says, as values are captured from it: the JSON of its only message, or a list of all where the server
+/// may send several. Fields without a value are in it with that of their type.
+///
+/// # Errors
+/// It is not whole messages of the method, or its JSON has more than 4 MiB.
+pub fn show_response(method: &Method, body: &[u8]) -> Result<String, Error> {
+    let of = |problem: &str| Error::Bytes {
+        name: method.output.full_name().to_owned(),
+        problem: problem.to_owned(),
+    };
+    let all = messages(body).ok_or_else(|| of("its length is wrong"))?;
+    let options = SerializeOptions::new().skip_default_fields(false);
+    let mut text = String::new();
+    for message in &all {
+        text += if text.is_empty() { "" } else { "," };
+        let room = MOST_RESPONSE_BYTES.saturating_sub(text.len());
+        text += &json(&method.output, message, room, &options)?;
+        if text.len() > MOST_RESPONSE_BYTES {
+            return Err(of("as JSON it has more than 4 MiB"));
+        }
+    }
+    match (method.kind.server_streams(), all.len()) {
+        (true, _) => Ok(format!("[{text}]")),
+        (false, 1) => Ok(text),
+        (false, _) => Err(of("it is not one message")),
+    }
 }
 
 /// Takes so many bytes, and then no more.

@@ -26,4 +26,4 @@ mod shape;
 pub use pick::Picker;
 pub use poisson::LANES;
 pub use random::{below, draw, exponential, split_mix};
-pub use schedule::{Due, Limit, MOST_DRAWN, Schedule, Share};
+pub use schedule::{Due, Limit, MOST_DRAWN, Ranks, Schedule, Share};

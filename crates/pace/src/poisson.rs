@@ -113,6 +113,20 @@ pub(crate) fn cut(seed: u64, from: Position, end: Position, count: u64) -> Posit
     }
 }
 
+/// How many arrivals of each lane lie before `end`.
+pub(crate) fn counts(seed: u64, end: Position) -> impl Iterator<Item = u64> {
+    (0..LANES).map(move |number| {
+        let mut lane = Lane::new(seed, number);
+        let mut position = u128::from(number) + lane.gap();
+        let mut count = 0;
+        while position < end {
+            count += 1;
+            position = position.saturating_add(lane.gap());
+        }
+        count
+    })
+}
+
 /// How many arrivals lie in `from..low`, and which in `low..high`.
 fn survey(seed: u64, from: Position, low: Position, high: Position) -> (u64, Vec<Position>) {
     let (mut below, mut within) = (0, Vec::new());

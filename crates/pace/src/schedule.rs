@@ -9,7 +9,7 @@ use std::sync::Arc;
 use candor_plan::{Arrivals, OpenLoad};
 
 use crate::fixed::{self, Position};
-use crate::poisson::{self, Lanes};
+use crate::poisson::{self, LANES, Lanes};
 use crate::shape::Shape;
 
 /// The number of arrivals to pass one by one before counting by arithmetic.
@@ -78,13 +78,14 @@ impl Schedule {
     /// `measured_count`, which is found by drawing that many gaps, about a second for 10⁸.
     pub fn new(load: &OpenLoad, seed: u64, share: Share, limit: Limit) -> Schedule {
         let shape = Shape::new(&load.segments);
-        let measured = shape.before(limit.warm_up_ns);
-        let end = limit.end_ns.map_or(shape.end(), |end_ns| shape.before(end_ns));
+        let end = end(load, &shape, seed, limit);
         let source = match load.arrivals {
-            Arrivals::Constant => Source::even(share, end, measured, limit.measured_count),
+            Arrivals::Constant => Source::Even {
+                next: u64::from(share.worker),
+                step: u64::from(share.workers.max(1)),
+                end: fixed::integers_below(end),
+            },
             Arrivals::Poisson => {
-                let cut = |count| poisson::cut(seed, measured, end, count);
-                let end = limit.measured_count.map_or(end, cut);
                 Source::Poisson(Lanes::new(seed, share.worker, share.workers, end))
             }
         };
@@ -147,17 +148,59 @@ impl Iterator for Schedule {
 
 impl std::iter::FusedIterator for Schedule {}
 
-impl Source {
-    fn even(share: Share, end: Position, measured: Position, count: Option<u64>) -> Self {
-        let by_count =
-            count.map_or(u64::MAX, |count| fixed::integers_below(measured).saturating_add(count));
-        Source::Even {
-            next: u64::from(share.worker),
-            step: u64::from(share.workers.max(1)),
-            end: fixed::integers_below(end).min(by_count),
+/// Where positions end, whichever limit comes first.
+fn end(load: &OpenLoad, shape: &Shape, seed: u64, limit: Limit) -> Position {
+    let end = limit.end_ns.map_or(shape.end(), |end_ns| shape.before(end_ns));
+    let Some(count) = limit.measured_count else { return end };
+    let measured = shape.before(limit.warm_up_ns);
+    match load.arrivals {
+        Arrivals::Constant => {
+            let count = fixed::integers_below(measured).saturating_add(count);
+            end.min(fixed::whole(count))
+        }
+        Arrivals::Poisson => poisson::cut(seed, measured, end, count),
+    }
+}
+
+/// The place of each arrival among all of a schedule, without gaps, over all workers.
+#[derive(Debug, Clone)]
+pub struct Ranks {
+    /// Poisson arrivals are numbered in each lane: those of the lanes before each.
+    before: Option<Box<[u64]>>,
+    count: u64,
+}
+
+impl Ranks {
+    /// Those of a schedule that ends, by `limit` or by its load. Poisson arrivals take about 10 ns each.
+    pub fn new(load: &OpenLoad, seed: u64, limit: Limit) -> Ranks {
+        let end = end(load, &Shape::new(&load.segments), seed, limit);
+        match load.arrivals {
+            Arrivals::Constant => Ranks { before: None, count: fixed::integers_below(end) },
+            Arrivals::Poisson => {
+                let mut count = 0;
+                let of_lane = |own: u64| std::mem::replace(&mut count, count + own);
+                let before = poisson::counts(seed, end).map(of_lane).collect();
+                Ranks { before: Some(before), count }
+            }
         }
     }
 
+    /// The arrivals.
+    pub fn count(&self) -> u64 {
+        self.count
+    }
+
+    /// The place of the arrival with this [`Due::index`], below [`Ranks::count`]. No two have the same.
+    #[inline]
+    pub fn rank(&self, index: u64) -> u64 {
+        match &self.before {
+            None => index,
+            Some(before) => before[(index % LANES) as usize] + index / LANES,
+        }
+    }
+}
+
+impl Source {
     #[inline]
     fn next(&mut self) -> Option<(u64, Position)> {
         match self {

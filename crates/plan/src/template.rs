@@ -22,6 +22,20 @@ pub enum Piece {
     Hole(Hole),
 }
 
+impl Piece {
+    /// Appends the numbers of the captured variables in it.
+    pub fn variables(&self, all: &mut Vec<u32>) {
+        match self {
+            Piece::Text(_) => {}
+            Piece::Hole(hole) => match &hole.value {
+                Value::Variable(number) => all.push(*number as u32),
+                Value::Group(inner) => inner.iter().for_each(|piece| piece.variables(all)),
+                _ => {}
+            },
+        }
+    }
+}
+
 /// A value, and what is done to it before it is written.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Hole {

@@ -25,6 +25,9 @@ pub enum StepFailure {
     Capture(u32),
     /// A variable that the step needs has no value, by its number in the plan. The step was not sent.
     Unset(u32),
+    /// The value of a variable does not fit into the message of the step, by its number in the plan. The step was not
+    /// sent.
+    Unfit(u32),
     /// The step was due for longer than requests may wait. It was not sent.
     Shed,
 }

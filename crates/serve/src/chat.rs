@@ -85,7 +85,7 @@ impl Chat {
 
     /// Sends it as events: the role, the tokens, the end, the usage if asked for, `[DONE]`.
     pub(crate) async fn run(self, origin: Origin, out: Out) -> End {
-        let alarm = Alarm::new();
+        let alarm = Alarm::default();
         let usage = self.request.stream_options.as_ref().is_some_and(|asked| asked.include_usage);
         let mut index = 0;
         let role = json!({"role": "assistant", "content": ""});
@@ -122,7 +122,7 @@ impl Chat {
 
     /// The whole completion, once its last token is due.
     pub(crate) async fn whole(&self, origin: Origin) -> Value {
-        Alarm::new().until(origin.at(self.times.due(self.tokens - 1))).await;
+        Alarm::default().until(origin.at(self.times.due(self.tokens - 1))).await;
         let content: String = (0..self.tokens).map(word).collect();
         json!({
             "id": id(origin),

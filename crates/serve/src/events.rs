@@ -113,7 +113,7 @@ impl Events {
 
     /// Sends it.
     pub(crate) async fn run(self, origin: Origin, out: Out) -> End {
-        let alarm = Alarm::new();
+        let alarm = Alarm::default();
         let mut comments = 1;
         for index in 0..self.count {
             let part = origin.part(index, self.times.due(index));

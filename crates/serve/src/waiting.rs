@@ -19,7 +19,7 @@ pub(crate) struct Waiting<T> {
 
 impl<T> Waiting<T> {
     pub(crate) fn new() -> Self {
-        Waiting { queue: VecDeque::new(), bytes: 0, alarm: Alarm::new() }
+        Waiting { queue: VecDeque::new(), bytes: 0, alarm: Alarm::default() }
     }
 
     /// Whether another message may be read.

@@ -1,10 +1,11 @@
 //! Journeys, compiled for a worker.
 
+use candor_grpc::Schema;
 use candor_memory::{Capture, Captures, Source};
 use candor_pace::{below, exponential};
 use candor_plan::journey::{known_before, variables};
-use candor_plan::template::{Names, Piece, Template, Value, compile_text};
-use candor_plan::{OnFailure, Plan, Think};
+use candor_plan::template::{Names, Piece, Template, compile_text};
+use candor_plan::{CallMethod, OnFailure, Plan, Think};
 use candor_protocol::Keep;
 
 /// A journey.
@@ -26,6 +27,8 @@ pub(super) struct Step {
     /// Variables that its request has in it.
     pub(super) needs: Vec<u32>,
     pub(super) captures: Captures,
+    /// Of a call with captures: its responses are messages.
+    pub(super) call: Option<CallMethod>,
 }
 
 /// The journeys of a plan, whose check has compiled all of this before.
@@ -41,6 +44,7 @@ pub(super) fn journeys(plan: &Plan) -> Vec<Journey> {
 /// The steps of all journeys, each at the place of its request.
 pub(super) fn steps(plan: &Plan) -> Vec<Step> {
     let numbers = variables(&plan.journeys);
+    let schema = plan.calls.as_ref().and_then(|calls| calls.schema().ok());
     let of_journey = |journey: &'_ candor_plan::Journey| {
         let following = journey.steps.iter().skip(1).map(|step| Some(step.request));
         let following = following.chain([None]);
@@ -48,14 +52,20 @@ pub(super) fn steps(plan: &Plan) -> Vec<Step> {
             .steps
             .iter()
             .zip(following)
-            .map(|(one, next)| step(plan, &numbers, one, next))
+            .map(|(one, next)| Step { next, ..step(plan, &numbers, schema.as_ref(), one) })
             .collect();
         all
     };
     plan.journeys.iter().flat_map(of_journey).collect()
 }
 
-fn step(plan: &Plan, numbers: &[&str], step: &candor_plan::Step, next: Option<u32>) -> Step {
+/// A step, without the one after it.
+fn step(
+    plan: &Plan,
+    numbers: &[&str],
+    schema: Option<&Schema>,
+    step: &candor_plan::Step,
+) -> Step {
     let captured = known_before(&plan.journeys, step.request);
     let names = Names { data: &plan.data, environment: &plan.environment, captured: &captured };
     let request = &plan.requests.list[step.request as usize];
@@ -65,8 +75,10 @@ fn step(plan: &Plan, numbers: &[&str], step: &candor_plan::Step, next: Option<u3
         let source = Source::parse(&one.source).ok()?;
         Some(Capture { variable, name: one.variable.clone(), source })
     };
+    let looks = schema.filter(|_| !step.captures.is_empty());
     Step {
-        next,
+        next: None,
+        call: looks.and_then(|schema| schema.method(&request.path).ok()),
         think: step.think,
         repeat: step.repeat,
         when: step.when.as_ref().and_then(|when| compile_text(when, names).ok()),
@@ -78,22 +90,10 @@ fn step(plan: &Plan, numbers: &[&str], step: &candor_plan::Step, next: Option<u3
 
 /// The variables of a request.
 fn needs(template: &Template) -> Vec<u32> {
-    fn add(pieces: &[Piece], all: &mut Vec<u32>) {
-        for piece in pieces {
-            match piece {
-                Piece::Hole(hole) => match &hole.value {
-                    Value::Variable(number) => all.push(*number as u32),
-                    Value::Group(inner) => add(inner, all),
-                    _ => {}
-                },
-                Piece::Text(_) => {}
-            }
-        }
-    }
     let mut all = Vec::new();
     let texts = [&template.method, &template.path, &template.body];
     for text in texts.into_iter().chain(template.headers.iter().map(|(_, value)| value)) {
-        add(text, &mut all);
+        text.iter().for_each(|piece| piece.variables(&mut all));
     }
     all.sort_unstable();
     all.dedup();

@@ -1,4 +1,4 @@
-use candor_grpc::{Encoder, Error, FillError, Method, Piece, show};
+use candor_grpc::{Encoder, Error, FillError, Method, Piece, show, show_response};
 use proptest::prelude::*;
 use prost::Message;
 use prost_reflect::{DynamicMessage, Value};
@@ -309,5 +309,20 @@ proptest! {
     #[test]
     fn any_text(json in "[{}\\[\\]\":,a-z0-9 .-]{0,60}") {
         let _ = body(&method("Upload"), &json);
+    }
+}
+
+#[test]
+fn a_response_is_its_message_or_a_list_with_every_field() {
+    for (method, is_list) in [(method("Get"), false), (method("Watch"), true)] {
+        let one = candor_grpc::framed(b"");
+        let said = show_response(&method, &one).unwrap();
+        assert_eq!(said.starts_with('['), is_list, "{said}");
+        assert!(said.contains(':'), "fields without a value are there: {said}");
+        let two = show_response(&method, &[&one[..], &one].concat());
+        assert_eq!(two.is_ok(), is_list);
+        let none = show_response(&method, b"");
+        assert_eq!(none.ok().as_deref(), is_list.then_some("[]"));
+        assert!(show_response(&method, &one[..4]).is_err());
     }
 }

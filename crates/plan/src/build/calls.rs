@@ -78,11 +78,6 @@ pub(super) fn call<'a>(
             table.stream.is_some() || options.streams.stream.is_some(),
             "the messages of a call are its events already; leave it out",
         ),
-        (
-            "capture",
-            !table.capture.is_empty(),
-            "values are not captured from messages; leave it out",
-        ),
     ];
     match refused.into_iter().find(|(_, given, _)| *given) {
         Some((option, _, why)) => Err(conflict(option, CALL, why)),

@@ -22,9 +22,6 @@ pub(super) fn check(parts: &Parts) -> Result<(), PlanError> {
         let why = "calls have no cookies; leave them out, or send metadata with --header";
         return Err(conflict("cookies", CALL, why));
     }
-    let captures =
-        parts.journeys.iter().flat_map(|one| &one.steps).any(|step| !step.captures.is_empty());
-    need(!captures, "a step of calls", "captures nothing")?;
     let schema = calls.schema().map_err(|error| value(CALL, error.to_string()))?;
     for (number, one) in list.iter().enumerate() {
         let method = schema.method(&one.path).map_err(|error| value(CALL, error.to_string()))?;

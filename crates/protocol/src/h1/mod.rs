@@ -37,8 +37,10 @@ mod lines;
 mod made;
 mod memo;
 mod pauses;
+mod receive;
 mod request;
 mod session;
+mod transmit;
 
 pub(crate) use body::take_chunked;
 pub use error::Error;

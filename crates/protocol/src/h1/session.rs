@@ -1,8 +1,6 @@
 //! One connection: which request is being written, which one is being answered.
 //!
-//! Bytes to be written are slices of the table of prepared requests. Bytes that were read go line
-//! by line to [`head`](super::head), then to [`body`](super::body). No step allocates, apart from
-//! a line that a read cut in two.
+//! What is written is in [`transmit`](super::transmit), what is read in [`receive`](super::receive).
 
 use std::collections::VecDeque;
 use std::io::IoSlice;
@@ -10,17 +8,17 @@ use std::num::NonZeroU16;
 use std::rc::Rc;
 use std::sync::Arc;
 
+use super::Prepared;
 use super::body::Body;
-use super::head::{self, Framing, Head};
-use super::lines::{Lines, Taken, without_end};
+use super::head::Head;
+use super::lines::Lines;
 use super::made::Extras;
 use super::memo::{Memo, Ticket};
-use super::pauses::{Pause, Progress, Until};
-use super::{Error, Prepared};
-use crate::capture::{Capture, CaptureRoom, NotKept};
-use crate::expect::{BodyCheck, Mismatch};
+use super::pauses::Progress;
+use crate::capture::{Capture, CaptureRoom};
+use crate::expect::BodyCheck;
 use crate::session::{
-    Abilities, Answer, Deviations, Event, Failure, Input, Last, Outgoing, RequestId, Transmit,
+    Abilities, Deviations, Event, Input, Outgoing, RequestId, Transmit,
 };
 
 /// Bounds on the parts of a response. Line ends count.
@@ -64,45 +62,45 @@ impl Default for Limits {
 /// it has no pause left: a response that comes earlier is the connection's last.
 #[derive(Debug)]
 pub struct Session {
-    table: Arc<[Prepared]>,
-    limits: Limits,
-    pipeline: u32,
+    pub(super) table: Arc<[Prepared]>,
+    pub(super) limits: Limits,
+    pub(super) pipeline: u32,
     /// Requests without an outcome, oldest first.
     pub(super) outstanding: VecDeque<InFlight>,
     /// How many of them were begun to be written.
-    started: usize,
+    pub(super) started: usize,
     /// Requests not wholly written, oldest first. The first may have its response already.
-    unwritten: VecDeque<InFlight>,
+    pub(super) unwritten: VecDeque<InFlight>,
     /// How much of the first of them was written.
-    written_bytes: usize,
+    pub(super) written_bytes: usize,
     /// How many bytes of all of them together may be written now, counted like `written_bytes`;
     /// [`NO_PAUSE`]: everything. Otherwise the last of them pauses there.
-    limit: usize,
+    pub(super) limit: usize,
     /// At which of its pauses it is. `None` until a request has any.
-    progress: Option<Box<Progress>>,
+    pub(super) progress: Option<Box<Progress>>,
     /// No more requests may be handed in.
-    closing: bool,
+    pub(super) closing: bool,
     /// It is new: [`Event::Ready`] is due.
-    is_new: bool,
+    pub(super) is_new: bool,
     /// The peer sends nothing more: each outstanding request has its outcome due.
-    has_ended: bool,
+    pub(super) has_ended: bool,
     pub(super) state: State,
-    lines: Lines,
-    memo: Rc<Memo>,
+    pub(super) lines: Lines,
+    pub(super) memo: Rc<Memo>,
     /// The header block being read is to be remembered.
-    ticket: Option<Ticket>,
-    interim_answers: u32,
-    check: BodyCheck,
+    pub(super) ticket: Option<Ticket>,
+    pub(super) interim_answers: u32,
+    pub(super) check: BodyCheck,
     /// Only if a script makes requests or reads responses, or these are split into events.
     pub(super) extras: Option<Box<Extras>>,
 }
 
 /// No request that is being written pauses anywhere.
-const NO_PAUSE: usize = usize::MAX;
+pub(super) const NO_PAUSE: usize = usize::MAX;
 
 #[derive(Debug, Clone, Copy)]
 pub(super) struct InFlight {
-    id: RequestId,
+    pub(super) id: RequestId,
     /// In the table, or behind it in the slots of made requests.
     pub(super) request: u32,
 }
@@ -191,465 +189,18 @@ impl Session {
 
     /// One of the table was written or answered, which is nothing; or a made one.
     #[inline]
-    fn step_over(&mut self, request: u32) {
+    pub(super) fn step_over(&mut self, request: u32) {
         if let Some(slot) = (request as usize).checked_sub(self.table.len())
             && let Some(extras) = &mut self.extras
         {
             extras.step_over(slot as u32);
         }
     }
-
-    fn handle_status_line(
-        &mut self,
-        now_ns: u64,
-        input: &mut &[u8],
-    ) -> Result<Option<Event>, Error> {
-        let Some(&current) = self.outstanding.front().filter(|_| self.started > 0) else {
-            return Err(Error::AnswerWithoutRequest);
-        };
-        let block = *input;
-        let is_whole = self.lines.partial().is_empty();
-        let entry = self.entry(current.request);
-        if is_whole && let Some(extras) = &mut self.extras {
-            extras.begin_block(entry);
-        }
-        if is_whole && let Some((length, head)) = self.memo.recall(entry, block) {
-            keep_block(&mut self.extras, &block[..length]);
-            *input = &block[length..];
-            return self.handle_known_head(now_ns, current.id, &head, input);
-        }
-        let limit = self.limits.line_bytes.min(self.limits.header_block_bytes);
-        let taken = self.lines.take(input, limit);
-        keep_block(&mut self.extras, &block[..block.len() - input.len()]);
-        let line = match taken {
-            Taken::Line(line) | Taken::Folded(line) => line,
-            cut => {
-                let too_long = cut == Taken::TooLong;
-                // Something that does not speak HTTP may never send a line end.
-                return if !head::may_be_status_line(self.lines.partial()) {
-                    Err(Error::StatusLine)
-                } else if too_long {
-                    Err(self.line_too_long(self.limits.header_block_bytes))
-                } else {
-                    Ok(None)
-                };
-            }
-        };
-        let head = Head::from_status_line(without_end(line))?;
-        self.state = State::Fields { head, block_bytes: line.len() };
-        if head.is_interim() {
-            self.interim_answers += 1;
-            if self.interim_answers > self.limits.interim_answers {
-                return Err(Error::TooManyInterimAnswers);
-            }
-            return Ok(None);
-        }
-        if head.status == 101 && !self.prepared(current.request).upgrades {
-            return Err(Error::UnaskedUpgrade);
-        }
-        if is_whole {
-            self.ticket = self.memo.note(block);
-        }
-        Ok(Some(Event::FirstByte(current.id)))
-    }
-
-    fn handle_fields(&mut self, now_ns: u64, input: &mut &[u8]) -> Result<Option<Event>, Error> {
-        let before = *input;
-        let head = self.read_fields(input);
-        keep_block(&mut self.extras, &before[..before.len() - input.len()]);
-        head?.map_or(Ok(None), |head| self.handle_head(now_ns, &head))
-    }
-
-    /// Reads header lines; returns the head if they are complete.
-    fn read_fields(&mut self, input: &mut &[u8]) -> Result<Option<Head>, Error> {
-        let State::Fields { head, block_bytes } = &mut self.state else {
-            return Ok(None);
-        };
-        loop {
-            let left = self.limits.header_block_bytes.saturating_sub(*block_bytes);
-            let line = match self.lines.take_field(input, left.min(self.limits.line_bytes)) {
-                Taken::Line(line) => line,
-                Taken::Folded(line) => {
-                    head.note_fold();
-                    line
-                }
-                Taken::Partial => return Ok(None),
-                Taken::TooLong => return Err(self.line_too_long(left)),
-            };
-            *block_bytes += line.len();
-            match without_end(line) {
-                [] => break,
-                field => head.handle_field(field)?,
-            }
-            if input.is_empty() {
-                return Ok(None);
-            }
-        }
-        let (head, block_bytes) = (*head, *block_bytes);
-        if let Some(ticket) = self.ticket.take()
-            && let Some(current) = self.outstanding.front()
-        {
-            self.memo.learn(ticket, self.entry(current.request), head, block_bytes);
-        }
-        Ok(Some(head))
-    }
-
-    /// Takes a complete head, wherever it comes from.
-    #[inline]
-    fn handle_head(&mut self, now_ns: u64, head: &Head) -> Result<Option<Event>, Error> {
-        if head.is_interim() {
-            self.state = State::Status;
-            return Ok(self.handle_interim(now_ns, head.status));
-        }
-        if head.is_folded()
-            && let Some(extras) = &mut self.extras
-        {
-            extras.unfold_block();
-        }
-        let current = self.outstanding.front().ok_or(Error::AnswerWithoutRequest)?;
-        let mut framing = head.framing(self.prepared(current.request))?;
-        // The rest of the request is not sent, so nothing can follow it.
-        framing.last |= self.limit != NO_PAUSE;
-        self.closing |= framing.last;
-        let Framing { body, last, deviations } = framing;
-        self.state = State::Body { status: head.status, body, last, deviations };
-        if let Body::Length(0) = framing.body { Ok(self.finish()) } else { Ok(None) }
-    }
-
-    /// Takes an interim response.
-    #[cold]
-    fn handle_interim(&mut self, now_ns: u64, status: u16) -> Option<Event> {
-        let waits = self.pause().is_some_and(|pause| matches!(pause.until, Until::Continue { .. }));
-        if status != 100 || !waits {
-            return None;
-        }
-        self.pass_pause(now_ns);
-        Some(Event::Changed)
-    }
-
-    /// The pause before which writing has to end.
-    fn pause(&self) -> Option<Pause> {
-        let last = self.unwritten.back().filter(|_| self.limit != NO_PAUSE)?;
-        self.prepared(last.request).pauses.get(self.progress.as_ref()?.pause).copied()
-    }
-
-    /// Begins with the pauses of the request that was handed in last.
-    #[cold]
-    fn begin_pauses(&mut self) {
-        let lengths = self.unwritten.iter().rev().skip(1);
-        let before: usize = lengths.map(|one| self.prepared(one.request).length()).sum();
-        **self.progress.get_or_insert_default() = Progress::default();
-        self.limit = before;
-        self.limit = self.pause().map_or(NO_PAUSE, |pause| before + pause.at);
-    }
-
-    /// Goes on to the next pause, or to the end.
-    #[cold]
-    fn pass_pause(&mut self, now_ns: u64) {
-        let Some(passed) = self.pause() else { return };
-        let before = self.limit - passed.at;
-        if let Some(progress) = &mut self.progress {
-            progress.pass();
-        }
-        self.limit = self.pause().map_or(NO_PAUSE, |pause| before + pause.at);
-        self.look_at_pause(now_ns);
-    }
-
-    /// So many bytes were written. Returns the length of the requests that were finished by it.
-    #[inline]
-    fn write(&mut self, mut bytes: usize, started: &mut dyn FnMut(RequestId)) -> usize {
-        let mut finished = 0;
-        while bytes > 0
-            && let Some(&first) = self.unwritten.front()
-        {
-            if self.written_bytes == 0 {
-                self.started += 1;
-                started(first.id);
-            }
-            let length = self.prepared(first.request).length();
-            let left = length - self.written_bytes;
-            if bytes < left {
-                self.written_bytes += bytes;
-                break;
-            }
-            bytes -= left;
-            finished += length;
-            self.written_bytes = 0;
-            self.unwritten.pop_front();
-            self.step_over(first.request);
-        }
-        finished
-    }
-
-    /// The same, where the last request pauses on its way. True: it waits from now on.
-    #[cold]
-    fn write_up_to_pause(
-        &mut self,
-        now_ns: u64,
-        bytes: usize,
-        started: &mut dyn FnMut(RequestId),
-    ) -> bool {
-        let is_begun =
-            |session: &Session| session.unwritten.len() == 1 && session.written_bytes > 0;
-        let was_begun = is_begun(self);
-        self.limit -= self.write(bytes, started);
-        if is_begun(self)
-            && !was_begun
-            && let Some(progress) = &mut self.progress
-        {
-            progress.begin(now_ns);
-        }
-        self.look_at_pause(now_ns)
-    }
-
-    /// Begins to wait, if everything before the pause was written. True: it has only now begun.
-    #[cold]
-    fn look_at_pause(&mut self, now_ns: u64) -> bool {
-        let is_there = self.unwritten.len() == 1 && self.written_bytes == self.limit;
-        let pause = self.pause().filter(|_| is_there);
-        match (pause, &mut self.progress) {
-            (Some(pause), Some(progress)) => progress.arrive(now_ns, pause.until),
-            _ => false,
-        }
-    }
-
-    fn is_broken_off(&self) -> bool {
-        self.progress.as_ref().is_some_and(|progress| progress.is_broken_off())
-    }
-
-    /// Takes a head that was recalled. If the whole response is there, that is one event.
-    #[inline]
-    fn handle_known_head(
-        &mut self,
-        now_ns: u64,
-        id: RequestId,
-        head: &Head,
-        input: &mut &[u8],
-    ) -> Result<Option<Event>, Error> {
-        let done = match self.handle_head(now_ns, head)? {
-            None if matches!(self.state, State::Body { body: Body::Length(left), .. }
-                if left <= input.len() as u64) =>
-            {
-                self.handle_body(input)?
-            }
-            done => done,
-        };
-        Ok(Some(match done {
-            Some(done) => done,
-            None => Event::FirstByte(id),
-        }))
-    }
-
-    fn handle_body(&mut self, input: &mut &[u8]) -> Result<Option<Event>, Error> {
-        if self.extras.is_some() {
-            return self.handle_kept_body(input);
-        }
-        let State::Body { body, .. } = &mut self.state else {
-            return Ok(None);
-        };
-        let current = self.outstanding.front().ok_or(Error::AnswerWithoutRequest)?;
-        let check = &mut self.check;
-        let expect = &self.table[current.request as usize].expect.body;
-        let complete = body.handle_input(input, &mut self.lines, &self.limits, |content, _| {
-            check.handle(expect, content);
-        })?;
-        if complete { Ok(self.complete()) } else { Ok(None) }
-    }
-
-    /// The same where a response may be kept, or have events.
-    #[inline(never)]
-    fn handle_kept_body(&mut self, input: &mut &[u8]) -> Result<Option<Event>, Error> {
-        self.begin_events();
-        let (State::Body { body, .. }, Some(extras)) =
-            (&mut self.state, self.extras.as_deref_mut())
-        else {
-            return Ok(None);
-        };
-        let current = self.outstanding.front().ok_or(Error::AnswerWithoutRequest)?;
-        let mut capture = extras.capture.take();
-        let mut splitter = extras.events.as_mut().and_then(|events| events.splitter.take());
-        let expect = &find(&self.table, Some(extras), current.request).expect.body;
-        let check = &mut self.check;
-        let content = |content: &[u8], ends_chunk: bool| {
-            check.handle(expect, content);
-            if let Some(capture) = &mut capture {
-                capture.keep_body(content);
-            }
-            if let Some(splitter) = &mut splitter {
-                splitter.feed(content);
-                if ends_chunk {
-                    splitter.end_chunk();
-                }
-            }
-        };
-        let outcome = body.handle_input(input, &mut self.lines, &self.limits, content);
-        extras.capture = capture;
-        if let Some(events) = &mut extras.events {
-            events.splitter = splitter;
-        }
-        if outcome? || extras.not_kept().is_some() {
-            return Ok(self.finish());
-        }
-        let id = current.id;
-        Ok(extras.events.as_mut().and_then(|events| events.take(id)))
-    }
-
-    /// The response whose body is being read is complete, or cannot be kept.
-    #[inline]
-    fn finish(&mut self) -> Option<Event> {
-        match self.events() {
-            None => self.complete(),
-            Some(_) => self.finish_events(),
-        }
-    }
-
-    /// The same, whatever events it has.
-    pub(super) fn complete(&mut self) -> Option<Event> {
-        let State::Body { status, last, deviations, .. } = self.state else {
-            return None;
-        };
-        if let Some(why) = self.not_kept() {
-            return Some(self.give_up(why));
-        }
-        let check = std::mem::take(&mut self.check);
-        let current = self.pop_outstanding()?;
-        self.lines.release();
-        self.interim_answers = 0;
-        let body_bytes = check.length();
-        let mut expected = check.finish(&self.prepared(current.request).expect, status);
-        let last = if !last {
-            self.state = State::Status;
-            Last::No
-        } else {
-            self.state = State::Ended;
-            if self.is_broken_off() {
-                expected = Err(Mismatch::BrokenOff);
-            }
-            if self.limit == NO_PAUSE { Last::ByPeer } else { Last::ByUs }
-        };
-        Some(Event::Done(Answer {
-            id: current.id,
-            status: NonZeroU16::new(status),
-            body_bytes,
-            expected,
-            deviations,
-            last,
-        }))
-    }
-
-    /// What is to be written, where that is one request from its beginning or the same one several
-    /// times, and heads are all there is of it: nearly always.
-    #[inline]
-    fn batch(&self) -> Option<&[u8]> {
-        let is_plain = matches!(self.state, State::Status)
-            && self.written_bytes == 0
-            && self.limit == NO_PAUSE;
-        let first = self.unwritten.front().filter(|_| is_plain)?.request;
-        let request = self.prepared(first);
-        let count = self.unwritten.len();
-        if count == 1 {
-            return request.body.is_empty().then_some(&request.head[..]);
-        }
-        let bytes = request.batch.get(..count * request.head.len())?;
-        self.unwritten.iter().all(|one| one.request == first).then_some(bytes)
-    }
-
-    /// What is to be written, whatever it is.
-    fn poll_transmit_any<'a>(&'a self, slices: &mut [IoSlice<'a>]) -> Transmit {
-        let writable = match self.state {
-            State::Due | State::Ended | State::Dead => 0,
-            // The response being read is the last: only what is half written is of use.
-            State::Body { last: true, .. } => usize::from(self.written_bytes > 0),
-            _ => self.unwritten.len(),
-        };
-        let mut skip = self.written_bytes;
-        let mut room = self.limit - self.written_bytes;
-        let mut used: u32 = 0;
-        for one in self.unwritten.iter().take(writable) {
-            let request = self.prepared(one.request);
-            for part in [&request.head[..], &request.body[..]] {
-                let skipped = skip.min(part.len());
-                skip -= skipped;
-                let length = (part.len() - skipped).min(room);
-                if length == 0 {
-                    continue;
-                }
-                let Some(slice) = slices.get_mut(used as usize) else {
-                    return Transmit { slices: used, more: true, ..Transmit::default() };
-                };
-                *slice = IoSlice::new(&part[skipped..skipped + length]);
-                room -= length;
-                used += 1;
-            }
-        }
-        Transmit { slices: used, ..Transmit::default() }
-    }
-
-    /// The next outcome after the peer's end.
-    #[cold]
-    fn next_of_end(&mut self) -> Option<Event> {
-        let failure = match self.state {
-            State::Due | State::Dead => return None,
-            State::Body { body: Body::UntilEnd, .. } => return self.finish(),
-            State::Fields { .. } | State::Body { .. } => Failure::Truncated,
-            State::Status if !self.lines.partial().is_empty() => Failure::Truncated,
-            State::Status | State::Ended => Failure::Closed,
-        };
-        self.state = State::Ended;
-        self.lines.release();
-        let id = self.pop_outstanding()?.id;
-        Some(self.after_events(Some(id), Event::Failed { id: Some(id), failure }))
-    }
-
-    #[cold]
-    fn fail(&mut self, error: Error) -> Event {
-        let id = match error {
-            Error::AnswerWithoutRequest => None,
-            _ => self.pop_outstanding().map(|current| current.id),
-        };
-        self.state = State::Dead;
-        self.lines.release();
-        self.after_events(id, Event::Failed { id, failure: Failure::Malformed(error.into()) })
-    }
-
-    #[inline]
-    pub(super) fn not_kept(&self) -> Option<NotKept> {
-        self.extras.as_ref()?.not_kept()
-    }
-
-    /// The response is more than is kept for the script.
-    #[cold]
-    fn give_up(&mut self, why: NotKept) -> Event {
-        let id = self.pop_outstanding().map(|current| current.id);
-        self.state = State::Dead;
-        self.lines.release();
-        self.after_events(id, Event::Failed { id, failure: Failure::NotKept(why) })
-    }
-
-    fn pop_outstanding(&mut self) -> Option<InFlight> {
-        self.started = self.started.saturating_sub(1);
-        let current = self.outstanding.pop_front()?;
-        self.step_over(current.request);
-        Some(current)
-    }
-
-    /// Which limit a header line ran into, when `left` bytes of the block's limit were left.
-    fn line_too_long(&self, left: usize) -> Error {
-        if left < self.limits.line_bytes { Error::HeaderBlockTooLarge } else { Error::LineTooLong }
-    }
-}
-
-/// Keeps a piece of a header block, if responses are kept.
-#[inline]
-fn keep_block(extras: &mut Option<Box<Extras>>, taken: &[u8]) {
-    if let Some(extras) = extras {
-        extras.keep_block(taken);
-    }
 }
 
 /// The request of this number: of the table, or made.
 #[inline]
-fn find<'a>(table: &'a [Prepared], extras: Option<&'a Extras>, request: u32) -> &'a Prepared {
+pub(super) fn find<'a>(table: &'a [Prepared], extras: Option<&'a Extras>, request: u32) -> &'a Prepared {
     table.get(request as usize).unwrap_or_else(|| {
         extras.expect("a made request has its extras").get(request - table.len() as u32)
     })

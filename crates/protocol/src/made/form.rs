@@ -23,8 +23,9 @@ pub trait Values {
         false
     }
 
-    /// A value does not fit its field of a message: the request must not be sent.
-    fn refuse(&mut self, _error: FillError) {}
+    /// A value does not fit its field of a message: the request must not be sent. `variable`: it is that of this
+    /// captured one.
+    fn refuse(&mut self, _variable: Option<u32>) {}
 }
 
 /// What comes after the path in a request line.
@@ -107,6 +108,11 @@ impl Form {
         Form { body: Body::Messages(Box::new(messages)), ..self }
     }
 
+    /// Whether its body is messages.
+    pub fn has_messages(&self) -> bool {
+        matches!(self.body, Body::Messages(_))
+    }
+
     /// The request with these values.
     pub fn fill(&mut self, values: &mut impl Values) -> Made<'_> {
         let Form { text, filled_body, scratch, shape, body, .. } = self;
@@ -171,9 +177,16 @@ fn encode(
     let value = |hole: usize, out: &mut Vec<u8>| {
         put(&holes[hole..=hole], values, out, scratch);
     };
-    if let Err(error) = encoder.fill(out, value) {
-        values.refuse(error);
-    }
+    let variable = match encoder.fill(out, value) {
+        Ok(()) => return,
+        Err(FillError::Number { hole, .. } | FillError::Text { hole }) => {
+            let mut variables = Vec::new();
+            holes[hole].variables(&mut variables);
+            variables.first().copied()
+        }
+        Err(FillError::TooLong) => None,
+    };
+    values.refuse(variable);
 }
 
 fn put_hole(hole: &Hole, values: &mut impl Values, out: &mut Vec<u8>, scratch: &mut Vec<u8>) {

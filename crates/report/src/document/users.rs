@@ -51,9 +51,10 @@ pub struct StepFailures {
     /// The step.
     pub step: String,
     /// The kind of error of its request; or `capture`: its response did not have a value; `unset`: a variable
-    /// had no value, and it was not sent; `shed`: it was due for too long, and was not sent.
+    /// had no value, and it was not sent; `unfit`: one had a value that does not fit into its message, and it was not
+    /// sent; `shed`: it was due for too long, and was not sent.
     pub reason: String,
-    /// The variable, of `capture` and `unset`.
+    /// The variable, of `capture`, `unset` and `unfit`.
     pub variable: Option<String>,
     /// How often.
     pub count: u64,
@@ -123,15 +124,19 @@ impl StepFailures {
                 let step = steps().find(|step| step.request == request);
                 ("capture", step.and_then(|step| captured(step, capture)))
             }
-            StepFailure::Unset(variable) => {
-                let all = candor_plan::journey::variables(&plan.journeys);
-                ("unset", all.get(variable as usize).map(|name| (*name).to_owned()))
-            }
+            StepFailure::Unset(variable) => ("unset", variable_of(plan, variable)),
+            StepFailure::Unfit(variable) => ("unfit", variable_of(plan, variable)),
             StepFailure::Shed => ("shed", None),
         };
         let step = named.unwrap_or_else(|| format!("request {request}"));
         StepFailures { step, reason: reason.to_owned(), variable, count }
     }
+}
+
+/// The name of a variable.
+fn variable_of(plan: &Parts, number: u32) -> Option<String> {
+    let all = candor_plan::journey::variables(&plan.journeys);
+    all.get(number as usize).map(|name| (*name).to_owned())
 }
 
 impl StepRow {

@@ -99,7 +99,7 @@ enum Begun {
 async fn unary(messages: &mut Messages, origin: Origin) -> Result<(Part, Message), Status> {
     let request = Message::decode(messages.only().await?).map_err(malformed)?;
     let due = Duration::from_nanos(request.every_ns);
-    let part = origin.part(0, due).due(&Alarm::new()).await;
+    let part = origin.part(0, due).due(&Alarm::default()).await;
     if request.status != 0 {
         return Err(Status::asked(request.status));
     }
@@ -132,7 +132,7 @@ async fn asked(messages: &mut Messages) -> Result<Message, Status> {
 async fn server_stream(request: Message, origin: Origin, out: &Out) -> Result<(), Status> {
     let every = Duration::from_nanos(request.every_ns);
     let times = Timetable { every, ..Timetable::default() };
-    let alarm = Alarm::new();
+    let alarm = Alarm::default();
     for seq in 0..u64::from(request.count) {
         let part = origin.part(seq, times.due(seq)).due(&alarm).await;
         let payload = request.payload.clone();

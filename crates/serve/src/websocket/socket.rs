@@ -107,7 +107,7 @@ impl Socket {
         bytes: Option<usize>,
         count: Option<u64>,
     ) -> Ended {
-        let alarm = Alarm::new();
+        let alarm = Alarm::default();
         for index in 0..count.unwrap_or(u64::MAX) {
             let part = self.origin.part(index, times.due(index));
             loop {

@@ -160,15 +160,17 @@ impl<'a> View<'a> {
     /// Why a request was not sent.
     fn not_sent(&mut self, request: usize, step: Option<&Step>) {
         let unset = |one: &Failures| match one.why {
-            StepFailure::Unset(variable) if one.request as usize == request => Some(variable),
+            _ if one.request as usize != request => None,
+            StepFailure::Unset(variable) => Some((variable, "has no value")),
+            StepFailure::Unfit(variable) => Some((variable, "does not fit into the message")),
             _ => None,
         };
         let went_on = self.has_completed
             || self.exchanged.iter().any(|one| one.exchange.request as usize > request);
-        if let Some(variable) = self.failures.iter().find_map(unset) {
+        if let Some((variable, why)) = self.failures.iter().find_map(unset) {
             let variables = journey::variables(&self.trial.plan.journeys);
             let variable = visible(variables.get(variable as usize).unwrap_or(&"?")).into_owned();
-            self.problem(Some(request), &format!("not sent: ${{{variable}}} has no value"));
+            self.problem(Some(request), &format!("not sent: ${{{variable}}} {why}"));
         } else if let Some(step) = step.filter(|_| went_on) {
             // Nothing else makes a user pass a step over.
             let when = visible(step.when.as_deref().unwrap_or_default()).into_owned();

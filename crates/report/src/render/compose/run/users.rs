@@ -73,6 +73,7 @@ fn reason(failures: &StepFailures) -> String {
     match failures.reason.as_str() {
         "capture" => format!("{variable} was not in the response"),
         "unset" => format!("{variable} had no value, so it was not sent"),
+        "unfit" => format!("{variable} does not fit into its message, so it was not sent"),
         "shed" => "it was due for too long, so it was not sent".to_owned(),
         kind => kind.to_owned(),
     }
