@@ -7,7 +7,7 @@ mod common;
 use std::time::Duration;
 
 use candor_testkit::peer::{Peer, Script, Step};
-use common::{Document, candor, measure};
+use common::{Document, Target, candor, measure};
 
 const GAP: Duration = Duration::from_millis(20);
 const HEAD: &str =
@@ -119,4 +119,18 @@ fn streams_over_http_2() {
     document.assert_all_ok();
     assert_eq!(document.count("/streams/events/count"), 5);
     assert_eq!(document.count("/parts/bytes"), 5000);
+}
+
+#[test]
+fn events_come_over_tls_as_they_were_sent() {
+    let target = Target::start(&["--tls"]);
+    let url = target.url("/sse/5/10ms");
+    for protocol in ["--h1", "--h2"] {
+        let load = ["-k", "-c", "2", "-n", "20", "--stream", "sse", protocol, &url];
+        let document = measure(&load);
+        document.assert_all_ok();
+        let events = ["min", "max"].map(|end| document.count(&format!("/streams/events/{end}")));
+        assert_eq!((events, document.count("/parts/count")), ([5, 5], 100), "{protocol}");
+        assert!(document.count("/streams/last_event/min_ns") >= 40_000_000, "{protocol}");
+    }
 }

@@ -95,6 +95,21 @@ fn close_codes_are_counted_and_the_connection_is_replaced() {
 }
 
 #[test]
+fn an_end_without_a_close_frame_is_code_1006_over_both_protocols() {
+    let target = Target::start(&[]);
+    let url = target.url("/ws/close/1006?after=3");
+    for flags in [&[][..], &["--h2"]] {
+        let load = ["-n", "40", "-c", "1", "--message", "hello"];
+        let document = ws(&[&load[..], flags, &[&url]].concat()).document();
+        let codes = document.list("/connections/close_codes");
+        assert_eq!(codes.len(), 1, "{flags:?}: {codes:?}");
+        assert_eq!(codes[0]["code"], 1006, "{flags:?}");
+        assert!(codes[0]["count"].as_u64() >= Some(9), "{flags:?}: {codes:?}");
+        assert_eq!(document.ledger("ok") + document.ledger("errors"), 40);
+    }
+}
+
+#[test]
 fn a_server_that_opens_none_is_an_error_of_the_connection() {
     let target = Target::start(&[]);
     let outcome = ws(&["-c", "2", "-d", "1s", "--message", "x", &target.url("/status/404")]);

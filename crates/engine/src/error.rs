@@ -65,6 +65,12 @@ pub enum EngineError {
         /// The hard limit.
         limit: u64,
     },
+    /// Rows are given out once, and all of them to requests of the warm-up.
+    #[error("the warm-up takes all {}, each given out once; make it shorter, or use another order", fmt_plural(*rows, "row"))]
+    RowsInWarmUp {
+        /// The rows.
+        rows: u64,
+    },
     /// A part of a run with more workers in all than connections, so that some would have none.
     #[error("a run of {workers} workers needs as many connections, and the plan has {connections}")]
     Workers {

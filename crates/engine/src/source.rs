@@ -8,7 +8,6 @@ use candor_plan::{Load, OpenLoad, Plan};
 use candor_record::Phase;
 
 use crate::gaps::Gaps;
-use crate::fill::Once;
 use crate::plan_share::{WorkerPlan, limit, part};
 use crate::users::Users;
 
@@ -56,6 +55,15 @@ impl Source {
         }
     }
 
+    /// Who decides in a closed load.
+    pub(crate) fn closed(&mut self) -> Option<&mut Closed> {
+        match self {
+            Source::Closed(closed) => Some(closed),
+            Source::Open(_) => None,
+            Source::Users(users) => users.closed(),
+        }
+    }
+
     /// Whether no request is left to be sent.
     pub(crate) fn is_exhausted(&self) -> bool {
         match self {
@@ -67,9 +75,9 @@ impl Source {
 }
 
 impl Closed {
-    /// Rows are given out once.
-    pub(crate) fn limit_rows(&mut self, once: &Once, share: Share) {
-        self.rows_left = Some(part(once.rows, share.worker, share.workers));
+    /// There are so many rows, which are given out once.
+    pub(crate) fn limit_rows(&mut self, rows: u64, share: Share) {
+        self.rows_left = Some(part(rows, share.worker, share.workers));
     }
 
     pub(crate) fn is_exhausted(&self) -> bool {

@@ -210,6 +210,14 @@ impl Users {
         }
     }
 
+    /// What decides in a closed load.
+    pub(crate) fn closed(&mut self) -> Option<&mut Closed> {
+        match &mut self.arrivals {
+            Arrivals::Open(_) => None,
+            Arrivals::Closed { closed, .. } => Some(closed),
+        }
+    }
+
     /// Users who came and are not gone.
     pub(crate) fn under_way(&self) -> usize {
         self.table.len() - self.free.len()
@@ -225,7 +233,7 @@ impl Users {
         self.under_way() == 0
             && match &self.arrivals {
                 Arrivals::Open(open) => open.peek().is_none(),
-                Arrivals::Closed { closed, due_ns } => due_ns.is_empty() || closed.left == Some(0),
+                Arrivals::Closed { closed, due_ns } => due_ns.is_empty() || closed.is_exhausted(),
             }
     }
 
@@ -248,7 +256,7 @@ impl Users {
         let arrival = match &self.arrivals {
             _ if !has_room => None,
             Arrivals::Open(open) => open.peek(),
-            Arrivals::Closed { closed, .. } if closed.left == Some(0) => None,
+            Arrivals::Closed { closed, .. } if closed.is_exhausted() => None,
             // Its index is known when it comes.
             Arrivals::Closed { due_ns, .. } => {
                 due_ns.front().map(|due_ns| Due { index: 0, due_ns: *due_ns })

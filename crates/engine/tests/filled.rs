@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 
 use candor_engine::{Control, EngineError, run};
-use candor_plan::{Arrivals, DataFormat, DataOrder, DataSet, Parts, Request};
+use candor_plan::{Arrivals, DataFormat, DataOrder, DataSet, Load, Parts, Request};
 use candor_record::EndReason;
 use common::*;
 
@@ -167,6 +167,45 @@ fn rows_that_are_used_once_end_the_run() {
         let record = run(&checked(&plan), &Control::default(), &mut ()).unwrap();
         assert_eq!(record.end, EndReason::Count);
     }
+}
+
+#[test]
+fn rows_are_used_once_by_random_arrivals_and_in_a_warm_up_too() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = rows(directory.path(), 53);
+    let loads = [closed(2 * MS), open(1_000, Arrivals::Constant), open(1_000, Arrivals::Poisson)];
+    for (load, warm_up_ns) in loads.into_iter().flat_map(|load| [(load.clone(), 0), (load, 8 * MS)]) {
+        let mut seen = Vec::new();
+        for threads in [1, 3] {
+            let (address, log) = server(|_| {});
+            let mut plan = plan_for(address, plan(6, load.clone(), 20_000 * MS));
+            plan.threads.count = Some(threads);
+            plan.recording.warm_up_ns = warm_up_ns;
+            plan.data = vec![users(&file, DataOrder::Once)];
+            plan.requests.list = vec![Request { holes: true, ..get("/${seq}/${users.name}") }];
+            let record = run(&checked(&plan), &Control::default(), &mut ()).unwrap();
+            assert_eq!(record.end, EndReason::RowsUsed);
+            assert_eq!(record.total.ledger.ok < 53, warm_up_ns > 0, "{:?}", record.total.ledger);
+            let log: Vec<String> = std::mem::take(&mut *log.lock().unwrap());
+            let names = log.iter().map(|one| one.split('/').nth(2).unwrap().to_owned());
+            let names: BTreeSet<String> = names.collect();
+            assert_eq!((log.len(), names.len()), (53, 53), "each row once");
+            seen.push(log.into_iter().collect::<BTreeSet<_>>());
+        }
+        // How a closed load goes is the server's affair.
+        if let Load::Open(_) = load {
+            assert_eq!(seen[0], seen[1], "the same for any number of threads");
+        }
+    }
+    // Nobody is left to be measured.
+    let (address, _) = server(|_| {});
+    let load = open(1_000, Arrivals::Poisson);
+    let mut plan = plan_for(address, plan(1, load, 20_000 * MS));
+    plan.recording.warm_up_ns = 2_000 * MS;
+    plan.data = vec![users(&file, DataOrder::Once)];
+    plan.requests.list = vec![Request { holes: true, ..get("/${users.name}") }];
+    let error = run(&checked(&plan), &Control::default(), &mut ()).unwrap_err().to_string();
+    assert!(error.starts_with("the warm-up takes all 53 rows"), "{error}");
 }
 
 #[test]

@@ -207,3 +207,18 @@ fn the_fastest_and_the_slowest() {
     let never = poisson(&[Segment::Hold { rate, duration_ns: None }]);
     assert!(single(&never, 9, Limit::default()).take(5_000).all(|due| due.due_ns > 0));
 }
+
+#[test]
+fn ranks_number_arrivals_without_gaps() {
+    let load = poisson(&[hold(2_000, NS_PER_S, None)]);
+    for limit in [
+        Limit { end_ns: Some(seconds(2)), ..Limit::default() },
+        Limit { measured_count: Some(1_500), warm_up_ns: seconds(1), end_ns: None },
+        Limit { measured_count: Some(3), ..Limit::default() },
+    ] {
+        let ranks = candor_pace::Ranks::new(&load, 7, limit);
+        let mut all: Vec<u64> = union(&load, 7, limit, 3).iter().map(|due| ranks.rank(due.index)).collect();
+        all.sort_unstable();
+        assert_eq!(all, (0..ranks.count()).collect::<Vec<_>>());
+    }
+}

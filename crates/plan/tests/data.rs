@@ -147,14 +147,6 @@ fn what_does_not_fit_together_is_refused_with_its_remedy() {
         ("header = 'Connection: ${seq}'", "Connection has the same value in every request"),
         ("body = '${seq}'\nheader = 'Content-Length: 6'", "the length of a body with ${…} differs"),
         (
-            "rate = '1k'\narrivals = 'poisson'\ndata = 'u=users.csv:once'",
-            "--arrivals poisson cannot be used with data in the order once",
-        ),
-        (
-            "warm-up = '1s'\ndata = 'u=users.csv:once'",
-            "--warm-up cannot be used with data in the order once",
-        ),
-        (
             "script = 'load.lua'\ndata = 'u=users.csv:once'",
             "--script cannot be used with data in the order once: in a closed load",
         ),

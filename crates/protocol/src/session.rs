@@ -241,8 +241,8 @@ pub enum Event {
     /// The peer announced the end of the connection, and why (RFC 9113 6.8). Its meaning for
     /// requests comes as events of its own.
     GoAway(GoAway),
-    /// The peer closed the WebSocket with this code (RFC 6455 7.4); 1005: it gave none. The failures of
-    /// requests, and [`Event::Over`], come as events of their own.
+    /// The peer closed the WebSocket with this code (RFC 6455 7.4); 1005: it gave none; 1006: the
+    /// connection ended without a close frame. The failures of requests, and [`Event::Over`], come as events of their own.
     CloseFrame(u16),
     /// After [`Session::handle_close`], from protocols that compress header blocks: all that came.
     HeaderBytes(HeaderBytes),

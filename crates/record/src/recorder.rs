@@ -497,7 +497,7 @@ impl Recorder {
         self.current.connections.add_goaways(GoAways { code, count: 1, last_stream });
     }
 
-    /// The server closed a WebSocket with this code.
+    /// The server closed a WebSocket with this code, or with none (1005, 1006).
     pub fn close_frame(&mut self, now_ns: u64, code: u16) {
         self.advance(now_ns);
         self.current.connections.add_close_codes(code, 1);

@@ -34,7 +34,9 @@ impl<R: Reactor, S: Protocol, M: Fn() -> S> Worker<R, S, M> {
             && self.books.flights.len() == 0
             && self.dispatch.source.is_exhausted()
         {
-            return Some(self.own.exhausted);
+            let closed = self.dispatch.source.closed();
+            let used = closed.is_some_and(|closed| closed.has_used_rows());
+            return Some(if used { EndReason::RowsUsed } else { self.own.exhausted });
         }
         if self.is_able(now_ns) {
             self.able_ns = now_ns;

@@ -21,8 +21,16 @@ impl<R: Reactor, S: Protocol, M: Fn() -> S> Worker<R, S, M> {
         if let Some(script) = self.script.as_mut().filter(|_| !plan.data.is_empty()) {
             script.take_rows(DataRows::new(plan, tables));
         }
-        if tables.limit.is_some() {
-            self.own.exhausted = EndReason::RowsUsed;
+        if let Some(once) = &tables.once {
+            match self.dispatch.source.closed() {
+                Some(closed) => {
+                    closed.limit_rows(once.rows, self.own.share);
+                    // The run may end before its time.
+                    self.own.counted = true;
+                }
+                None if once.count.is_some() => self.own.exhausted = EndReason::RowsUsed,
+                None => {}
+            }
         }
     }
 

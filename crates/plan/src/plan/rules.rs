@@ -392,19 +392,6 @@ fn data(parts: &Parts) -> Result<(), PlanError> {
         let is_first = parts.data[..at].iter().all(|other| other.name != set.name);
         need(!set.name.is_empty() && is_first, "data", "has names, each once")?;
         need(!set.columns.is_empty(), "data", "has columns")?;
-        if set.order == DataOrder::Once {
-            let is_poisson =
-                matches!(&parts.load, Load::Open(open) if open.arrivals == Arrivals::Poisson);
-            if is_poisson {
-                let why = "the order of random arrivals is known to no thread alone; leave --arrivals out, or use shuffle";
-                return Err(conflict("--arrivals poisson", "data in the order once", why));
-            }
-            if parts.recording.warm_up_ns > 0 {
-                let why =
-                    "a warm-up would use up rows that are not measured; leave one of them out";
-                return Err(conflict("--warm-up", "data in the order once", why));
-            }
-        }
     }
     Ok(())
 }

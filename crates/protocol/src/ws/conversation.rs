@@ -54,6 +54,8 @@ pub(crate) struct Conversation {
     news: Option<Event>,
     /// The peer sends nothing more: each outstanding request has its outcome due.
     has_ended: bool,
+    /// It ended without a close frame of either side, which is to be told.
+    is_abnormal: bool,
     /// Where messages are kept for a script.
     room: Option<CaptureRoom>,
     captured: Option<Capture>,
@@ -107,6 +109,7 @@ impl Conversation {
             parts: (0, 0),
             news: None,
             has_ended: false,
+            is_abnormal: false,
             room: None,
             captured: None,
         }
@@ -443,6 +446,9 @@ impl Conversation {
         if let Some(event) = self.news.take() {
             return Some(event);
         }
+        if std::mem::take(&mut self.is_abnormal) {
+            return Some(Event::CloseFrame(code::ABNORMAL));
+        }
         if self.is_front_done() && self.state == State::Open {
             self.started -= 1;
             let request = self.outstanding.pop_front()?;
@@ -489,6 +495,7 @@ impl Conversation {
 
     pub(crate) fn handle_end(&mut self) {
         self.has_ended = true;
+        self.is_abnormal = self.state == State::Open && !self.has_closed;
     }
 
     pub(crate) fn handle_close(&mut self) {

@@ -122,6 +122,7 @@ pub(super) mod code {
     pub(in super::super) const NORMAL: u16 = 1000;
     pub(in super::super) const PROTOCOL_ERROR: u16 = 1002;
     pub(in super::super) const NO_STATUS: u16 = 1005;
+    pub(in super::super) const ABNORMAL: u16 = 1006;
     pub(in super::super) const INVALID_PAYLOAD: u16 = 1007;
     pub(in super::super) const POLICY: u16 = 1008;
     pub(in super::super) const TOO_BIG: u16 = 1009;
