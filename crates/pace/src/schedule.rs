@@ -178,9 +178,11 @@ impl Ranks {
             Arrivals::Constant => Ranks { before: None, count: fixed::integers_below(end) },
             Arrivals::Poisson => {
                 let mut count = 0;
-                let of_lane = |own: u64| std::mem::replace(&mut count, count + own);
-                let before = poisson::counts(seed, end).map(of_lane).collect();
-                Ranks { before: Some(before), count }
+                let before = poisson::counts(seed, end).map(|own| {
+                    count += own;
+                    count - own
+                });
+                Ranks { before: Some(before.collect()), count }
             }
         }
     }
