@@ -14,6 +14,7 @@ use candor_report::{Document, Facts};
 use crate::exit::UserError;
 use crate::facts::facts;
 use crate::files::Disk;
+use crate::fleet::{Fleet, FleetFlags};
 use crate::forms;
 use crate::measure::{self, Watched};
 use crate::show::{Asked, Show};
@@ -27,6 +28,8 @@ pub(crate) struct Ready {
     /// The number of connections, if the user chose it.
     pub(crate) connections: Option<u32>,
     site: Site,
+    /// Its runs are made by this fleet.
+    fleet: Option<Fleet>,
     facts: Facts,
     /// The title of the experiment, for the progress display.
     title: String,
@@ -47,20 +50,26 @@ impl Ready {
         command: &str,
         mut options: Options,
         target: &TargetFlags,
+        fleet: &FleetFlags,
         typed: Typed,
     ) -> Result<Ready, UserError> {
         check(command, &options)?;
+        let fleet = fleet.open()?;
         with_plan_file(&mut options)?;
         let connections = options.load.connections.map(|count| count.get());
         // An open load, so that options of open loads (--arrivals, --shed-after) are accepted; the
         // experiment replaces the rate.
         options.load.rate = Some(Rate::per_second(1000));
         input::set_usual_length(&mut options);
+        let is_here = !input::is_elsewhere(&options);
         let site = target.site(&mut options, true)?;
         let (plan, outputs) = options.build(&Disk).map_err(UserError::usage)?;
         forms::check(&outputs)?;
+        if let Some(fleet) = &fleet {
+            fleet.check(&plan, is_here)?;
+        }
         let title = format!("{command} {}", plan.secrets.url(&plan.target.url));
-        Ok(Ready { plan, outputs, connections, site, facts: facts(typed), title })
+        Ok(Ready { plan, outputs, connections, site, fleet, facts: facts(typed), title })
     }
 
     pub(crate) fn facts(&self) -> &Facts {
@@ -74,11 +83,11 @@ impl Ready {
         keep: Option<&Path>,
         make: impl FnOnce(&Plan, &mut EngineRunner<'_>, &mut dyn Progress) -> Result<T, UserError>,
     ) -> Result<Made<T>, UserError> {
-        let Ready { plan, outputs, site, facts, title, .. } = self;
+        let Ready { plan, outputs, site, fleet, facts, title, .. } = self;
         make_directory(keep)?;
         let asked = Asked { shares_stdout: plan.script.is_some(), ..Asked::of(&outputs) };
         let (mut watched, show) = Watched::show(asked, &title)?;
-        let mut runner = watched.runner(facts);
+        let mut runner = watched.runner(facts, fleet.as_ref());
         runner.sites.push(site);
         let mut told = Told { show, keep: keep.map(Path::to_owned), failed: None };
         let made = make(&plan, &mut runner, &mut told);

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use candor_engine::{Observer, Part};
 use candor_lab::site::Beside;
-use candor_lab::{EngineRunner, Interrupt, LabError, Site};
+use candor_lab::{EngineRunner, Interrupt, LabError, Make, Site};
 use candor_plan::{Plan, ReactorChoice};
 use candor_report::Facts;
 
@@ -93,10 +93,14 @@ impl Watched {
         Ok((Watched { outputs: Outputs::shown(show.clone()), interrupt }, show))
     }
 
-    /// Makes runs of an experiment.
-    pub(crate) fn runner(&mut self, facts: Facts) -> EngineRunner<'_> {
+    /// Makes runs of an experiment, on a fleet if there is one.
+    pub(crate) fn runner<'a>(&'a mut self, facts: Facts, fleet: Option<&'a Fleet>) -> EngineRunner<'a> {
         let interrupt = Arc::clone(&self.interrupt);
         let observer = &mut self.outputs;
-        EngineRunner { sites: Vec::new(), facts, interrupt, observer, make: scripting::make }
+        let make: Box<Make<'_>> = match fleet {
+            None => Box::new(|_, own, control, observer| scripting::make(own, control, observer)),
+            Some(fleet) => Box::new(|plan, _, control, observer| fleet.run(plan, control, observer)),
+        };
+        EngineRunner { sites: Vec::new(), facts, interrupt, observer, make }
     }
 }

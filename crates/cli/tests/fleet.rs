@@ -679,7 +679,7 @@ fn what_a_fleet_cannot_do_is_refused_before_it_is_asked() {
         let own = ["run", "--fleet", "1", "--operator", &operator, "-d", "1s"];
         candor(&[&own, flags].concat()).assert_refused(USAGE, words);
     };
-    refused(&[], &["the embedded target is on this machine alone"]);
+    refused(&[], &["a target that is started here is on this machine alone"]);
     let allow = ["--allow", "10.0.0.0/8", "http://127.0.0.1:1/"];
     refused(&allow, &["127.0.0.1 is not allowed by --allow"]);
     refused(&["--trace", "t.ndjson", "http://127.0.0.1:1/"], &["--trace"]);

@@ -13,9 +13,11 @@ use crate::interrupt::Interrupt;
 use crate::site::Site;
 use crate::trial::{Runner, unix_ms};
 
-/// Makes one run of a plan with the engine. A caller that supports scripts loads the plan's script
-/// first: this crate knows no scripts.
-pub type Make = fn(&Plan, &Control, &mut dyn Observer) -> Result<RunRecord, LabError>;
+/// Makes one run of a plan: on this machine, with the engine and the second plan, which has this machine's
+/// cores; or elsewhere, with the first, as it was asked for. A caller that supports scripts loads the plan's
+/// script first: this crate knows no scripts.
+pub type Make<'a> =
+    dyn FnMut(&Plan, &Plan, &Control, &mut dyn Observer) -> Result<RunRecord, LabError> + 'a;
 
 /// Makes runs with the engine.
 pub struct EngineRunner<'a> {
@@ -28,7 +30,7 @@ pub struct EngineRunner<'a> {
     /// Observes every run.
     pub observer: &'a mut dyn Observer,
     /// How a run is made.
-    pub make: Make,
+    pub make: Box<Make<'a>>,
 }
 
 impl Runner for EngineRunner<'_> {
@@ -41,8 +43,9 @@ impl Runner for EngineRunner<'_> {
             target_note: site.note.clone(),
             ..self.facts.clone()
         };
-        let (record, beside) = site
-            .run(plan, &self.interrupt, |own, control| (self.make)(own, control, self.observer))?;
+        let (record, beside) = site.run(plan, &self.interrupt, |own, control| {
+            (self.make)(plan, own, control, self.observer)
+        })?;
         let mut document = Document::new(&facts, plan, &record);
         beside.finish(site, &record, &mut document, self.interrupt.is_asked());
         Ok(document)

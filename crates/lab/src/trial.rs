@@ -75,6 +75,7 @@ pub(crate) fn why_no_more(document: &Document) -> Option<String> {
         (EndReason::GaveUp, None) => {
             Some("no connection is possible any more: the target is gone".to_owned())
         }
+        (EndReason::AgentLost, None) => Some("an agent of the fleet was lost".to_owned()),
         (EndReason::DataFailed, None) => Some("a data file changed".to_owned()),
         (EndReason::ScriptFailed, None) => Some("the script failed".to_owned()),
         _ => None,

@@ -107,7 +107,7 @@ pub(crate) fn bench(arguments: &BenchArguments, typed: Typed) -> Result<ExitCode
     let about = flags.about(facts.clone(), &split, "servers", "loader");
     let (mut watched, show) = Watched::show(flags.asked(), &format!("bench {}", suite.head.name))?;
     let mut bench = Managed {
-        runner: watched.runner(facts),
+        runner: watched.runner(facts, None),
         place: Place { split, directory: directory.clone() },
         files: &Disk,
         profile_command: selection.profiler(&suite).map(str::to_owned),

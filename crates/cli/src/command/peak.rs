@@ -15,6 +15,7 @@ use clap::Args;
 
 use crate::exit::{Exit, UserError};
 use crate::experiment::{Made, Ready};
+use crate::fleet::FleetFlags;
 use crate::forms::PEAK;
 use crate::profiling::NoProfile;
 use crate::target_flags::TargetFlags;
@@ -63,15 +64,17 @@ pub(crate) struct PeakArguments {
     #[command(flatten)]
     profile: NoProfile,
     #[command(flatten)]
+    fleet: FleetFlags,
+    #[command(flatten)]
     options: Options,
 }
 
 pub(crate) fn peak(arguments: PeakArguments, typed: Typed) -> Result<ExitCode, UserError> {
     arguments.profile.check("peak")?;
-    let PeakArguments { objective, precision, keep, markdown, target, mut options, .. } = arguments;
+    let PeakArguments { objective, precision, keep, markdown, target, fleet, mut options, .. } = arguments;
     options.output.out.extend(markdown.map(|path| Out::new("markdown", path)));
     let objectives = objectives(objective, &mut options)?;
-    let ready = Ready::new("peak", options, &target, typed)?;
+    let ready = Ready::new("peak", options, &target, &fleet, typed)?;
     let settings = Settings {
         objectives,
         connections: ready.connections,

@@ -110,6 +110,12 @@ fn run_to(
         options = options.or(input::plan(file)?);
     }
     let profile = profile.spec(options.output.json.as_deref())?;
+    if fleet.is_some() && profile.is_some() {
+        return Err(UserError::usage(
+            "--profile-command: the profile would be of this machine's target, and agents know none; leave it or \
+             --fleet out",
+        ));
+    }
     // A profile of the embedded target needs it to be managed.
     let mut site = target.site(&mut options, profile.is_some())?;
     if profile.is_some() && site.running.is_none() {
@@ -134,6 +140,10 @@ fn run_to(
         None => UserError::usage(error),
     })?;
     let part = part.of(&plan)?;
+    if fleet.is_some() && part.is_some() {
+        let why = "--part cannot be used with --fleet, which divides the run itself; leave one of them out";
+        return Err(UserError::usage(why));
+    }
     if let Some(fleet) = &fleet {
         fleet.check(&plan, embedded.is_some())?;
     }

@@ -18,6 +18,7 @@ use clap::Args;
 
 use crate::exit::{Exit, UserError};
 use crate::experiment::{Made, Ready};
+use crate::fleet::FleetFlags;
 use crate::forms::SWEEP;
 use crate::profiling::NoProfile;
 use crate::target_flags::TargetFlags;
@@ -66,6 +67,8 @@ pub(crate) struct SweepArguments {
     #[command(flatten)]
     profile: NoProfile,
     #[command(flatten)]
+    fleet: FleetFlags,
+    #[command(flatten)]
     options: Options,
 }
 
@@ -83,13 +86,13 @@ pub(crate) fn sweep(arguments: SweepArguments, typed: Typed) -> Result<ExitCode,
     arguments.profile.check("sweep")?;
     let reference = reference(&arguments)?;
     let SweepArguments {
-        rates, mut fractions, rounds, keep, markdown, target, mut options, ..
+        rates, mut fractions, rounds, keep, markdown, target, fleet, mut options, ..
     } = arguments;
     options.output.out.extend(markdown.map(|path| Out::new("markdown", path)));
     if fractions.is_empty() {
         fractions = FRACTIONS.split(',').filter_map(|share| parse_share(share).ok()).collect();
     }
-    let ready = Ready::new("sweep", options, &target, typed)?;
+    let ready = Ready::new("sweep", options, &target, &fleet, typed)?;
     let (facts, asked) = (ready.facts().clone(), ready.connections);
     let made = ready.make(keep.as_deref(), |plan, runner, progress| {
         let known = match reference {

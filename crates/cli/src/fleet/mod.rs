@@ -30,8 +30,9 @@ pub(crate) struct FleetFlags {
     /// Run on this many agents of a fleet, or on these: e.g. 4, or a0,a3
     ///
     /// The plan's threads, connections and schedule are divided among the agents, which begin together;
-    /// their results are merged exactly. docs/fleet.md explains how to set up a fleet.
-    #[arg(long, value_name = "N", value_parser = wanted, conflicts_with_all = ["part", "profile_command"])]
+    /// their results are merged exactly. An experiment does so for each of its runs. docs/fleet.md explains how to
+    /// set up a fleet.
+    #[arg(long, value_name = "N", value_parser = wanted)]
     fleet: Option<Wanted>,
 
     /// Folder of the fleet's operator, from `candor fleet init` [default: fleet/operator]
@@ -97,13 +98,13 @@ impl Fleet {
         Ok(Fleet { wanted: Wanted::Count(0), on_loss: OnLoss::Continue, operator })
     }
 
-    /// Refuses a plan that agents cannot carry out, before they are asked. `is_embedded`: its target is a
-    /// part of this process.
-    pub(crate) fn check(&self, plan: &Plan, is_embedded: bool) -> Result<(), UserError> {
+    /// Refuses a plan that agents cannot carry out, before they are asked. `is_here`: its target is
+    /// started by this process.
+    pub(crate) fn check(&self, plan: &Plan, is_here: bool) -> Result<(), UserError> {
         let reasons = [
             (
-                is_embedded && !self.operator.is_on_this_machine(),
-                "the embedded target is on this machine alone; name the URL of a server",
+                is_here && !self.operator.is_on_this_machine(),
+                "a target that is started here is on this machine alone; name the URL of a server",
             ),
             (
                 plan.recording.trace.is_some(),

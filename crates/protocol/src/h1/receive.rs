@@ -9,6 +9,7 @@ use super::body::Body;
 use super::head::{self, Framing, Head};
 use super::lines::{Taken, without_end};
 use super::made::Extras;
+use super::pauses::Until;
 use super::session::{InFlight, NO_PAUSE, State, find};
 use super::{Error, Session};
 use crate::capture::NotKept;

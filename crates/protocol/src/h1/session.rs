@@ -4,7 +4,6 @@
 
 use std::collections::VecDeque;
 use std::io::IoSlice;
-use std::num::NonZeroU16;
 use std::rc::Rc;
 use std::sync::Arc;
 

@@ -2,7 +2,6 @@
 
 use std::io::IoSlice;
 
-use super::body::Body;
 use super::pauses::{Pause, Progress};
 use super::session::{NO_PAUSE, Session, State};
 use crate::session::{RequestId, Transmit};

@@ -56,7 +56,7 @@ pub(super) fn measure(
     let shares_stdout = plans.iter().any(|plan| plan.script.is_some());
     let asked = Asked { shares_stdout, ..Asked::of(&arguments.options.outputs()) };
     let (mut watched, show) = Watched::show(asked, &title)?;
-    let mut runner = watched.runner(facts.clone());
+    let mut runner = watched.runner(facts.clone(), None);
     let mut left = settings.rounds * variants.len() as u64;
     let mut trial = |slot: Slot| {
         let variant = &variants[slot.variant];
