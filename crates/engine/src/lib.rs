@@ -36,6 +36,7 @@ pub mod script;
 mod source;
 mod storm;
 mod streams;
+mod throttle;
 mod users;
 mod worker;
 

@@ -234,6 +234,7 @@ fn run_on<U: Start>(
         is_off: AtomicBool::new(false),
         memory: memory::Readings::default(),
     };
+    let throttled = throttle::now();
     let (out, messages) = channel();
     let mut collector = Collector::new(collecting_part(plan, part.workers));
     if observer.takes_intervals() {
@@ -297,6 +298,7 @@ fn run_on<U: Start>(
         origin_monotonic_ns: meeting.origin_ns.into_inner(),
         hiccups,
         memory: meeting.memory.finish(connections),
+        throttled: throttle::between(throttled, throttle::now()),
         ..Machine::default()
     };
     Ok(collector.finish(machine, trace))

@@ -47,8 +47,8 @@ pub use merge::{MergeError, Merging, Planned, merge};
 pub use rates::{RateSamples, SLOT_NS};
 pub use recorder::{Disconnect, FailedRequest, Phase, Recorder, RecorderSettings, Sample};
 pub use run::{
-    Agent, EndReason, Host, Lost, Machine, Memory, RunRecord, WorkerFigures, WorkerHealth,
-    WorkerReport, Workers,
+    Agent, EndReason, Host, Lost, Machine, Memory, RunRecord, Throttled, WorkerFigures,
+    WorkerHealth, WorkerReport, Workers,
 };
 pub use streams::{StreamCounts, StreamEnd, StreamParts};
 pub use summary::{Brief, IntervalSummary};

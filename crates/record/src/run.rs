@@ -209,8 +209,21 @@ pub struct Machine {
     /// The stalls of its workers by the machine, from when to when, in order; the collector fills
     /// it.
     pub held_up: Vec<(u64, u64)>,
+    /// How its limit of CPU time held it up; `None`: it had none.
+    pub throttled: Option<Throttled>,
     /// Its agent, in a run on many machines; the coordinator fills it.
     pub agent: Option<Agent>,
+}
+
+/// How a limit of CPU time held processes up, as the kernel's control groups count it.
+#[derive(
+    Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema,
+)]
+pub struct Throttled {
+    /// Periods in which the time ran out.
+    pub periods: u64,
+    /// For how long they waited then, all cores together.
+    pub waited_ns: u64,
 }
 
 /// The agent on a machine, as its coordinator saw it.

@@ -33,7 +33,7 @@ use candor_record::{
     Agent, Bytes, ConnectErrorKind, DatagramCounts, DeviationKind, IntervalSummary, Lost, Machine,
     PartCounts, RateSamples, RunRecord, SLOT_NS, StatusCount, WorkerReport, Workers,
 };
-pub use candor_record::{EndReason, Host, Memory};
+pub use candor_record::{EndReason, Host, Memory, Throttled};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -195,6 +195,9 @@ pub struct MachineRow {
     pub hiccups: Option<Hiccups>,
     /// Memory of the loader; null if it was not read.
     pub memory: Option<Memory>,
+    /// How its limit of CPU time held it up; absent if it has none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub throttled: Option<Throttled>,
     /// Its agent, in a run on many machines; absent otherwise.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent: Option<Agent>,
@@ -498,6 +501,7 @@ impl MachineRow {
                 workers: count,
                 hiccups: machine.hiccups.as_ref().map(Hiccups::of),
                 memory: machine.memory,
+                throttled: machine.throttled,
                 agent: machine.agent.clone(),
             }
         };

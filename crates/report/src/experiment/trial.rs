@@ -65,7 +65,8 @@ fn is_disturbed(document: &Document) -> bool {
 }
 
 /// Verdicts that the loader may have made the numbers.
-const LOADER_FINDINGS: [&str; 3] = ["loader-cpu", "send-lag", "shared-core"];
+const LOADER_FINDINGS: [&str; 5] =
+    ["loader-cpu", "send-lag", "shared-core", "loader-throttled", "agent-throttled"];
 
 impl Trial {
     /// The run of `document`.

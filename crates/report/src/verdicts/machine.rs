@@ -1,6 +1,7 @@
 //! The behaviour of the loader's own machine: pauses and clocks.
 
-use candor_plan::units::fmt_duration_ns;
+use candor_plan::units::{fmt_duration_ns, fmt_plural};
+use candor_record::Throttled;
 
 use super::{Finding, Severity};
 use crate::document::hiccups::Cause;
@@ -10,6 +11,8 @@ use crate::document::{Document, MachineRow};
 const HICCUP_FLOOR_NS: u64 = 50_000_000;
 /// A hiccup below this share of the longest response time did not cause it.
 const HICCUP_SHARE: f64 = 0.1;
+/// Less waiting than this share of the run is in no percentile that is shown.
+const THROTTLED_SHARE: f64 = 1e-4;
 /// A smaller move of the wall clock is normal slewing.
 const CLOCK_FLOOR_NS: u64 = 100_000_000;
 
@@ -54,6 +57,35 @@ pub(super) fn host_hiccup(document: &Document, machine: &MachineRow) -> Option<F
     })
 }
 
+/// A limit of CPU time, such as a container's, made the loader wait.
+pub(super) fn loader_throttled(document: &Document, machine: &MachineRow) -> Option<Finding> {
+    if machine.agent.is_some() { None } else { throttled(document, machine, "the loader") }
+}
+
+/// The same of an agent.
+pub(super) fn agent_throttled(document: &Document, machine: &MachineRow) -> Option<Finding> {
+    throttled(document, machine, &format!("agent {}", machine.agent.as_ref()?.name))
+}
+
+fn throttled(document: &Document, machine: &MachineRow, who: &str) -> Option<Finding> {
+    let Throttled { periods, waited_ns } = machine.throttled.filter(|one| one.periods > 0)?;
+    let share = waited_ns as f64 / document.time.elapsed_ns.max(1) as f64;
+    if share < THROTTLED_SHARE {
+        return None;
+    }
+    Some(Finding {
+        severity: Severity::Warning,
+        sentence: format!(
+            "A limit of CPU time made {who} wait {}, {} in all: send lag and response times include that.",
+            fmt_plural(periods, "time"),
+            fmt_duration_ns(waited_ns)
+        ),
+        evidence: vec![("periods", periods as f64), ("waited_ns", waited_ns as f64)],
+        remedy: "Give the container whole cores without a limit (cpu.max; in Kubernetes the QoS class Guaranteed \
+                 with the static CPU policy).",
+    })
+}
+
 /// The wall clock was moved, or the machine was suspended.
 pub(super) fn clock_jump(_: &Document, machine: &MachineRow) -> Option<Finding> {
     let hiccups = machine.hiccups.as_ref()?;
@@ -90,7 +122,7 @@ mod tests {
     use crate::document::hiccups::Cause;
     use crate::testing;
     use crate::verdicts::Severity;
-    use candor_record::Hiccup;
+    use candor_record::{Hiccup, Throttled};
 
     #[test]
     fn a_pause_of_ours_is_told_with_its_cause() {
@@ -123,6 +155,23 @@ mod tests {
         assert!(found(&document, "host-hiccup").is_none());
         let even = Hiccup { at_ns: 9, late_ns: 8, waited_ns: 4, stolen_ns: 0 };
         assert_eq!(Cause::of(&even), Cause::Waited);
+    }
+
+    #[test]
+    fn a_limit_of_cpu_time_is_told_where_it_matters() {
+        let sentence = |mut document: crate::document::Document, id, periods, waited_ns| {
+            document.machines[0].throttled = Some(Throttled { periods, waited_ns });
+            found(&document, id).map(|one| one.sentence)
+        };
+        let own = |periods, waited_ns| {
+            sentence(testing::healthy_open(), "loader-throttled", periods, waited_ns)
+        };
+        assert_eq!((own(0, 0), own(1, 10)), (None, None));
+        let said = own(12, 600_000_000).unwrap();
+        assert!(said.starts_with("A limit of CPU time made the loader wait 12 times, 600 ms"), "{said}");
+        let fleet = testing::fleet::healthy();
+        let said = sentence(fleet, "agent-throttled", 1, 50_000_000).unwrap();
+        assert!(said.contains("made agent a0 wait 1 time, 50 ms in all"), "{said}");
     }
 
     #[test]

@@ -104,6 +104,8 @@ const CHECKS: &[Check] = &[
     Check { id: "send-lag", find: Run(loader::send_lag) },
     Check { id: "shared-core", find: Machine(loader::shared_core) },
     Check { id: "host-hiccup", find: Machine(machine::host_hiccup) },
+    Check { id: "loader-throttled", find: Machine(machine::loader_throttled) },
+    Check { id: "agent-throttled", find: Machine(machine::agent_throttled) },
     Check { id: "clock-jump", find: Machine(machine::clock_jump) },
     Check { id: "clock-unsure", find: Run(fleet::clock_unsure) },
     Check { id: "fleet-uneven", find: Run(fleet::uneven) },
@@ -217,16 +219,19 @@ mod tests {
         let (mut unsent, mut late) = (testing::healthy_open(), testing::healthy_open());
         (unsent.ledger.sent, unsent.warm_up.sent) = (0, 0);
         late.rate.answered_in_window = 0;
+        let (mut limited, mut agent) = (testing::healthy_open(), testing::fleet::healthy());
+        let throttled = candor_record::Throttled { periods: 12, waited_ns: 600_000_000 };
+        (limited.machines[0].throttled, agent.machines[1].throttled) = (Some(throttled), Some(throttled));
         let mut aborted = testing::healthy_open();
         let why = crate::Expectation::parse("errors > 0").unwrap().judge(&aborted);
         aborted.set_aborted(why);
-        for document in [&mut unsent, &mut late] {
+        for document in [&mut unsent, &mut late, &mut limited, &mut agent] {
             document.verdicts = judge(document);
         }
         let documents = testing::every_document()
             .into_iter()
             .chain(testing::provoked())
-            .chain([spoilt, unsent, late, aborted]);
+            .chain([spoilt, unsent, late, aborted, limited, agent]);
         let found: std::collections::BTreeSet<_> =
             documents.flat_map(|one| one.verdicts).map(|one| one.id).collect();
         for check in CHECKS {

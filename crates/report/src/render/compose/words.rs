@@ -19,7 +19,15 @@ use crate::verdicts::{Severity, Verdict};
 use candor_plan::describe;
 
 /// Findings about the loader and its machine.
-const LOADER: [&str; 5] = ["loader-cpu", "send-lag", "shared-core", "host-hiccup", "clock-jump"];
+const LOADER: [&str; 7] = [
+    "loader-cpu",
+    "send-lag",
+    "shared-core",
+    "host-hiccup",
+    "loader-throttled",
+    "agent-throttled",
+    "clock-jump",
+];
 /// The rows of a table of latencies.
 pub(super) const ROWS: [&str; 9] =
     ["min", "p50", "p90", "p95", "p99", "p99.9", "p99.99", "max", "mean"];
