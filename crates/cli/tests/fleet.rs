@@ -290,6 +290,33 @@ fn a_killed_agent_is_named_and_its_share_is_accounted_for() {
     assert!(names.values().all(|pid| !is_running(*pid)), "all processes have ended");
 }
 
+#[test]
+fn experiments_make_each_of_their_runs_on_the_fleet() {
+    let nginx = Nginx::start(true).unwrap();
+    let fleet = Fleet::start(2, "127.0.0.1");
+    let kept = fleet.directory.path().join("kept");
+    let (operator, url) = (fleet.operator(), format!("http://{}/", nginx.address()));
+    let flags = ["--fleet", "2", "--operator", &operator, "--warm-up", "0s", "-d", "500ms"];
+    let own = ["--rounds", "1", "-c", "4", "--keep", kept.to_str().unwrap(), &url];
+    let outcome = candor(&[&["sweep", "--rates", "200,400"], &flags[..], &own].concat());
+    assert_eq!(outcome.code(), 0, "{}{}", outcome.stdout, outcome.stderr);
+    let runs: Vec<Value> = fs::read_dir(&kept)
+        .unwrap()
+        .map(|file| serde_json::from_slice(&fs::read(file.unwrap().path()).unwrap()).unwrap())
+        .collect();
+    assert_eq!(runs.len(), 2);
+    for run in &runs {
+        let machines = run["machines"].as_array().unwrap();
+        let names: Vec<_> = machines.iter().map(|one| &one["agent"]["name"]).collect();
+        assert_eq!(names, ["a0", "a1"]);
+    }
+    let sent: u64 = runs.iter().map(|run| run["ledger"]["sent"].as_u64().unwrap()).sum();
+    assert_eq!((sent, nginx.stop().unwrap()), (300, 300));
+    let flags = ["--fleet", "1", "--operator", &operator];
+    let refused = candor(&[&["peak"], &flags[..]].concat());
+    refused.assert_refused(USAGE, &["a target that is started here is on this machine alone"]);
+}
+
 /// By default the others stop, and sending ends soon.
 #[test]
 fn all_stop_when_one_is_lost() {
