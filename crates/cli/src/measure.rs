@@ -3,10 +3,11 @@
 
 use std::sync::Arc;
 
-use candor_engine::{Observer, Part};
+use candor_engine::{Control, Observer, Part};
 use candor_lab::site::Beside;
-use candor_lab::{EngineRunner, Interrupt, LabError, Make, Site};
+use candor_lab::{EngineRunner, Interrupt, LabError, Maker, Site};
 use candor_plan::{Plan, ReactorChoice};
+use candor_record::RunRecord;
 use candor_report::Facts;
 
 use crate::console;
@@ -94,13 +95,46 @@ impl Watched {
     }
 
     /// Makes runs of an experiment, on a fleet if there is one.
-    pub(crate) fn runner<'a>(&'a mut self, facts: Facts, fleet: Option<&'a Fleet>) -> EngineRunner<'a> {
+    pub(crate) fn runner<'a>(
+        &'a mut self,
+        facts: Facts,
+        fleet: Option<&'a Fleet>,
+    ) -> EngineRunner<'a> {
         let interrupt = Arc::clone(&self.interrupt);
         let observer = &mut self.outputs;
-        let make: Box<Make<'_>> = match fleet {
-            None => Box::new(|_, own, control, observer| scripting::make(own, control, observer)),
-            Some(fleet) => Box::new(|plan, _, control, observer| fleet.run(plan, control, observer)),
+        let maker: &dyn Maker = match fleet {
+            None => &Here,
+            Some(fleet) => fleet,
         };
-        EngineRunner { sites: Vec::new(), facts, interrupt, observer, make }
+        EngineRunner { sites: Vec::new(), facts, interrupt, observer, maker }
+    }
+}
+
+/// Makes runs on this machine, with their scripts.
+struct Here;
+
+impl Maker for Here {
+    fn make(
+        &self,
+        _: &Plan,
+        own: &Plan,
+        control: &Control,
+        observer: &mut dyn Observer,
+    ) -> Result<RunRecord, LabError> {
+        // Documents of experiments contain this text.
+        let made = scripting::run(own, Part::whole(own), control, observer);
+        made.and_then(|run| run.done(own)).map_err(remedy::advise)
+    }
+}
+
+impl Maker for Fleet {
+    fn make(
+        &self,
+        plan: &Plan,
+        _: &Plan,
+        control: &Control,
+        observer: &mut dyn Observer,
+    ) -> Result<RunRecord, LabError> {
+        self.run(plan, control, observer)
     }
 }

@@ -111,6 +111,7 @@ fn engine(error: &EngineError) -> Option<String> {
         EngineError::Data(_)
         | EngineError::AllowList(_)
         | EngineError::Workers { .. }
+        | EngineError::RowsInWarmUp { .. }
         | EngineError::System { .. } => {
             return None;
         }

@@ -11,17 +11,6 @@ use candor_record::RunRecord;
 
 use crate::remedy;
 
-/// Makes a run of an experiment like `candor run`: with its plan's script, if any, freshly loaded.
-pub(crate) fn make(
-    plan: &Plan,
-    control: &Control,
-    observer: &mut dyn Observer,
-) -> Result<RunRecord, LabError> {
-    // Documents of experiments contain this text.
-    let made = run(plan, Part::whole(plan), control, observer);
-    made.and_then(|run| run.done(plan)).map_err(remedy::advise)
-}
-
 /// A completed run, even if its script failed.
 pub(crate) struct Scripted {
     pub(crate) record: RunRecord,

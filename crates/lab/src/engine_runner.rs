@@ -13,11 +13,18 @@ use crate::interrupt::Interrupt;
 use crate::site::Site;
 use crate::trial::{Runner, unix_ms};
 
-/// Makes one run of a plan: on this machine, with the engine and the second plan, which has this machine's
-/// cores; or elsewhere, with the first, as it was asked for. A caller that supports scripts loads the plan's
-/// script first: this crate knows no scripts.
-pub type Make<'a> =
-    dyn FnMut(&Plan, &Plan, &Control, &mut dyn Observer) -> Result<RunRecord, LabError> + 'a;
+/// Makes one run. This crate knows neither scripts nor fleets: who supports them makes runs that have them.
+pub trait Maker {
+    /// A run of a plan: on this machine, with the engine and `own`, which is the plan with this machine's cores; or
+    /// elsewhere, with the plan as it was asked for.
+    fn make(
+        &self,
+        plan: &Plan,
+        own: &Plan,
+        control: &Control,
+        observer: &mut dyn Observer,
+    ) -> Result<RunRecord, LabError>;
+}
 
 /// Makes runs with the engine.
 pub struct EngineRunner<'a> {
@@ -30,7 +37,7 @@ pub struct EngineRunner<'a> {
     /// Observes every run.
     pub observer: &'a mut dyn Observer,
     /// How a run is made.
-    pub make: Box<Make<'a>>,
+    pub maker: &'a dyn Maker,
 }
 
 impl Runner for EngineRunner<'_> {
@@ -44,7 +51,7 @@ impl Runner for EngineRunner<'_> {
             ..self.facts.clone()
         };
         let (record, beside) = site.run(plan, &self.interrupt, |own, control| {
-            (self.make)(plan, own, control, self.observer)
+            self.maker.make(plan, own, control, self.observer)
         })?;
         let mut document = Document::new(&facts, plan, &record);
         beside.finish(site, &record, &mut document, self.interrupt.is_asked());

@@ -22,7 +22,7 @@ pub mod target;
 pub mod trial;
 pub mod verify;
 
-pub use engine_runner::{EngineRunner, Make};
+pub use engine_runner::{EngineRunner, Maker};
 pub use error::{LabError, Side};
 pub use interrupt::Interrupt;
 pub use site::Site;
