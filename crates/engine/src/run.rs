@@ -35,6 +35,7 @@ use crate::reactor::{epoll, stamped, uring};
 use crate::registry::{Spoken, Use};
 use crate::resolve::Addresses;
 use crate::script::{Destination, Scripted, Scripts};
+use crate::throttle;
 use crate::users::Users;
 use crate::worker::{Sink, Worker};
 
