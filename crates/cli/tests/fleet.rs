@@ -3,7 +3,7 @@
 
 mod common;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::net::SocketAddr;
 use std::os::unix::fs::PermissionsExt;
@@ -312,6 +312,25 @@ fn experiments_make_each_of_their_runs_on_the_fleet() {
     }
     let sent: u64 = runs.iter().map(|run| run["ledger"]["sent"].as_u64().unwrap()).sum();
     assert_eq!((sent, nginx.stop().unwrap()), (300, 300));
+}
+
+/// Agents read no files: the rows come with the plan, and each is used once by all agents together.
+#[test]
+fn rows_of_data_reach_the_agents() {
+    let nginx = Nginx::start(true).unwrap();
+    let fleet = Fleet::start(2, "127.0.0.1");
+    let file = fleet.directory.path().join("users.csv");
+    let rows: String = (0..60).map(|row| format!("user-{row}\n")).collect();
+    fs::write(&file, format!("name\n{rows}")).unwrap();
+    let data = format!("users={}:once", file.display());
+    let url = format!("http://{}/${{users.name}}", nginx.address());
+    let flags = ["-R", "200", "-c", "4", "-d", "5s", "--expect-status", "404", "--data", &data];
+    let outcome = fleet.measure(&[&flags[..], &[&url]].concat()).finish();
+    assert_eq!(outcome.code(), 0, "{}{}", outcome.stdout, outcome.stderr);
+    outcome.document().assert_all_ok();
+    let log = fs::read_to_string(nginx.path("access.log")).unwrap();
+    let asked: BTreeSet<&str> = log.lines().filter_map(|line| line.split('"').nth(1)).collect();
+    assert_eq!((log.lines().count(), asked.len()), (60, 60), "{log}");
 }
 
 /// By default the others stop, and sending ends soon.
@@ -707,9 +726,6 @@ fn what_a_fleet_cannot_do_is_refused_before_it_is_asked() {
     let allow = ["--allow", "10.0.0.0/8", "http://127.0.0.1:1/"];
     refused(&allow, &["127.0.0.1 is not allowed by --allow"]);
     refused(&["--trace", "t.ndjson", "http://127.0.0.1:1/"], &["--trace"]);
-    fs::write(directory.path().join("users.csv"), "name\na\n").unwrap();
-    let data = format!("users={}", directory.path().join("users.csv").display());
-    refused(&["--data", &data, "http://127.0.0.1:1/${users.name}"], &["agents read no files"]);
     let nowhere = ["run", "--fleet", "1", "--operator", "/nonexistent", "http://127.0.0.1:1/"];
     candor(&nowhere).assert_refused(USAGE, &["/nonexistent/member.toml", "candor fleet init"]);
     let agent = |flags: &[&str], words: &[&str]| {

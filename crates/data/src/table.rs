@@ -1,11 +1,13 @@
 //! An opened file: all its rows have been checked, and any of them can be found.
 
 use std::fs::{self, File, FileType};
+use std::io::Write;
 use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 
 use candor_plan::url::HttpUrl;
 use candor_plan::{DataFormat, DataSet};
+use rustix::fs::{MemfdFlags, memfd_create};
 
 use crate::fault::{Fault, Problem, Wrong, shown};
 use crate::format::{self, Format, Step};
@@ -75,7 +77,12 @@ impl Table {
         limits: Limits,
         is_stopped: &dyn Fn() -> bool,
     ) -> Result<Table, Fault> {
-        let mut scan = Scan::begin(&set.file, set.format, limits)?;
+        let source = match &set.content {
+            None => open(&set.file),
+            Some(content) => held(content.whole()),
+        };
+        let source = source.map_err(|problem| Fault::whole(&set.file, problem))?;
+        let mut scan = Scan::begin(source, &set.file, set.format, limits)?;
         if scan.columns != set.columns {
             return Err(Fault::whole(&set.file, Problem::OtherColumns));
         }
@@ -115,7 +122,8 @@ impl Table {
 /// # Errors
 /// As [`columns`](crate::columns) has them, and those of a file that cannot be read.
 pub fn columns_of(file: &Path, format: DataFormat) -> Result<Vec<String>, Fault> {
-    let scan = Scan::begin(file, format, Limits::default())?;
+    let source = open(file).map_err(|problem| Fault::whole(file, problem))?;
+    let scan = Scan::begin(source, file, format, Limits::default())?;
     Ok(scan.columns)
 }
 
@@ -126,7 +134,8 @@ pub fn columns_of(file: &Path, format: DataFormat) -> Result<Vec<String>, Fault>
 /// The file cannot be read, or a row up to that URL is broken.
 pub fn site_of(file: &Path) -> Result<Option<HttpUrl>, Fault> {
     let limits = Limits { held_bytes: 0, ..Limits::default() };
-    let mut scan = Scan::begin(file, DataFormat::Urls, limits)?;
+    let source = open(file).map_err(|problem| Fault::whole(file, problem))?;
+    let mut scan = Scan::begin(source, file, DataFormat::Urls, limits)?;
     while scan.site.is_none() && scan.is_unfinished() {
         scan.next(file)?;
     }
@@ -152,6 +161,18 @@ fn open(path: &Path) -> Result<Source, Problem> {
         });
     }
     Ok(source)
+}
+
+/// The bytes of a file of another machine, as a file without a name.
+fn held(content: &[u8]) -> Result<Source, Problem> {
+    let file = memfd_create("candor-data", MemfdFlags::CLOEXEC);
+    let mut file = File::from(file.map_err(|errno| unreadable(errno.into()))?);
+    file.write_all(content).map_err(unreadable)?;
+    let metadata = file.metadata().map_err(unreadable)?;
+    if content.is_empty() {
+        return Err(Problem::Empty);
+    }
+    Ok(Source::new(file, &metadata))
 }
 
 fn check_kind(kind: FileType) -> Result<(), Problem> {
@@ -185,9 +206,13 @@ struct Scan {
 }
 
 impl Scan {
-    fn begin(file: &Path, format: DataFormat, limits: Limits) -> Result<Scan, Fault> {
+    fn begin(
+        source: Source,
+        file: &Path,
+        format: DataFormat,
+        limits: Limits,
+    ) -> Result<Scan, Fault> {
         let whole = |problem| Fault::whole(file, problem);
-        let source = open(file).map_err(whole)?;
         let size = source.length().min(HEAD_BYTES as u64) as usize;
         let mut head = vec![0; size];
         source.read(&mut head, 0).map_err(whole)?;

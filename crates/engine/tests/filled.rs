@@ -71,8 +71,10 @@ fn users(file: &Path, order: DataOrder) -> DataSet {
         format: DataFormat::Csv,
         order,
         columns: vec!["name".to_owned(), "note".to_owned()],
+        content: None,
+    },
+        content: None,
     }
-}
 
 fn filled(path: &str, body: &str) -> Request {
     Request {

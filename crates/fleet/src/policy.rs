@@ -104,7 +104,7 @@ pub enum PolicyRefusal {
     #[error("a fleet runs no journeys; run the plan on one machine")]
     Users,
     /// Agents read no files.
-    #[error("an agent reads no files, but the plan has data; write the values into the plan")]
+    #[error("an agent reads no files, but the plan names one for its data and does not have it")]
     Data,
 }
 
@@ -203,7 +203,7 @@ impl Policy {
         if !plan.journeys.is_empty() {
             return Err(PolicyRefusal::Users.into());
         }
-        if !plan.data.is_empty() {
+        if plan.data.iter().any(|set| set.content.is_none()) {
             return Err(PolicyRefusal::Data.into());
         }
         if let Some(script) = &plan.script {

@@ -480,7 +480,7 @@ fn refusals_do_not_fill_the_audit_file() {
 
 /// Agents read no files.
 #[test]
-fn plans_with_data_are_refused() {
+fn plans_that_name_a_file_are_refused_and_those_that_have_it_are_not() {
     let mut parts: candor_plan::Parts = (*usual()).clone();
     parts.data = vec![candor_plan::DataSet {
         name: "users".to_owned(),
@@ -488,8 +488,15 @@ fn plans_with_data_are_refused() {
         format: candor_plan::DataFormat::Csv,
         order: Default::default(),
         columns: vec!["name".to_owned()],
+        content: None,
     }];
     let plan = candor_plan::Plan::try_from(parts).unwrap();
     let refused = policy(LOOPBACK).check(&plan, SHARE, &grant(&plan, 1));
     assert_eq!(refused, Err(Refusal::Policy(candor_fleet::PolicyRefusal::Data)));
+    let plan = plan.with(|parts| {
+        let bytes: std::sync::Arc<[u8]> = (*b"name\nann\n").into();
+        parts.data[0].content = Some(candor_plan::Kept::Whole(bytes));
+    });
+    let plan = plan.unwrap();
+    assert_eq!(policy(LOOPBACK).check(&plan, SHARE, &grant(&plan, 1)), Ok(()));
 }

@@ -1,12 +1,14 @@
 //! Data sets: tables of a file whose rows requests take their values from.
 //!
-//! A plan has a set's name, file and columns, and never its rows: a file may have gigabytes. Whoever runs the plan
-//! reads it.
+//! A plan has a set's name, file and columns, but not its rows: a file may have gigabytes. Whoever runs the plan
+//! reads it. A plan that goes to another machine has the file's bytes with it.
 
 use std::path::PathBuf;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+
+use crate::kept::Kept;
 
 /// A table of a file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -21,6 +23,8 @@ pub struct DataSet {
     pub order: DataOrder,
     /// Its columns, at least one, no two with the same name.
     pub columns: Vec<String>,
+    /// The bytes of the file, for a machine that does not have it; then nobody opens it.
+    pub content: Option<Kept<u8>>,
 }
 
 /// How a file has its rows.

@@ -504,6 +504,7 @@ impl Parts {
         }
         for set in &mut parts.data {
             set.file = set.file.to_string_lossy().into_owned().into();
+            set.content = set.content.as_ref().map(Kept::redacted);
         }
         parts.requests.sequence = parts.requests.sequence.redacted();
         parts.requests.list.iter_mut().for_each(|request| request.redact(secrets));

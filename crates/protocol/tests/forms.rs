@@ -33,6 +33,7 @@ fn form(request: &Request) -> Form {
         format: DataFormat::Csv,
         order: DataOrder::Rotation,
         columns: vec!["a".to_owned(), "b".to_owned()],
+        content: None,
     }];
     let names = Names { data: &data, environment: &[], captured: &[] };
     let template = Template::compile(request, 0, names).expect("a template");

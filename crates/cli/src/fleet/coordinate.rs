@@ -4,6 +4,8 @@
 //! observer. It decides nothing: what a silence, a refusal or a loss means is the state machine's.
 
 use std::collections::BTreeSet;
+use std::fs::File;
+use std::io::Read;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use candor_engine::{Control, EngineError, Observer, monotonic_ns};
@@ -11,7 +13,7 @@ use candor_fleet::coordinator::{Coordinator, Event, OnLoss, Outcome, Settings, S
 use candor_fleet::{RunId, RunKey, Threads, Timings};
 use candor_fleet_nats::{Arrival, Link};
 use candor_lab::LabError;
-use candor_plan::Plan;
+use candor_plan::{Kept, Plan};
 use candor_plan::units::fmt_plural;
 use candor_record::RunRecord;
 
@@ -20,6 +22,8 @@ use crate::console;
 
 /// How long a grant may wait to be used.
 const GRANT_S: u64 = 120;
+/// The most bytes of data files that agents are sent, all together: half of what a plan may have.
+const MOST_DATA_BYTES: u64 = 32 << 20;
 /// The longest wait for a message, after which signals are heard.
 const TURN: Duration = Duration::from_millis(20);
 
@@ -32,6 +36,7 @@ impl Fleet {
         observer: &mut dyn Observer,
     ) -> Result<RunRecord, LabError> {
         observer.prepares(plan);
+        let plan = &carrying(plan)?;
         // The lists of this machine count too, as far as the name is known here.
         match candor_engine::public_addresses(&plan.target) {
             Ok(public) => {
@@ -105,6 +110,29 @@ impl Fleet {
             (_, None) => Err(LabError::Fleet("it has no record".to_owned())),
         }
     }
+}
+
+/// The plan with the bytes of its data files, because agents read no files.
+fn carrying(plan: &Plan) -> Result<Plan, LabError> {
+    let mut left = MOST_DATA_BYTES;
+    let mut contents = Vec::new();
+    for set in &plan.data {
+        let mut bytes = Vec::new();
+        let read = File::open(&set.file)
+            .and_then(|file| file.take(left + 1).read_to_end(&mut bytes))
+            .map_err(|error| failed(&format!("{}: {error}", set.file.display())))?;
+        left = left.checked_sub(read as u64).ok_or_else(|| {
+            let file = set.file.display();
+            failed(&format!("{file}: agents are sent up to 32 MiB of data; take fewer rows"))
+        })?;
+        contents.push(Kept::Whole(bytes.into()));
+    }
+    let carrying = plan.with(|parts| {
+        for (set, content) in parts.data.iter_mut().zip(contents) {
+            set.content = Some(content);
+        }
+    });
+    carrying.map_err(|error| failed(&error))
 }
 
 fn failed(error: &dyn std::fmt::Display) -> LabError {

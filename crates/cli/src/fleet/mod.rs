@@ -110,11 +110,6 @@ impl Fleet {
                 plan.recording.trace.is_some(),
                 "--trace: single requests stay on the agents; leave it out",
             ),
-            (
-                !plan.data.is_empty(),
-                "agents read no files, so a plan with data cannot run on a fleet; write the values into \
-                 the plan",
-            ),
         ];
         match reasons.into_iter().find(|(is_so, _)| *is_so) {
             Some((_, why)) => Err(UserError::usage(format!("--fleet: {why}"))),

@@ -35,6 +35,7 @@ pub(super) fn data(options: &Options, files: &Files<'_>) -> Result<Vec<DataSet>,
             format,
             order: file.order,
             columns,
+            content: None,
         });
     }
     Ok(all)

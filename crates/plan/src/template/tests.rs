@@ -30,8 +30,10 @@ fn set(name: &str, columns: &[&str]) -> DataSet {
         format: DataFormat::Csv,
         order: DataOrder::Rotation,
         columns: columns.iter().map(|one| (*one).to_owned()).collect(),
+        content: None,
+    },
+        content: None,
     }
-}
 
 fn compiled(request: &Request) -> Result<Template, String> {
     let data = [set("users", &["name", "pass word", "id"]), set("items", &["id"])];
