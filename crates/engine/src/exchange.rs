@@ -9,14 +9,14 @@ use std::rc::Rc;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use candor_memory::Source;
-use candor_plan::{Parts, Plan};
+use candor_plan::{CallMethod, Parts, Plan};
 use candor_protocol::h1::{self, Prepared};
 use candor_protocol::{
     Answer, Capture, CaptureRoom, Event, Input, Keep, Outgoing, Protocol, RequestId, Session,
     Transmit, Transport,
 };
 
-use crate::users::{BODIES_AT_A_TIME, MOST_BODY_BYTES, kept};
+use crate::users::{BODIES_AT_A_TIME, MOST_BODY_BYTES, kept, said};
 use crate::worker::words;
 
 /// Of a text that is looked at.
@@ -130,8 +130,8 @@ pub(crate) struct Watch {
     exchanges: Exchanges,
     /// Each request of the plan as it is sent if it is fixed.
     fixed: Rc<[Prepared]>,
-    /// Of each request of the plan, what is captured from its response.
-    captures: Rc<[Vec<Source>]>,
+    /// Of each request of the plan, what is captured from its response, and the method if it is a call.
+    captures: Rc<[(Vec<Source>, Option<CallMethod>)]>,
 }
 
 impl Watch {
@@ -140,11 +140,17 @@ impl Watch {
         let list = plan.requests.list.iter();
         // The plan's check has compiled them.
         let source = |one: &candor_plan::Capture| Source::parse(&one.source).ok();
+        let schema = plan.calls.as_ref().and_then(|calls| calls.schema().ok());
+        let captures = |step: &candor_plan::Step| {
+            let path = &plan.requests.list[step.request as usize].path;
+            let method = schema.as_ref().and_then(|schema| schema.method(path).ok());
+            (step.captures.iter().filter_map(source).collect(), method)
+        };
         let steps = plan.journeys.iter().flat_map(|one| &one.steps);
         Watch {
             exchanges,
             fixed: list.map(|request| h1::prepare(request, authority)).collect(),
-            captures: steps.map(|step| step.captures.iter().filter_map(source).collect()).collect(),
+            captures: steps.map(captures).collect(),
         }
     }
 
@@ -219,19 +225,23 @@ impl Watched {
 
     fn answered(&mut self, answer: &Answer) {
         let captured = self.inner.take_captured();
-        let sources = Rc::clone(&self.watch.captures);
+        let captures = Rc::clone(&self.watch.captures);
         self.end(answer.id, |exchange, list| {
             let (fields, body) = match &captured {
                 Some(captured) => (captured.get().fields, captured.get().body),
                 None => (&[][..], &[][..]),
             };
-            let sources =
-                sources.get(exchange.request as usize).filter(|_| answer.expected.is_ok());
-            let value = |source: &Source| match source.find(fields, body) {
-                Ok(value) => Ok(list.text(&value, value.len() as u64)),
-                Err(why) => Err(why.to_string()),
-            };
-            let captured = sources.into_iter().flatten().map(value).collect();
+            let of_step =
+                captures.get(exchange.request as usize).filter(|_| answer.expected.is_ok());
+            let captured = of_step.map(|(sources, method)| {
+                let said = said(method.as_ref(), body);
+                let value = |source: &Source| match source.find(fields, &said) {
+                    Ok(value) => Ok(list.text(&value, value.len() as u64)),
+                    Err(why) => Err(why.to_string()),
+                };
+                sources.iter().map(value).collect()
+            });
+            let captured = captured.unwrap_or_default();
             exchange.problem = answer.expected.as_ref().err().map(|mismatch| mismatch.to_string());
             exchange.response = Some(Response {
                 status: answer.status.map_or(0, std::num::NonZeroU16::get),

@@ -24,7 +24,7 @@ use candor_protocol::{Capture, CaptureRoom};
 use candor_record::{ErrorKind, Phase, Recorder, StepFailure};
 
 use self::owning::Own;
-pub(crate) use self::plan::kept;
+pub(crate) use self::plan::{kept, said};
 use self::plan::{Journey, Step, journeys, steps};
 use self::wheel::Wheel;
 pub(crate) use self::wheel::{NOBODY, UserKey};
@@ -381,12 +381,8 @@ impl Users {
             }
             let Step { captures, call, .. } = &self.steps[request as usize];
             if ended.error.is_none() && !captures.is_empty() {
-                // What is not messages has no values.
-                let said = call.as_ref().map(|method| {
-                    candor_grpc::show_response(method, response.body).unwrap_or_default()
-                });
-                let body = said.as_ref().map_or(response.body, |said| said.as_bytes());
-                let taken = captures.take(status, response.fields, body, &mut user.memory);
+                let body = said(call.as_ref(), response.body);
+                let taken = captures.take(status, response.fields, &body, &mut user.memory);
                 missing = taken.err();
             }
         }

@@ -1,5 +1,7 @@
 //! Journeys, compiled for a worker.
 
+use std::borrow::Cow;
+
 use candor_grpc::Schema;
 use candor_memory::{Capture, Captures, Source};
 use candor_pace::{below, exponential};
@@ -98,6 +100,17 @@ fn needs(template: &Template) -> Vec<u32> {
     all.sort_unstable();
     all.dedup();
     all
+}
+
+/// What captures look into: a body, or the messages of a response to a call. What is not messages has no values.
+pub(crate) fn said<'a>(call: Option<&CallMethod>, body: &'a [u8]) -> Cow<'a, [u8]> {
+    match call {
+        None => body.into(),
+        Some(method) => {
+            let json = candor_grpc::show_response(method, body);
+            json.unwrap_or_default().into_bytes().into()
+        }
+    }
 }
 
 /// How much is kept of the responses to each request; `None`: nothing of any.

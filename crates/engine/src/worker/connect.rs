@@ -324,6 +324,22 @@ impl<R: Reactor, S: Protocol, M: Fn() -> S> Worker<R, S, M> {
         }
     }
 
+    /// A WebSocket whose connection broke has ended without a close frame.
+    #[cold]
+    fn tell_of_close(&mut self, key: Key, at_ns: u64) {
+        let Some(session) = &mut self.pool[key].session else { return };
+        session.handle_end();
+        // The first of its events, or behind news of messages.
+        let told = std::iter::from_fn(|| session.poll_event()).take(2);
+        let code = told.into_iter().find_map(|event| match event {
+            Event::CloseFrame(code) => Some(code),
+            _ => None,
+        });
+        if let Some(code) = code {
+            self.books.recorder.close_frame(at_ns, code);
+        }
+    }
+
     /// Every request in flight on `key` gets its outcome. Returns whether none of them failed.
     fn settle_flights(&mut self, key: Key, loss: &Loss, at_ns: u64) -> bool {
         let mut in_order = true;
@@ -332,6 +348,9 @@ impl<R: Reactor, S: Protocol, M: Fn() -> S> Worker<R, S, M> {
                 session.handle_end();
             }
             in_order = !self.take_events(key, at_ns, true).failed;
+        }
+        if let Loss::Failed(_) = loss {
+            self.tell_of_close(key, at_ns);
         }
         let account = &mut self.pool[key].account;
         let chain = &mut account.flights;
