@@ -208,7 +208,10 @@ fn a_captured_value_that_does_not_fit_its_field_fails_its_step() {
     assert_eq!((users["started"].as_u64(), users["failed"].as_u64()), (Some(50), Some(50)));
     let failure = &users["failures"][0];
     let of = |name: &str| failure[name].as_str().unwrap().to_owned();
-    assert_eq!((of("step"), of("reason"), of("variable")), ("second".into(), "unfit".into(), "word".into()));
+    assert_eq!(
+        (of("step"), of("reason"), of("variable")),
+        ("second".into(), "unfit".into(), "word".into())
+    );
     assert_eq!(document.ledger("ok"), 50);
     assert_eq!(tried.code(), 3, "{}{}", tried.stdout, tried.stderr);
     let says = "not sent: ${word} does not fit into the message";

@@ -93,7 +93,6 @@ impl WorkerPlan {
             give_up_ns: plan.stop.give_up_ns,
         }
     }
-
 }
 
 /// When the measured window ends by time.

@@ -79,7 +79,9 @@ mod tests {
         let root = root.path();
         group(root, "", "usage_usec 1\n");
         let of = |periods, throttled, us| {
-            format!("usage_usec 9\nnr_periods {periods}\nnr_throttled {throttled}\nthrottled_usec {us}\n")
+            format!(
+                "usage_usec 9\nnr_periods {periods}\nnr_throttled {throttled}\nthrottled_usec {us}\n"
+            )
         };
         group(root, "pods", &of(100, 2, 30));
         group(root, "pods/one", &of(50, 3, 400));

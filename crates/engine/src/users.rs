@@ -24,8 +24,8 @@ use candor_protocol::{Capture, CaptureRoom};
 use candor_record::{ErrorKind, Phase, Recorder, StepFailure};
 
 use self::owning::Own;
-pub(crate) use self::plan::{kept, said};
 use self::plan::{Journey, Step, journeys, steps};
+pub(crate) use self::plan::{kept, said};
 use self::wheel::Wheel;
 pub(crate) use self::wheel::{NOBODY, UserKey};
 use crate::connection::Place;

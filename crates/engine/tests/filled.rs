@@ -72,9 +72,8 @@ fn users(file: &Path, order: DataOrder) -> DataSet {
         order,
         columns: vec!["name".to_owned(), "note".to_owned()],
         content: None,
-    },
-        content: None,
     }
+}
 
 fn filled(path: &str, body: &str) -> Request {
     Request {
@@ -176,7 +175,8 @@ fn rows_are_used_once_by_random_arrivals_and_in_a_warm_up_too() {
     let directory = tempfile::tempdir().unwrap();
     let file = rows(directory.path(), 53);
     let loads = [closed(2 * MS), open(1_000, Arrivals::Constant), open(1_000, Arrivals::Poisson)];
-    for (load, warm_up_ns) in loads.into_iter().flat_map(|load| [(load.clone(), 0), (load, 8 * MS)]) {
+    for (load, warm_up_ns) in loads.into_iter().flat_map(|load| [(load.clone(), 0), (load, 8 * MS)])
+    {
         let mut seen = Vec::new();
         for threads in [1, 3] {
             let (address, log) = server(|_| {});

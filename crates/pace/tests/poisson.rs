@@ -217,7 +217,8 @@ fn ranks_number_arrivals_without_gaps() {
         Limit { measured_count: Some(3), ..Limit::default() },
     ] {
         let ranks = candor_pace::Ranks::new(&load, 7, limit);
-        let mut all: Vec<u64> = union(&load, 7, limit, 3).iter().map(|due| ranks.rank(due.index)).collect();
+        let mut all: Vec<u64> =
+            union(&load, 7, limit, 3).iter().map(|due| ranks.rank(due.index)).collect();
         all.sort_unstable();
         assert_eq!(all, (0..ranks.count()).collect::<Vec<_>>());
     }

@@ -216,9 +216,7 @@ pub struct Machine {
 }
 
 /// How a limit of CPU time held processes up, as the kernel's control groups count it.
-#[derive(
-    Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema,
-)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Throttled {
     /// Periods in which the time ran out.
     pub periods: u64,

@@ -32,7 +32,6 @@ fn timer() -> Option<AsyncFd<OwnedFd>> {
 }
 
 impl Alarm {
-
     /// Returns at `due_ns` of the monotonic clock; at once, if that has passed.
     pub(crate) async fn until(&self, due_ns: u64) {
         loop {

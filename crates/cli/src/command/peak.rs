@@ -71,7 +71,8 @@ pub(crate) struct PeakArguments {
 
 pub(crate) fn peak(arguments: PeakArguments, typed: Typed) -> Result<ExitCode, UserError> {
     arguments.profile.check("peak")?;
-    let PeakArguments { objective, precision, keep, markdown, target, fleet, mut options, .. } = arguments;
+    let PeakArguments { objective, precision, keep, markdown, target, fleet, mut options, .. } =
+        arguments;
     options.output.out.extend(markdown.map(|path| Out::new("markdown", path)));
     let objectives = objectives(objective, &mut options)?;
     let ready = Ready::new("peak", options, &target, &fleet, typed)?;

@@ -86,7 +86,15 @@ pub(crate) fn sweep(arguments: SweepArguments, typed: Typed) -> Result<ExitCode,
     arguments.profile.check("sweep")?;
     let reference = reference(&arguments)?;
     let SweepArguments {
-        rates, mut fractions, rounds, keep, markdown, target, fleet, mut options, ..
+        rates,
+        mut fractions,
+        rounds,
+        keep,
+        markdown,
+        target,
+        fleet,
+        mut options,
+        ..
     } = arguments;
     options.output.out.extend(markdown.map(|path| Out::new("markdown", path)));
     if fractions.is_empty() {

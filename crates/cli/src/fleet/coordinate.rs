@@ -13,8 +13,8 @@ use candor_fleet::coordinator::{Coordinator, Event, OnLoss, Outcome, Settings, S
 use candor_fleet::{RunId, RunKey, Threads, Timings};
 use candor_fleet_nats::{Arrival, Link};
 use candor_lab::LabError;
-use candor_plan::{Kept, Plan};
 use candor_plan::units::fmt_plural;
+use candor_plan::{Kept, Plan};
 use candor_record::RunRecord;
 
 use super::{Fleet, Open, folder, runs};

@@ -32,9 +32,8 @@ fn file(bytes: &[u8]) -> NamedTempFile {
 fn set_of(format: DataFormat, file: &NamedTempFile, bytes: &[u8]) -> DataSet {
     let columns = columns(format, bytes).unwrap_or_else(|_| vec!["none".to_owned()]);
     let (file, order) = (file.path().to_owned(), DataOrder::Rotation);
-    DataSet { name: "set".to_owned(), file, format, order, columns, content: None },
-        content: None,
-    }
+    DataSet { name: "set".to_owned(), file, format, order, columns, content: None }
+}
 
 /// All rows of a file with these bytes, in order.
 fn rows_within(format: DataFormat, bytes: &[u8], limits: Limits) -> Result<Vec<Row>, Fault> {

@@ -11,7 +11,14 @@ use crate::Table;
 fn fault(file: &Path) -> String {
     let (file, order) = (file.to_owned(), DataOrder::Rotation);
     let columns = vec!["a".to_owned()];
-    let set = DataSet { name: "set".to_owned(), file, format: DataFormat::Csv, order, columns, content: None };
+    let set = DataSet {
+        name: "set".to_owned(),
+        file,
+        format: DataFormat::Csv,
+        order,
+        columns,
+        content: None,
+    };
     Table::open(&set, &|| false).expect_err("no fault").to_string()
 }
 

@@ -62,12 +62,7 @@ pub(super) fn steps(plan: &Plan) -> Vec<Step> {
 }
 
 /// A step, without the one after it.
-fn step(
-    plan: &Plan,
-    numbers: &[&str],
-    schema: Option<&Schema>,
-    step: &candor_plan::Step,
-) -> Step {
+fn step(plan: &Plan, numbers: &[&str], schema: Option<&Schema>, step: &candor_plan::Step) -> Step {
     let captured = known_before(&plan.journeys, step.request);
     let names = Names { data: &plan.data, environment: &plan.environment, captured: &captured };
     let request = &plan.requests.list[step.request as usize];

@@ -31,9 +31,8 @@ fn set(name: &str, columns: &[&str]) -> DataSet {
         order: DataOrder::Rotation,
         columns: columns.iter().map(|one| (*one).to_owned()).collect(),
         content: None,
-    },
-        content: None,
     }
+}
 
 fn compiled(request: &Request) -> Result<Template, String> {
     let data = [set("users", &["name", "pass word", "id"]), set("items", &["id"])];

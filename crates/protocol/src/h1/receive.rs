@@ -71,7 +71,11 @@ impl Session {
         Ok(Some(Event::FirstByte(current.id)))
     }
 
-    pub(super) fn handle_fields(&mut self, now_ns: u64, input: &mut &[u8]) -> Result<Option<Event>, Error> {
+    pub(super) fn handle_fields(
+        &mut self,
+        now_ns: u64,
+        input: &mut &[u8],
+    ) -> Result<Option<Event>, Error> {
         let before = *input;
         let head = self.read_fields(input);
         keep_block(&mut self.extras, &before[..before.len() - input.len()]);

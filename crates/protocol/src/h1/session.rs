@@ -16,9 +16,7 @@ use super::memo::{Memo, Ticket};
 use super::pauses::Progress;
 use crate::capture::{Capture, CaptureRoom};
 use crate::expect::BodyCheck;
-use crate::session::{
-    Abilities, Deviations, Event, Input, Outgoing, RequestId, Transmit,
-};
+use crate::session::{Abilities, Deviations, Event, Input, Outgoing, RequestId, Transmit};
 
 /// Bounds on the parts of a response. Line ends count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -199,7 +197,11 @@ impl Session {
 
 /// The request of this number: of the table, or made.
 #[inline]
-pub(super) fn find<'a>(table: &'a [Prepared], extras: Option<&'a Extras>, request: u32) -> &'a Prepared {
+pub(super) fn find<'a>(
+    table: &'a [Prepared],
+    extras: Option<&'a Extras>,
+    request: u32,
+) -> &'a Prepared {
     table.get(request as usize).unwrap_or_else(|| {
         extras.expect("a made request has its extras").get(request - table.len() as u32)
     })

@@ -168,7 +168,10 @@ mod tests {
         };
         assert_eq!((own(0, 0), own(1, 10)), (None, None));
         let said = own(12, 600_000_000).unwrap();
-        assert!(said.starts_with("A limit of CPU time made the loader wait 12 times, 600 ms"), "{said}");
+        assert!(
+            said.starts_with("A limit of CPU time made the loader wait 12 times, 600 ms"),
+            "{said}"
+        );
         let fleet = testing::fleet::healthy();
         let said = sentence(fleet, "agent-throttled", 1, 50_000_000).unwrap();
         assert!(said.contains("made agent a0 wait 1 time, 50 ms in all"), "{said}");

@@ -221,7 +221,8 @@ mod tests {
         late.rate.answered_in_window = 0;
         let (mut limited, mut agent) = (testing::healthy_open(), testing::fleet::healthy());
         let throttled = candor_record::Throttled { periods: 12, waited_ns: 600_000_000 };
-        (limited.machines[0].throttled, agent.machines[1].throttled) = (Some(throttled), Some(throttled));
+        (limited.machines[0].throttled, agent.machines[1].throttled) =
+            (Some(throttled), Some(throttled));
         let mut aborted = testing::healthy_open();
         let why = crate::Expectation::parse("errors > 0").unwrap().judge(&aborted);
         aborted.set_aborted(why);
