@@ -21,6 +21,9 @@ const MOST_MARGIN_NS: u64 = 250_000;
 /// Nineteen steps down for one up: the margin settles where 95 % of wake-ups are earlier.
 const STEPS_DOWN: u64 = 19;
 
+/// The longest sleep during which nothing that arrives is read.
+const DOZE_NS: u64 = 1_000_000;
+
 /// How to wait until a due time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Wait {
@@ -28,6 +31,8 @@ pub(crate) enum Wait {
     SleepUntil(u64),
     /// Look whether something happened, and come again at once.
     Spin,
+    /// Sleep until this time, whatever happens.
+    DozeUntil(u64),
 }
 
 /// Decides how to wait, and learns.
@@ -57,6 +62,7 @@ impl Pacer {
     pub(crate) fn wait(&mut self, now_ns: u64, due_ns: u64) -> Wait {
         self.rest(now_ns);
         let spin = match self.mode {
+            Pacing::Stamps => return Wait::DozeUntil(due_ns.min(now_ns + DOZE_NS)),
             Pacing::Sleep => false,
             Pacing::Spin => true,
             Pacing::Auto => {

@@ -10,7 +10,7 @@ use std::sync::{Barrier, Mutex, PoisonError};
 use std::thread;
 
 use candor_pace::Share;
-use candor_plan::{Plan, ReactorChoice};
+use candor_plan::{Pacing, Plan, ReactorChoice};
 use candor_protocol::{Protocol, Transport};
 use candor_record::{
     Collector, CollectorSettings, Interval, Machine, RunRecord, Traced, WorkerHealth, WorkerReport,
@@ -31,7 +31,7 @@ use crate::plan_share;
 use crate::reactor::choice::{ReactorKind, decide, probe_uring};
 use crate::reactor::socket::{Address, Dialer};
 use crate::reactor::{ConnectFailure, Start};
-use crate::reactor::{epoll, stamped, uring};
+use crate::reactor::{dozing, epoll, stamped, uring};
 use crate::registry::{Spoken, Use};
 use crate::resolve::Addresses;
 use crate::script::{Destination, Scripted, Scripts};
@@ -180,6 +180,12 @@ pub fn run_part(
         && dialer.addresses.iter().any(with_stamps)
     {
         let one = |worker| stamped::Unstarted::new(dialer_of(worker), stamps.one_in);
+        let reactors: Result<Vec<_>, _> = part.workers.indices().map(one).collect();
+        let reactors = reactors.map_err(|errno| refused(what, errno.into()))?;
+        return run_on(reactors, opened, part, scripts, control, observer);
+    }
+    if plan.threads.pacing == Pacing::Stamps {
+        let one = |worker| dozing::Unstarted::new(dialer_of(worker));
         let reactors: Result<Vec<_>, _> = part.workers.indices().map(one).collect();
         let reactors = reactors.map_err(|errno| refused(what, errno.into()))?;
         return run_on(reactors, opened, part, scripts, control, observer);

@@ -664,4 +664,6 @@ pub enum Pacing {
     Sleep,
     /// Never sleep while a request is still to come: a whole core, and the least lag.
     Spin,
+    /// Sleep until a request is due, whatever arrives, and take the times of responses from the kernel's stamps.
+    Stamps,
 }

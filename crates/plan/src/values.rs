@@ -333,13 +333,14 @@ impl Pacing {
             Pacing::Auto => "auto",
             Pacing::Sleep => "sleep",
             Pacing::Spin => "spin",
+            Pacing::Stamps => "stamps",
         }
     }
 }
 
 impl ValueEnum for Pacing {
     fn value_variants<'a>() -> &'a [Self] {
-        &[Pacing::Auto, Pacing::Sleep, Pacing::Spin]
+        &[Pacing::Auto, Pacing::Sleep, Pacing::Spin, Pacing::Stamps]
     }
 
     fn to_possible_value(&self) -> Option<PossibleValue> {
@@ -349,6 +350,8 @@ impl ValueEnum for Pacing {
             }
             Pacing::Sleep => PossibleValue::new("sleep").help("The least CPU, and some lateness"),
             Pacing::Spin => PossibleValue::new("spin").help("A whole core, and the least lateness"),
+            Pacing::Stamps => PossibleValue::new("stamps")
+                .help("Wake for requests alone; the kernel's stamps say when responses came"),
         })
     }
 }

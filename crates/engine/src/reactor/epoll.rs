@@ -94,6 +94,11 @@ impl EpollReactor {
         self.sockets[key as usize].fd.as_ref()
     }
 
+    /// The origin of time, on the monotonic clock.
+    pub(super) fn origin_ns(&self) -> u64 {
+        self.clock.origin_ns()
+    }
+
     /// From now on the clock is the kernel's own.
     pub(super) fn read_the_kernels_clock(&mut self) {
         self.clock = Clock::kernels();

@@ -16,12 +16,14 @@
 //!   for each read, one for each write.
 //! - [`uring`] is told what came: a system call for a batch of responses, one for each write.
 //! - [`stamped`] is epoll with the kernel's own time stamps, which [`stamps`] keeps.
+//! - [`dozing`] is epoll with the times of arrival, which need not be awake for them.
 //! - [`datagram`] has UDP sockets, for epoll.
 //! - [`socket`] and [`clock`] are what they share, [`choice`] which of them a run gets.
 
 pub mod choice;
 pub mod clock;
 mod datagram;
+pub mod dozing;
 pub mod epoll;
 pub mod epoll_wait;
 mod realtime;
@@ -64,7 +66,7 @@ pub enum Received<'a> {
     Bytes {
         /// The bytes, valid until the next call.
         bytes: &'a [u8],
-        /// When they were read.
+        /// When they were read; with [`Reactor::DOZES`], when they had arrived.
         at_ns: u64,
         /// There may be more: receive again.
         more: bool,
@@ -192,6 +194,14 @@ pub trait Start: Send {
 pub trait Reactor {
     /// Whether connections can have the kernel's time stamps.
     const STAMPS: bool = false;
+
+    /// Whether it knows when bytes arrived, so that nobody need be awake for that.
+    const DOZES: bool = false;
+
+    /// Sleeps until `until_ns`, whatever arrives meanwhile, and then looks what is ready.
+    fn doze(&mut self, until_ns: u64) {
+        self.wait(until_ns);
+    }
 
     /// The stamps of a connection, if it has any.
     fn stamps(&mut self, key: Key) -> Option<&mut StampLog> {

@@ -5,6 +5,10 @@
 //! by nothing, since both follow the same corrections, but realtime can be set. A change larger
 //! than the readings allow is such a step. Readings are handed in, so that this can be tested.
 
+use rustix::time::ClockId;
+
+use crate::health::clock_ns;
+
 /// The time between measurements.
 const EVERY_NS: u64 = 10_000_000;
 /// Readings of which the tightest counts.
@@ -67,6 +71,12 @@ impl Realtime {
     pub(super) fn worst_ns(&self) -> u64 {
         self.worst_ns
     }
+}
+
+/// Reads both clocks.
+pub(super) fn read_clocks() -> Reading {
+    let monotonic = || clock_ns(ClockId::Monotonic);
+    (monotonic(), clock_ns(ClockId::Realtime), monotonic())
 }
 
 #[cfg(test)]

@@ -30,6 +30,12 @@ pub(super) fn enable(fd: &OwnedFd) -> Result<(), Errno> {
     set_option(fd, libc::SOL_SOCKET, libc::SO_TIMESTAMPING, flags as libc::c_int)
 }
 
+/// Asks for software stamps of what arrives.
+pub(super) fn stamp_arrivals(fd: &OwnedFd) -> Result<(), Errno> {
+    let flags = libc::SOF_TIMESTAMPING_RX_SOFTWARE | libc::SOF_TIMESTAMPING_SOFTWARE;
+    set_option(fd, libc::SOL_SOCKET, libc::SO_TIMESTAMPING, flags as libc::c_int)
+}
+
 /// Sets an option of a socket that is an integer.
 pub(super) fn set_option(
     fd: &OwnedFd,

@@ -12,10 +12,9 @@ use std::io::IoSlice;
 use std::os::fd::{AsRawFd, OwnedFd};
 
 use rustix::io::Errno;
-use rustix::time::{ClockId, clock_gettime};
 
 use super::epoll::{EpollReactor, Unstarted as Plain};
-use super::realtime::{Reading, Realtime};
+use super::realtime::{Realtime, read_clocks};
 use super::socket::{self, Dialer};
 use super::stamps::{StampFacts, StampLog};
 use super::{ConnectFailure, Key, Reactor, Ready, Received, Sent, Start, scm};
@@ -130,14 +129,6 @@ fn collect(fd: &OwnedFd, log: &mut StampLog, since_origin: impl Fn(u64) -> Optio
             None => return,
         }
     }
-}
-
-fn read_clocks() -> Reading {
-    let ns = |clock| {
-        let t = clock_gettime(clock);
-        t.tv_sec as u64 * 1_000_000_000 + t.tv_nsec as u64
-    };
-    (ns(ClockId::Monotonic), ns(ClockId::Realtime), ns(ClockId::Monotonic))
 }
 
 impl Reactor for StampedReactor {

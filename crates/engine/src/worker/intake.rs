@@ -142,6 +142,7 @@ impl<R: Reactor, S: Protocol, M: Fn() -> S> Worker<R, S, M> {
         };
         self.books.recorder.bytes_received(bytes.len() as u64);
         self.turn.spend(bytes.len());
+        let length = bytes.len();
         // They were there when the last wait ended, and its requests left after that.
         let is_early = !S::SPEAKS_UNASKED
             && connection.account.outstanding > 0
@@ -175,10 +176,11 @@ impl<R: Reactor, S: Protocol, M: Fn() -> S> Worker<R, S, M> {
             Transport::Datagrams => applying.take_in_all(bytes, segments, session_ns, session),
         };
         let Applying { came_to, answered, .. } = applying;
+        // What follows happens now.
+        let at_ns = if R::DOZES { self.reactor.now_ns() } else { at_ns };
         if came_to.stops {
             self.dispatch.stop();
         }
-        let length = bytes.len();
         if R::STAMPS {
             match (answered, self.reactor.stamps(key)) {
                 (Some(answered), Some(log)) if ends_here => {

@@ -63,6 +63,14 @@ impl<R: Reactor, S: Protocol, M: Fn() -> S> Worker<R, S, M> {
         self.reactor.next_ready()
     }
 
+    /// Sleeps until `until_ns`, unless there is something to do already, and finds what is ready.
+    pub(super) fn doze(&mut self, until_ns: u64) -> Option<Ready> {
+        if !self.turn.has_found {
+            self.reactor.doze(until_ns);
+        }
+        self.reactor.next_ready()
+    }
+
     /// Handles what was found, beginning with `first`, and then what was postponed; no more than
     /// fits into a turn. Returns whether there was anything.
     #[inline]

@@ -38,6 +38,12 @@ impl<R: Reactor, S: Protocol, M: Fn() -> S> Worker<R, S, M> {
                 self.wait_and_handle(0);
                 None
             }
+            Wait::DozeUntil(wake_ns) => {
+                self.waits += 1;
+                let first = self.doze(wake_ns);
+                self.handle_found(first);
+                None
+            }
             Wait::SleepUntil(wake_ns) => {
                 if self.wait_and_handle(wake_ns) || wake_ns <= now_ns {
                     return None;
