@@ -11,8 +11,8 @@ use crate::delivery::Delivery;
 use crate::error::PlanError;
 use crate::journey::{Journey, Step, Think, known_before};
 use crate::model::{
-    Arrivals, BodyExpect, Connections, Endpoint, HttpVersion, Load, NS_PER_S, OpenLoad, Parts,
-    Rate, ReactorChoice, Request, Segment, Trace,
+    Arrivals, BodyExpect, Connections, Endpoint, HttpVersion, Load, NS_PER_S, OpenLoad, Pacing,
+    Parts, Rate, ReactorChoice, Request, Segment, Trace,
 };
 use crate::template::{self, Names, Template, TemplateError};
 use crate::tls::{Pem, Tls, TlsVersion, Trust};
@@ -51,6 +51,7 @@ pub(super) fn check(parts: &Parts) -> Result<(), PlanError> {
         data_of_script(parts)?;
     }
     times(parts)?;
+    stamps(parts)?;
     recording(parts)
 }
 
@@ -603,6 +604,32 @@ fn recording(parts: &Parts) -> Result<(), PlanError> {
         }
     }
     intervals(parts)
+}
+
+/// `--pacing stamps` reads a response when it is convenient, so nothing may wait for one, and a read may have one alone.
+fn stamps(parts: &Parts) -> Result<(), PlanError> {
+    if parts.threads.pacing != Pacing::Stamps {
+        return Ok(());
+    }
+    let goes_on = "what comes next waits for a response; leave one of them out";
+    let several = "the kernel has one stamp for several responses in a read; leave one of them out";
+    let unstamped = "the kernel stamps only what comes over TCP; leave one of them out";
+    let refused = [
+        (!matches!(parts.load, Load::Open(_)), "a closed load", goes_on),
+        (!parts.journeys.is_empty(), "journeys", goes_on),
+        (parts.script.is_some(), "--script", goes_on),
+        (parts.requests.list.iter().any(|one| one.stream.is_some()), "--stream", goes_on),
+        (parts.websocket.is_some(), "WebSockets", several),
+        (parts.target.http != HttpVersion::H1, "HTTP/2", several),
+        (parts.connections.pipeline > 1, "--pipeline", several),
+        (matches!(parts.target.endpoint, Endpoint::Unix { .. }), "a unix socket", unstamped),
+        (parts.threads.reactor == ReactorChoice::Uring, "--reactor uring", "the stamps are read with epoll; leave one of them out"),
+        (parts.recording.kernel_timestamps.is_some(), "--kernel-timestamps", "it has other stamps of its own; leave one of them out"),
+    ];
+    match refused.into_iter().find(|(is_so, ..)| *is_so) {
+        Some((_, other, why)) => Err(conflict("--pacing stamps", other, why)),
+        None => Ok(()),
+    }
 }
 
 /// Each interval takes memory until the run ends, so their length and their number are limited.
