@@ -111,9 +111,12 @@ impl Reactor for DozingReactor {
             Ok((n, stamp_ns)) => {
                 let origin_ns = clock.origin_ns();
                 realtime.keep_up(read_ns + origin_ns, read_clocks);
-                (facts.clock_steps, facts.conversion_error_ns) = (realtime.steps(), realtime.worst_ns());
-                let monotonic_ns = stamp_ns.and_then(|stamp_ns| realtime.monotonic_ns(stamp_ns));
-                let at_ns = monotonic_ns.map_or(read_ns, |ns| ns.saturating_sub(origin_ns).min(read_ns));
+                facts.clock_steps = realtime.steps();
+                facts.conversion_error_ns = realtime.worst_ns();
+                let stamp_ns = stamp_ns.and_then(|stamp_ns| realtime.monotonic_ns(stamp_ns));
+                facts.unstamped += u64::from(stamp_ns.is_none());
+                let arrived_ns = stamp_ns.map(|ns| ns.saturating_sub(origin_ns).min(read_ns));
+                let at_ns = arrived_ns.unwrap_or(read_ns);
                 Received::Bytes { bytes: &buffer[..n], at_ns, more: n == buffer.len() }
             }
             Err(errno) => Received::Failed { error: socket::io_failure(errno), at_ns: read_ns },

@@ -39,6 +39,8 @@ pub struct StampFacts {
     pub refused: u64,
     /// Why, the first time.
     pub refusal: Option<String>,
+    /// Reads without a stamp, where every read has one.
+    pub unstamped: u64,
     /// Times that the realtime clock was set.
     pub clock_steps: u64,
     /// How much a converted stamp can be off.

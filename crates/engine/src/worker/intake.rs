@@ -176,8 +176,17 @@ impl<R: Reactor, S: Protocol, M: Fn() -> S> Worker<R, S, M> {
             Transport::Datagrams => applying.take_in_all(bytes, segments, session_ns, session),
         };
         let Applying { came_to, answered, .. } = applying;
-        // What follows happens now.
-        let at_ns = if R::DOZES { self.reactor.now_ns() } else { at_ns };
+        let at_ns = match R::DOZES {
+            false => at_ns,
+            // What follows happens now.
+            true => {
+                let now_ns = self.reactor.now_ns();
+                if came_to.freed {
+                    self.kernel.read(at_ns, now_ns);
+                }
+                now_ns
+            }
+        };
         if came_to.stops {
             self.dispatch.stop();
         }

@@ -64,10 +64,17 @@ impl KernelBooks {
         }
     }
 
+    /// A response, of a worker that dozes, had arrived at `arrived_ns` and was read at `read_ns`.
+    pub(super) fn read(&mut self, arrived_ns: u64, read_ns: u64) {
+        self.times.receive_delay.record(read_ns.saturating_sub(arrived_ns));
+    }
+
     /// What came together.
     pub(super) fn finish(&self, facts: StampFacts) -> KernelTimes {
-        let StampFacts { connections, refused, refusal, clock_steps, conversion_error_ns } = facts;
+        let StampFacts { connections, refused, refusal, unstamped, clock_steps, conversion_error_ns } =
+            facts;
         KernelTimes {
+            without_receive_stamp: self.times.without_receive_stamp + unstamped,
             connections,
             refused,
             refusal,

@@ -146,7 +146,10 @@ impl<R: Reactor, S: Protocol, M: Fn() -> S> Worker<R, S, M> {
                 trace::tracer(plan, share),
                 &plan.requests.list,
             ),
-            kernel: KernelBooks::new(if R::STAMPS { plan.recording.digits } else { 1 }),
+            kernel: KernelBooks::new(match R::STAMPS || R::DOZES {
+                true => plan.recording.digits,
+                false => 1,
+            }),
             pool: Pool::new(&own, plan.connections.places()),
             timers: Timers::new(own.max_connections),
             shift_ns: 0,
@@ -239,7 +242,8 @@ impl<R: Reactor, S: Protocol, M: Fn() -> S> Worker<R, S, M> {
                     end.end = EndReason::Interrupted;
                 }
                 end.trace = self.end_trace(sink);
-                end.kernel = R::STAMPS.then(|| self.kernel.finish(self.reactor.stamp_facts()));
+                let has_stamps = R::STAMPS || R::DOZES;
+                end.kernel = has_stamps.then(|| self.kernel.finish(self.reactor.stamp_facts()));
                 return end;
             }
             if self.expire(now_ns) || !self.books.ended.is_empty() {

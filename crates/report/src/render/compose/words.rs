@@ -306,6 +306,16 @@ pub(super) fn kernel_columns(kernel: &Kernel) -> [(&'static str, &'static str, &
 
 /// The requests in the parts, and those that are missing.
 pub(super) fn kernel_note(kernel: &Kernel) -> String {
+    if is_clock(kernel) {
+        return format!(
+            "The kernel's stamps say when responses came, within {}. They were read later, by p50 {}, p99 {}; no \
+             figure has that in it.{}",
+            fmt_duration_ns(kernel.conversion_error_ns),
+            cell(&kernel.receive_delay, "p50"),
+            cell(&kernel.receive_delay, "p99"),
+            beside_stamps(kernel)
+        );
+    }
     if kernel.service.count == 0 {
         let reason = kernel.reason.as_deref().unwrap_or("no request has both of its stamps");
         return format!("No time stamps: {reason}.");
@@ -324,6 +334,21 @@ pub(super) fn kernel_note(kernel: &Kernel) -> String {
     .collect();
     if !left_out.is_empty() {
         note += &format!(" Left out: {}.", left_out.join(", "));
+    }
+    note + &beside_stamps(kernel)
+}
+
+/// Whether stamps are the clock of the run, as opposed to a sample beside it.
+pub(super) fn is_clock(kernel: &Kernel) -> bool {
+    kernel.service.count == 0 && kernel.receive_delay.count > 0
+}
+
+/// What went otherwise with stamps.
+fn beside_stamps(kernel: &Kernel) -> String {
+    let mut note = String::new();
+    if is_clock(kernel) && kernel.without_receive_stamp > 0 {
+        let count = fmt_plural(kernel.without_receive_stamp, "read");
+        note += &format!(" {count} had no stamp.");
     }
     if kernel.clock_steps > 0 {
         note += &format!(" The clock was set {}.", fmt_plural(kernel.clock_steps, "time"));
