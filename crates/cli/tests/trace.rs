@@ -164,3 +164,41 @@ fn without_tcp_there_are_no_stamps_and_the_run_goes_on() {
     assert!(outcome.stdout.contains("No time stamps"), "{}", outcome.stdout);
     drop(target);
 }
+
+/// A response is read when the next request is due, and has the time at which it came.
+#[test]
+fn with_stamps_reading_late_is_in_no_figure() {
+    for (served, flags) in [(&[][..], &[][..]), (&["--tls"], &["-k", "--h1"])] {
+        let target = Target::start(served);
+        // Due each 800 µs, and answered long before.
+        let load = ["--pacing", "stamps", "-R", "1250", "-n", "500", "-c", "8", "-t", "1"];
+        let url = target.url("/");
+        let outcome = Candor::start_measuring(&[&load[..], flags, &[&url]].concat()).finish();
+        assert_eq!(outcome.code(), 0, "{}{}", outcome.stdout, outcome.stderr);
+        let document = outcome.document();
+        document.assert_all_ok();
+        assert_eq!(document.count("/kernel/receive_delay/count"), 500);
+        assert_eq!(document.count("/kernel/without_receive_stamp"), 0);
+        let p50_ns = |of: &str| document.count(&format!("{of}/percentiles_ns/p50"));
+        let (read, service) = (p50_ns("/kernel/receive_delay"), p50_ns("/latencies/service"));
+        assert!(read + service < 800_000 * 2 && read > 100_000, "{read} {service}");
+        assert!(outcome.stdout.contains("stamps say when responses came"), "{}", outcome.stdout);
+    }
+}
+
+#[test]
+fn stamps_are_refused_where_a_response_is_waited_for_or_has_none() {
+    for (flags, other) in [
+        (&["http://h/"][..], "a closed load"),
+        (&["-R", "9", "--pipeline", "2", "http://h/"], "--pipeline"),
+        (&["-R", "9", "--h2c", "http://h/"], "HTTP/2"),
+        (&["-R", "9", "https://h/"], "HTTP/2"),
+        (&["-R", "9", "--stream", "sse", "http://h/"], "--stream"),
+        (&["-R", "9", "--reactor", "uring", "http://h/"], "--reactor uring"),
+        (&["-R", "9", "--kernel-timestamps", "http://h/"], "--kernel-timestamps"),
+        (&["-R", "9", "--unix-socket", "/s", "http://h/"], "a unix socket"),
+    ] {
+        let outcome = candor(&[&["--pacing", "stamps"], flags].concat());
+        outcome.assert_refused(2, &["--pacing stamps cannot be used with", other]);
+    }
+}

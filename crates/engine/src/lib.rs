@@ -56,13 +56,16 @@ pub use run::{Part, collecting, run, run_part, run_scripted, workers};
 /// The fault that this build has on purpose, if any: a control that the checks of the measuring
 /// must fail on. `send_time`: latency counts from when a request was sent and not from when it was
 /// due. `mixed_users`: what one user captures, another one has. `late_parts`: a part of a response has
-/// the time at which it was understood, not that of its read. Only `make mutants` builds such a thing.
+/// the time at which it was understood, not that of its read. `read_time`: with `--pacing stamps` a response has the time
+/// of its read. Only `make mutants` builds such a thing.
 pub const MUTANT: Option<&str> = if cfg!(candor_mutant = "send_time") {
     Some("send_time")
 } else if cfg!(candor_mutant = "mixed_users") {
     Some("mixed_users")
 } else if cfg!(candor_mutant = "late_parts") {
     Some("late_parts")
+} else if cfg!(candor_mutant = "read_time") {
+    Some("read_time")
 } else {
     None
 };

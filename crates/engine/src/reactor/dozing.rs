@@ -45,11 +45,7 @@ impl Start for Unstarted {
         let mut plain = self.0.start();
         // The kernel's stamps are held against ours, part by part of a microsecond.
         plain.read_the_kernels_clock();
-        DozingReactor {
-            plain,
-            realtime: Realtime::default(),
-            facts: StampFacts::default(),
-        }
+        DozingReactor { plain, realtime: Realtime::default(), facts: StampFacts::default() }
     }
 }
 
@@ -116,6 +112,9 @@ impl Reactor for DozingReactor {
                 let stamp_ns = stamp_ns.and_then(|stamp_ns| realtime.monotonic_ns(stamp_ns));
                 facts.unstamped += u64::from(stamp_ns.is_none());
                 let arrived_ns = stamp_ns.map(|ns| ns.saturating_sub(origin_ns).min(read_ns));
+                // The control of verify's stamps: the time of the read.
+                #[cfg(candor_mutant = "read_time")]
+                let arrived_ns = arrived_ns.map(|_| read_ns);
                 let at_ns = arrived_ns.unwrap_or(read_ns);
                 Received::Bytes { bytes: &buffer[..n], at_ns, more: n == buffer.len() }
             }

@@ -71,8 +71,14 @@ impl KernelBooks {
 
     /// What came together.
     pub(super) fn finish(&self, facts: StampFacts) -> KernelTimes {
-        let StampFacts { connections, refused, refusal, unstamped, clock_steps, conversion_error_ns } =
-            facts;
+        let StampFacts {
+            connections,
+            refused,
+            refusal,
+            unstamped,
+            clock_steps,
+            conversion_error_ns,
+        } = facts;
         KernelTimes {
             without_receive_stamp: self.times.without_receive_stamp + unstamped,
             connections,

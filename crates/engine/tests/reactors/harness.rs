@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 
 use candor_engine::reactor::socket::{Address, Dialer};
 use candor_engine::reactor::uring::{Shape, TaskWork};
-use candor_engine::reactor::{Reactor, Start, epoll, uring};
+use candor_engine::reactor::{Reactor, Start, dozing, epoll, uring};
 use candor_engine::{Control, drive, probe_uring, run};
 use candor_plan::{Endpoint, Parts, ReactorChoice};
 use candor_protocol::Transport;
@@ -15,6 +15,7 @@ use crate::common::{checked, closed, plan};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum On {
     Epoll,
+    Dozing,
     Uring,
     Cooperative,
     FewBuffers,
@@ -28,7 +29,7 @@ pub(crate) trait With<T> {
 impl On {
     pub(crate) fn is_possible(self) -> bool {
         match probe_uring() {
-            Err(reason) if self != On::Epoll => {
+            Err(reason) if !matches!(self, On::Epoll | On::Dozing) => {
                 println!("skipped: {reason}");
                 false
             }
@@ -43,6 +44,7 @@ impl On {
         };
         match self {
             On::Epoll => job.with(epoll::Unstarted::new(dialer).unwrap().start()),
+            On::Dozing => job.with(dozing::Unstarted::new(dialer).unwrap().start()),
             On::Uring => job.with(uring::Unstarted::new(dialer).unwrap().start()),
             On::Cooperative => job.with(uring(uring::BUFFERS, TaskWork::Cooperative)),
             On::FewBuffers => {

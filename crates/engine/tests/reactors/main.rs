@@ -1,5 +1,5 @@
-//! The real reactors against real sockets. Every behaviour is tested on each: epoll; io_uring as
-//! a run uses it; io_uring with cooperative task work, as on older kernels; and io_uring with so
+//! The real reactors against real sockets. Every behaviour is tested on each: epoll; the one that takes times
+//! of arrival from stamps; io_uring as a run uses it; io_uring with cooperative task work, as on older kernels; and io_uring with so
 //! few and small buffers that it runs out of them all the time.
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a panic is a failing test")]
 
@@ -12,6 +12,7 @@ mod server;
 macro_rules! on_each_reactor {
     ($($name:ident)*) => {
         on_each_reactor!(@module on_epoll On::Epoll, $($name)*);
+        on_each_reactor!(@module on_dozing On::Dozing, $($name)*);
         on_each_reactor!(@module on_uring On::Uring, $($name)*);
         on_each_reactor!(@module on_uring_cooperative On::Cooperative, $($name)*);
         on_each_reactor!(@module on_uring_few_buffers On::FewBuffers, $($name)*);

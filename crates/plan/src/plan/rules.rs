@@ -623,8 +623,16 @@ fn stamps(parts: &Parts) -> Result<(), PlanError> {
         (parts.target.http != HttpVersion::H1, "HTTP/2", several),
         (parts.connections.pipeline > 1, "--pipeline", several),
         (matches!(parts.target.endpoint, Endpoint::Unix { .. }), "a unix socket", unstamped),
-        (parts.threads.reactor == ReactorChoice::Uring, "--reactor uring", "the stamps are read with epoll; leave one of them out"),
-        (parts.recording.kernel_timestamps.is_some(), "--kernel-timestamps", "it has other stamps of its own; leave one of them out"),
+        (
+            parts.threads.reactor == ReactorChoice::Uring,
+            "--reactor uring",
+            "the stamps are read with epoll; leave one of them out",
+        ),
+        (
+            parts.recording.kernel_timestamps.is_some(),
+            "--kernel-timestamps",
+            "it has other stamps of its own; leave one of them out",
+        ),
     ];
     match refused.into_iter().find(|(is_so, ..)| *is_so) {
         Some((_, other, why)) => Err(conflict("--pacing stamps", other, why)),

@@ -13,6 +13,7 @@ mod overload;
 mod pause;
 mod shedding;
 mod stall;
+mod stamps;
 mod users;
 mod websocket;
 
@@ -34,7 +35,7 @@ pub struct Check {
 }
 
 /// All checks.
-pub const CHECKS: [Check; 13] = [
+pub const CHECKS: [Check; 14] = [
     Check { id: "stall", title: "the server stalls once", run: stall::check },
     Check { id: "overload", title: "twice what the server can do", run: overload::check },
     Check { id: "delays", title: "a server with a known delay", run: delays::check },
@@ -50,6 +51,7 @@ pub const CHECKS: [Check; 13] = [
         run: closed::check,
     },
     Check { id: "shedding", title: "five places and no queue (Erlang B)", run: shedding::check },
+    Check { id: "stamps", title: "responses timed by the kernel's stamps", run: stamps::check },
     Check { id: "users", title: "users who log in, think and go on", run: users::check },
     Check { id: "events", title: "streams of events at known times", run: events::check },
     Check { id: "gaps", title: "streams that stall once", run: gaps::check },
