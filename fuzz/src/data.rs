@@ -51,6 +51,7 @@ pub(crate) fn template(bytes: &[u8]) {
         format: DataFormat::Csv,
         order: DataOrder::Rotation,
         columns: vec!["a".to_owned(), "b c".to_owned()],
+        content: None,
     }];
     let environment = [Variable { name: "E".to_owned(), value: value.into() }];
     let names = Names { data: &data, environment: &environment, captured: &[] };
