@@ -167,7 +167,7 @@ mod tests {
                     now_ns += 500;
                     spun_ns += 500;
                 }
-                Wait::SleepUntil(until_ns) => now_ns = until_ns,
+                Wait::SleepUntil(until_ns) | Wait::DozeUntil(until_ns) => now_ns = until_ns,
             }
         }
         assert!(spun_ns <= S / BUDGET + 2 * CREDIT_NS, "{spun_ns}");
