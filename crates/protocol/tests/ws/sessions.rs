@@ -200,8 +200,10 @@ fn an_end_without_a_close_fails_requests() {
     session.handle_request(1, Outgoing::Listed(0));
     transmit(&mut session);
     assert_eq!(feed(&mut session, &frame(TEXT, b"begun")), [Event::FirstByte(0)]);
-    assert_eq!(end(&mut session), [fail(0, Failure::Truncated), fail(1, Failure::Closed)]);
-    assert_eq!(end(&mut open(&[], in_flight(1))), []);
+    let lost = Event::CloseFrame(1006);
+    let failed = [lost.clone(), fail(0, Failure::Truncated), fail(1, Failure::Closed)];
+    assert_eq!(end(&mut session), failed);
+    assert_eq!(end(&mut open(&[], in_flight(1))), [lost]);
 }
 
 #[test]

@@ -242,7 +242,8 @@ fn the_end_of_the_stream_is_the_connections() {
     session.handle_request(0, Outgoing::Listed(0));
     send(&mut session);
     assert_eq!(feed(&mut session, &frame(DATA, END_STREAM, 1, b"")), [Event::End]);
-    assert_eq!(end(&mut session), [Event::Failed { id: Some(0), failure: Failure::Closed }]);
+    let failed = Event::Failed { id: Some(0), failure: Failure::Closed };
+    assert_eq!(end(&mut session), [Event::CloseFrame(1006), failed]);
     let mut session = asked(&[], Settings::default());
     let failure = Failure::NotReady("the response that opens a WebSocket");
     assert_eq!(end(&mut session), [Event::Failed { id: None, failure }]);
