@@ -26,8 +26,9 @@ const STEPS_DOWN: u64 = 19;
 
 /// The longest sleep during which nothing that arrives is read: whatever is longer can as well be cut short.
 const DOZE_NS: u64 = 1_000_000;
-/// To fall asleep and to wake up takes longer: what is due sooner leaves in the same turn.
-const NAP_NS: u64 = 8_000;
+/// To fall asleep and to wake up takes as much CPU as to look for so long: what is due sooner leaves in the same turn.
+/// Measured at 4 to 40 µs: bench/results/2026-11-25-stamps.
+const NAP_NS: u64 = 14_000;
 
 /// How to wait until a due time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
