@@ -247,7 +247,6 @@ impl Filling {
         let form = self.forms[request as usize].as_mut()?;
         self.row.index = whose.index;
         let made = form.fill(&mut Of { row: &mut self.row, seed: whose.seed(self.seed), whose });
-        self.row.has_failed |= self.row.refused.take().is_some();
         (!self.row.has_failed).then_some(made)
     }
 
@@ -260,8 +259,10 @@ impl Filling {
     pub(crate) fn unfit(&mut self, request: u32, whose: Whose<'_>) -> Option<u32> {
         let form = self.forms[request as usize].as_mut()?;
         self.row.index = whose.index;
+        let had_failed = self.row.has_failed;
         form.fill(&mut Of { row: &mut self.row, seed: whose.seed(self.seed), whose });
-        // What does not fit otherwise is found when it is to be sent.
+        // Everything else is found again when it is to be sent.
+        self.row.has_failed = had_failed;
         self.row.refused.take()?
     }
 
@@ -287,7 +288,7 @@ struct Row {
     index: u64,
     /// It could not be read, or has a value that does not fit.
     has_failed: bool,
-    /// A value did not fit: that of this captured variable, or another one.
+    /// The last value that did not fit: that of this captured variable, or another one.
     refused: Option<Option<u32>>,
 }
 
@@ -395,6 +396,7 @@ impl Values for Of<'_> {
     }
 
     fn refuse(&mut self, variable: Option<u32>) {
+        self.row.has_failed = true;
         self.row.refused = Some(variable);
     }
 }

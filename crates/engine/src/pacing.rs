@@ -37,8 +37,6 @@ pub(crate) enum Wait {
     SleepUntil(u64),
     /// Look whether something happened, and come again at once.
     Spin,
-    /// Sleep until this time, whatever happens meanwhile.
-    DozeUntil(u64),
 }
 
 /// Decides how to wait, and learns.
@@ -66,14 +64,14 @@ impl Pacer {
     /// beginning of the run.
     #[inline]
     pub(crate) fn wait(&mut self, now_ns: u64, due_ns: u64) -> Wait {
+        if self.mode == Pacing::Sleep {
+            // It never spins, so there is nothing to book.
+            return Wait::SleepUntil(due_ns);
+        }
         self.rest(now_ns);
-        let left_ns = due_ns.saturating_sub(now_ns);
         let spin = match self.mode {
-            Pacing::Stamps if (NAP_NS..=DOZE_NS).contains(&left_ns) => {
-                return Wait::DozeUntil(due_ns);
-            }
-            Pacing::Stamps => left_ns < NAP_NS,
             Pacing::Sleep => false,
+            Pacing::Stamps => due_ns.saturating_sub(now_ns) < NAP_NS,
             Pacing::Spin => true,
             Pacing::Auto => {
                 let wake_ns = due_ns.saturating_sub(self.margin_ns);
@@ -88,6 +86,11 @@ impl Pacer {
             return Wait::Spin;
         }
         Wait::SleepUntil(due_ns)
+    }
+
+    /// Whether a sleep from `now_ns` to `until_ns` need not end when something comes: the kernel says when it did.
+    pub(crate) fn dozes(&self, now_ns: u64, until_ns: u64) -> bool {
+        self.mode == Pacing::Stamps && until_ns.saturating_sub(now_ns) <= DOZE_NS
     }
 
     /// Books the time since the last decision, if that was to spin. Also when nothing is waited
@@ -135,9 +138,11 @@ mod tests {
     fn with_stamps_it_sleeps_through_what_comes_if_that_is_not_for_long() {
         let mut pacer = Pacer::new(Pacing::Stamps);
         assert_eq!(pacer.wait(0, 5), Wait::Spin);
-        assert_eq!(pacer.wait(0, 50_000), Wait::DozeUntil(50_000));
-        assert_eq!(pacer.wait(0, DOZE_NS), Wait::DozeUntil(DOZE_NS));
-        assert_eq!(pacer.wait(0, DOZE_NS + 1), Wait::SleepUntil(DOZE_NS + 1));
+        for (due_ns, dozes) in [(50_000, true), (DOZE_NS, true), (DOZE_NS + 1, false)] {
+            assert_eq!(pacer.wait(0, due_ns), Wait::SleepUntil(due_ns));
+            assert_eq!(pacer.dozes(0, due_ns), dozes);
+        }
+        assert!(!Pacer::new(Pacing::Sleep).dozes(0, 50_000));
     }
 
     #[test]
@@ -168,7 +173,7 @@ mod tests {
                     now_ns += 500;
                     spun_ns += 500;
                 }
-                Wait::SleepUntil(until_ns) | Wait::DozeUntil(until_ns) => now_ns = until_ns,
+                Wait::SleepUntil(until_ns) => now_ns = until_ns,
             }
         }
         assert!(spun_ns <= S / BUDGET + 2 * CREDIT_NS, "{spun_ns}");

@@ -26,8 +26,8 @@ pub(crate) struct Closed {
     pub(crate) think_ns: u64,
     /// Measured requests still to be sent.
     pub(crate) left: Option<u64>,
-    /// Requests for which there is a row of data, those of the warm-up too.
-    rows_left: Option<u64>,
+    /// Requests for which there is a row of data, those of the warm-up too; without end if rows are given out again.
+    rows_left: u64,
     next_index: u64,
     step: u64,
     warm_up_ns: u64,
@@ -77,16 +77,16 @@ impl Source {
 impl Closed {
     /// There are so many rows, which are given out once.
     pub(crate) fn limit_rows(&mut self, rows: u64, share: Share) {
-        self.rows_left = Some(part(rows, share.worker, share.workers));
+        self.rows_left = part(rows, share.worker, share.workers);
     }
 
     pub(crate) fn is_exhausted(&self) -> bool {
-        self.left == Some(0) || self.rows_left == Some(0)
+        self.left == Some(0) || self.rows_left == 0
     }
 
     /// Whether no row is left for a request that would be made.
     pub(crate) fn has_used_rows(&self) -> bool {
-        self.rows_left == Some(0) && self.left != Some(0)
+        self.rows_left == 0 && self.left != Some(0)
     }
 
     pub(crate) fn new(plan: &Plan, own: &WorkerPlan) -> Self {
@@ -97,7 +97,7 @@ impl Closed {
                 Load::Open(_) => 0,
             },
             left: plan.stop.count.map(|count| part(count, worker, workers)),
-            rows_left: None,
+            rows_left: u64::MAX,
             next_index: u64::from(worker),
             step: u64::from(workers),
             warm_up_ns: own.warm_up_ns,
@@ -108,16 +108,11 @@ impl Closed {
     #[inline]
     pub(crate) fn take(&mut self, now_ns: u64) -> Option<(u64, Phase)> {
         let phase = phase_at(now_ns, self.warm_up_ns);
-        if self.is_exhausted() {
-            return None;
-        }
+        self.rows_left = self.rows_left.checked_sub(1)?;
         if phase == Phase::Measured
             && let Some(left) = &mut self.left
         {
-            *left -= 1;
-        }
-        if let Some(rows_left) = &mut self.rows_left {
-            *rows_left -= 1;
+            *left = left.checked_sub(1)?;
         }
         let index = self.next_index;
         self.next_index += self.step;

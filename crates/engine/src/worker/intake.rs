@@ -142,7 +142,6 @@ impl<R: Reactor, S: Protocol, M: Fn() -> S> Worker<R, S, M> {
         };
         self.books.recorder.bytes_received(bytes.len() as u64);
         self.turn.spend(bytes.len());
-        let length = bytes.len();
         // They were there when the last wait ended, and its requests left after that.
         let is_early = !S::SPEAKS_UNASKED
             && connection.account.outstanding > 0
@@ -176,6 +175,7 @@ impl<R: Reactor, S: Protocol, M: Fn() -> S> Worker<R, S, M> {
             Transport::Datagrams => applying.take_in_all(bytes, segments, session_ns, session),
         };
         let Applying { came_to, answered, .. } = applying;
+        let length = bytes.len();
         let at_ns = match R::DOZES {
             false => at_ns,
             // What follows happens now.

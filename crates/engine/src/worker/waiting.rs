@@ -38,10 +38,8 @@ impl<R: Reactor, S: Protocol, M: Fn() -> S> Worker<R, S, M> {
                 self.wait_and_handle(0);
                 None
             }
-            Wait::DozeUntil(wake_ns) => {
-                self.waits += 1;
-                let first = self.doze(wake_ns);
-                self.handle_found(first);
+            Wait::SleepUntil(wake_ns) if R::DOZES && self.pacer.dozes(now_ns, wake_ns) => {
+                self.doze_and_handle(wake_ns);
                 None
             }
             Wait::SleepUntil(wake_ns) => {
@@ -53,6 +51,14 @@ impl<R: Reactor, S: Protocol, M: Fn() -> S> Worker<R, S, M> {
                 Some(woke_ns)
             }
         }
+    }
+
+    /// Sleeps, whatever comes, and handles what has come.
+    #[inline(never)]
+    fn doze_and_handle(&mut self, until_ns: u64) {
+        self.waits += 1;
+        let first = self.doze(until_ns);
+        self.handle_found(first);
     }
 
     /// Whether it looks for events again and again at present, and waits for none.
