@@ -124,7 +124,7 @@ fn streams_over_http_2() {
 #[test]
 fn events_come_over_tls_as_they_were_sent() {
     let target = Target::start(&["--tls"]);
-    let url = target.url("/sse/5/10ms");
+    let url = target.url("/sse/5/10ms").replace("http:", "https:");
     for protocol in ["--h1", "--h2"] {
         let load = ["-k", "-c", "2", "-n", "20", "--stream", "sse", protocol, &url];
         let document = measure(&load);

@@ -168,11 +168,13 @@ fn without_tcp_there_are_no_stamps_and_the_run_goes_on() {
 /// A response is read when the next request is due, and has the time at which it came.
 #[test]
 fn with_stamps_reading_late_is_in_no_figure() {
-    for (served, flags) in [(&[][..], &[][..]), (&["--tls"], &["-k", "--h1"])] {
+    for (served, scheme, flags) in
+        [(&[][..], "http:", &[][..]), (&["--tls"], "https:", &["-k", "--h1"])]
+    {
         let target = Target::start(served);
         // Due each 800 µs, and answered long before.
         let load = ["--pacing", "stamps", "-R", "1250", "-n", "500", "-c", "8", "-t", "1"];
-        let url = target.url("/");
+        let url = target.url("/").replace("http:", scheme);
         let outcome = Candor::start_measuring(&[&load[..], flags, &[&url]].concat()).finish();
         assert_eq!(outcome.code(), 0, "{}{}", outcome.stdout, outcome.stderr);
         let document = outcome.document();
