@@ -174,6 +174,7 @@ fn with_stamps_reading_late_is_in_no_figure() {
         let target = Target::start(served);
         // Due each 800 µs, and answered long before.
         let load = ["--pacing", "stamps", "-R", "1250", "-n", "500", "-c", "8", "-t", "1"];
+        let load = [&load[..], &["--report", "full"]].concat();
         let url = target.url("/").replace("http:", scheme);
         let outcome = Candor::start_measuring(&[&load[..], flags, &[&url]].concat()).finish();
         assert_eq!(outcome.code(), 0, "{}{}", outcome.stdout, outcome.stderr);

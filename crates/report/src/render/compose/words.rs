@@ -308,8 +308,8 @@ pub(super) fn kernel_columns(kernel: &Kernel) -> [(&'static str, &'static str, &
 pub(super) fn kernel_note(kernel: &Kernel) -> String {
     if is_clock(kernel) {
         return format!(
-            "The kernel's stamps say when responses came, within {}. They were read later, by p50 {}, p99 {}; no \
-             figure has that in it.{}",
+            "The kernel's stamps say when responses came, within {}. They were read later, by {} \
+             (p50) or {} (p99); no figure has that in it.{}",
             fmt_duration_ns(kernel.conversion_error_ns),
             cell(&kernel.receive_delay, "p50"),
             cell(&kernel.receive_delay, "p99"),
