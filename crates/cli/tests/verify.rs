@@ -36,6 +36,7 @@ fn what_holds_on_any_machine_holds_here() {
         "poisson",
         "closed",
         "shedding",
+        "stamps",
         "users",
         "events",
         "gaps",

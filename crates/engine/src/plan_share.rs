@@ -21,7 +21,8 @@ pub(crate) struct WorkerPlan {
     pub(crate) lifetime_ns: Option<u64>,
     /// All connections are made at the beginning of the run, and none is replaced.
     pub(crate) once: bool,
-    /// Some of the requests stop on their way.
+    /// Requests are messages over WebSocket.
+    pub(crate) websocket: bool,
     /// A worker that never sleeps notes when it was held up.
     pub(crate) notes_held_up: bool,
     /// How many connections are made before the run.
@@ -69,6 +70,7 @@ impl WorkerPlan {
             requests_per_connection: plan.connections.requests_per_connection.unwrap_or(u64::MAX),
             lifetime_ns: plan.connections.lifetime_ns,
             once: plan.connections.once,
+            websocket: plan.websocket.is_some(),
             notes_held_up: plan.recording.held_up,
             connections_before: match &plan.connections {
                 one if one.once || one.own => 0,

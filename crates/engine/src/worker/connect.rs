@@ -329,14 +329,11 @@ impl<R: Reactor, S: Protocol, M: Fn() -> S> Worker<R, S, M> {
     fn tell_of_close(&mut self, key: Key, at_ns: u64) {
         let Some(session) = &mut self.pool[key].session else { return };
         session.handle_end();
-        // The first of its events, or behind news of messages.
-        let told = std::iter::from_fn(|| session.poll_event()).take(2);
-        let code = told.into_iter().find_map(|event| match event {
-            Event::CloseFrame(code) => Some(code),
-            _ => None,
-        });
-        if let Some(code) = code {
-            self.books.recorder.close_frame(at_ns, code);
+        // All of them: requests have their outcome by the loss, and nothing of them is told again.
+        while let Some(event) = session.poll_event() {
+            if let Event::CloseFrame(code) = event {
+                self.books.recorder.close_frame(at_ns, code);
+            }
         }
     }
 
@@ -349,7 +346,9 @@ impl<R: Reactor, S: Protocol, M: Fn() -> S> Worker<R, S, M> {
             }
             in_order = !self.take_events(key, at_ns, true).failed;
         }
-        if let Loss::Failed(_) = loss {
+        if let Loss::Failed(_) = loss
+            && self.own.websocket
+        {
             self.tell_of_close(key, at_ns);
         }
         let account = &mut self.pool[key].account;
