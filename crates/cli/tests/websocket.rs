@@ -2,6 +2,12 @@
 
 mod common;
 
+use std::io::{BufRead, BufReader, Write};
+use std::net::TcpListener;
+use std::thread;
+use std::time::Duration;
+
+use candor_protocol::ws::accept_of;
 use common::*;
 
 /// The messages that the target took and gave at one of its WebSockets.
@@ -163,4 +169,38 @@ fn what_does_not_fit_is_refused() {
     says(&["ws", "--no-reply", "--reply-field", "i*", "127.0.0.1:1"], "there is no reply to match");
     says(&["ws", "--subprotocol", "a b", "127.0.0.1:1"], "is not the name of a subprotocol");
     says(&["ws", "127.0.0.1:1/${seq}"], "a WebSocket is opened once");
+}
+
+/// A server that opens WebSockets, reads no message and closes: the kernel makes that a reset.
+fn resetting() -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let address = listener.local_addr().expect("its address");
+    thread::spawn(move || {
+        for mut stream in listener.incoming().map_while(Result::ok) {
+            let mut lines = BufReader::new(stream.try_clone().expect("a copy")).lines();
+            let head = lines.by_ref().map_while(Result::ok).take_while(|line| !line.is_empty());
+            let key =
+                head.filter_map(|line| line.strip_prefix("Sec-WebSocket-Key: ").map(str::to_owned));
+            let accept = accept_of(key.last().unwrap_or_default().as_bytes());
+            let opening = format!(
+                "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\
+                 Sec-WebSocket-Accept: {accept}\r\n\r\n"
+            );
+            let _ = stream.write_all(opening.as_bytes());
+            // All that may be on its way at a time has come.
+            thread::sleep(Duration::from_millis(30));
+        }
+    });
+    format!("ws://{address}/")
+}
+
+#[test]
+fn a_reset_is_code_1006_and_fails_each_message_once() {
+    let flags = ["-n", "40", "-c", "1", "--in-flight", "4", "--message", "hello", &resetting()];
+    let document = ws(&flags).document();
+    assert_eq!((document.ledger("ok"), document.ledger("errors")), (0, 40));
+    let codes = document.list("/connections/close_codes");
+    assert_eq!((codes.len(), &codes[0]["code"]), (1, &serde_json::json!(1006)), "{codes:?}");
+    assert_eq!(codes[0]["count"], document.count("/connections/lost"), "once a connection");
+    assert_eq!(document.count("/connections/lost"), 10);
 }

@@ -64,28 +64,32 @@ impl Pacer {
     /// beginning of the run.
     #[inline]
     pub(crate) fn wait(&mut self, now_ns: u64, due_ns: u64) -> Wait {
-        if self.mode == Pacing::Sleep {
-            // It never spins, so there is nothing to book.
-            return Wait::SleepUntil(due_ns);
-        }
-        self.rest(now_ns);
-        let spin = match self.mode {
-            Pacing::Sleep => false,
-            Pacing::Stamps => due_ns.saturating_sub(now_ns) < NAP_NS,
-            Pacing::Spin => true,
+        match self.mode {
+            Pacing::Sleep => Wait::SleepUntil(due_ns),
+            Pacing::Spin => self.spin(now_ns),
+            Pacing::Stamps if due_ns.saturating_sub(now_ns) < NAP_NS => self.spin(now_ns),
+            Pacing::Stamps => {
+                self.rest(now_ns);
+                Wait::SleepUntil(due_ns)
+            }
             Pacing::Auto => {
+                self.rest(now_ns);
                 let wake_ns = due_ns.saturating_sub(self.margin_ns);
                 if wake_ns > now_ns {
-                    return Wait::SleepUntil(wake_ns);
+                    Wait::SleepUntil(wake_ns)
+                } else if self.spun_ns < now_ns / BUDGET + CREDIT_NS {
+                    self.spin(now_ns)
+                } else {
+                    Wait::SleepUntil(due_ns)
                 }
-                self.spun_ns < now_ns / BUDGET + CREDIT_NS
             }
-        };
-        if spin {
-            self.spinning_since_ns = Some(now_ns);
-            return Wait::Spin;
         }
-        Wait::SleepUntil(due_ns)
+    }
+
+    fn spin(&mut self, now_ns: u64) -> Wait {
+        self.rest(now_ns);
+        self.spinning_since_ns = Some(now_ns);
+        Wait::Spin
     }
 
     /// Whether a sleep from `now_ns` to `until_ns` need not end when something comes: the kernel says when it did.

@@ -1,5 +1,5 @@
-//! The real runner: the engine makes the run on the loader's cores, while a managed target is
-//! sampled.
+//! The real runner: a [`Maker`] makes the run, with the engine on the loader's cores or elsewhere, while a managed
+//! target is sampled.
 
 use std::sync::Arc;
 
@@ -26,7 +26,7 @@ pub trait Maker {
     ) -> Result<RunRecord, LabError>;
 }
 
-/// Makes runs with the engine.
+/// Makes the runs of an experiment.
 pub struct EngineRunner<'a> {
     /// One for each variant.
     pub sites: Vec<Site>,

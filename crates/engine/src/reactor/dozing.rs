@@ -5,18 +5,17 @@
 //! response counts as done when it had arrived, not when it was read. The stamp of a read is that of its last segment,
 //! so this is for connections with one response at a time.
 //!
-//! Stamps are of the realtime clock; [`Realtime`] brings them to the monotonic one, with a bound.
+//! Stamps are of the realtime clock; [`Stamping`] brings them to the monotonic one, with a bound.
 
 use std::io::IoSlice;
-use std::os::fd::AsRawFd;
 
 use rustix::io::Errno;
 use rustix::thread::clock_nanosleep_absolute;
 use rustix::time::ClockId;
 
 use super::epoll::{EpollReactor, Unstarted as Plain};
-use super::realtime::{Realtime, read_clocks};
 use super::socket::{self, Dialer};
+use super::stamped::Stamping;
 use super::stamps::StampFacts;
 use super::{ConnectFailure, Key, Reactor, Ready, Received, Sent, Start, scm};
 
@@ -27,8 +26,9 @@ pub struct Unstarted(Plain);
 /// Epoll, with the times of arrival of all that is received.
 pub struct DozingReactor {
     plain: EpollReactor,
-    realtime: Realtime,
-    facts: StampFacts,
+    stamping: Stamping,
+    /// Reads that had no stamp.
+    unstamped: u64,
 }
 
 impl Unstarted {
@@ -45,7 +45,7 @@ impl Start for Unstarted {
         let mut plain = self.0.start();
         // The kernel's stamps are held against ours, part by part of a microsecond.
         plain.read_the_kernels_clock();
-        DozingReactor { plain, realtime: Realtime::default(), facts: StampFacts::default() }
+        DozingReactor { plain, stamping: Stamping::default(), unstamped: 0 }
     }
 }
 
@@ -60,7 +60,7 @@ impl Reactor for DozingReactor {
     }
 
     fn stamp_facts(&self) -> StampFacts {
-        self.facts.clone()
+        StampFacts { unstamped: self.unstamped, ..self.stamping.facts() }
     }
 
     #[inline]
@@ -79,46 +79,24 @@ impl Reactor for DozingReactor {
     fn finish_connect(&mut self, key: Key) -> Result<bool, ConnectFailure> {
         let established = self.plain.finish_connect(key)?;
         if established && let Some(fd) = self.plain.descriptor(key) {
-            match scm::stamp_arrivals(fd) {
-                Ok(()) => self.facts.connections += 1,
-                Err(errno) => {
-                    self.facts.refused += 1;
-                    let words = || std::io::Error::from(errno).to_string();
-                    self.facts.refusal.get_or_insert_with(words);
-                }
-            }
+            self.stamping.asked(scm::stamp_arrivals(fd));
         }
         Ok(established)
     }
 
     #[inline]
     fn receive(&mut self, key: Key) -> Received<'_> {
-        let DozingReactor { plain, realtime, facts } = self;
-        let (fd, buffer, clock) = plain.parts(key);
-        let Some(fd) = fd else { return Received::Nothing };
-        let result = scm::receive(fd.as_raw_fd(), buffer);
-        if matches!(result, Err(Errno::AGAIN)) {
-            clock.time_passed();
-            return Received::Nothing;
-        }
-        let read_ns = clock.now_ns();
-        match result {
-            Ok((0, _)) => Received::End { at_ns: read_ns },
-            Ok((n, stamp_ns)) => {
-                let origin_ns = clock.origin_ns();
-                realtime.keep_up(read_ns + origin_ns, read_clocks);
-                facts.clock_steps = realtime.steps();
-                facts.conversion_error_ns = realtime.worst_ns();
-                let stamp_ns = stamp_ns.and_then(|stamp_ns| realtime.monotonic_ns(stamp_ns));
-                facts.unstamped += u64::from(stamp_ns.is_none());
-                let arrived_ns = stamp_ns.map(|ns| ns.saturating_sub(origin_ns).min(read_ns));
-                // The control of verify's stamps: the time of the read.
-                #[cfg(candor_mutant = "read_time")]
-                let arrived_ns = arrived_ns.map(|_| read_ns);
-                let at_ns = arrived_ns.unwrap_or(read_ns);
-                Received::Bytes { bytes: &buffer[..n], at_ns, more: n == buffer.len() }
+        let (received, arrived_ns) = self.stamping.receive(&mut self.plain, key);
+        // The control of verify's stamps: the time of the read.
+        #[cfg(candor_mutant = "read_time")]
+        let arrived_ns = arrived_ns.map(|_| u64::MAX);
+        match received {
+            Received::Bytes { bytes, at_ns, more } => {
+                self.unstamped += u64::from(arrived_ns.is_none());
+                let at_ns = arrived_ns.map_or(at_ns, |arrived_ns| arrived_ns.min(at_ns));
+                Received::Bytes { bytes, at_ns, more }
             }
-            Err(errno) => Received::Failed { error: socket::io_failure(errno), at_ns: read_ns },
+            other => other,
         }
     }
 

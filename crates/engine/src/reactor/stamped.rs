@@ -32,8 +32,7 @@ pub struct StampedReactor {
     one_in: u32,
     /// By key; `None`: this connection has no stamps.
     logs: Vec<Option<StampLog>>,
-    realtime: Realtime,
-    facts: StampFacts,
+    stamping: Stamping,
 }
 
 impl Unstarted {
@@ -54,8 +53,7 @@ impl Start for Unstarted {
             plain,
             one_in: self.one_in,
             logs: Vec::new(),
-            realtime: Realtime::default(),
-            facts: StampFacts::default(),
+            stamping: Stamping::default(),
         }
     }
 }
@@ -67,17 +65,9 @@ impl StampedReactor {
             return;
         }
         let Some(fd) = self.plain.descriptor(key) else { return };
-        match scm::enable(fd) {
-            Ok(()) => {
-                self.facts.connections += 1;
-                self.plain.expect_stamps(key);
-                *self.log(key) = Some(StampLog::default());
-            }
-            Err(errno) => {
-                self.facts.refused += 1;
-                let words = || std::io::Error::from(errno).to_string();
-                self.facts.refusal.get_or_insert_with(words);
-            }
+        if self.stamping.asked(scm::enable(fd)) {
+            self.plain.expect_stamps(key);
+            *self.log(key) = Some(StampLog::default());
         }
     }
 
@@ -91,26 +81,79 @@ impl StampedReactor {
 
     /// Reads from a connection with stamps.
     fn receive_stamped(&mut self, key: Key) -> Received<'_> {
-        let StampedReactor { plain, logs, realtime, facts, .. } = self;
+        let StampedReactor { plain, logs, stamping, .. } = self;
         let Some(log) = &mut logs[key as usize] else { return Received::Nothing };
-        let (fd, buffer, clock) = plain.parts(key);
-        let Some(fd) = fd else { return Received::Nothing };
-        let origin_ns = clock.origin_ns();
-        realtime.keep_up(clock.now_ns() + origin_ns, read_clocks);
-        let since_origin =
-            |stamp_ns| realtime.monotonic_ns(stamp_ns).map(|ns: u64| ns.saturating_sub(origin_ns));
-        collect(fd, log, since_origin);
-        let result = scm::receive(fd.as_raw_fd(), buffer);
-        let at_ns = clock.now_ns();
-        (facts.clock_steps, facts.conversion_error_ns) = (realtime.steps(), realtime.worst_ns());
-        match result {
-            Ok((0, _)) => Received::End { at_ns },
-            Ok((n, stamp_ns)) => {
-                log.arrived(stamp_ns.and_then(since_origin));
-                Received::Bytes { bytes: &buffer[..n], at_ns, more: n == buffer.len() }
+        let now_ns = plain.now_ns();
+        if let Some(fd) = plain.descriptor(key) {
+            collect(fd, log, stamping.at(now_ns, plain.origin_ns()));
+        }
+        let (received, arrived_ns) = stamping.receive(plain, key);
+        if let Received::Bytes { .. } = received {
+            log.arrived(arrived_ns);
+        }
+        received
+    }
+}
+
+/// What reactors with stamps have in common: stamps are brought to the time of a run.
+#[derive(Debug, Default)]
+pub(super) struct Stamping {
+    realtime: Realtime,
+    facts: StampFacts,
+}
+
+impl Stamping {
+    /// A connection was asked for stamps. Whether it has them.
+    pub(super) fn asked(&mut self, outcome: Result<(), Errno>) -> bool {
+        match outcome {
+            Ok(()) => self.facts.connections += 1,
+            Err(errno) => {
+                self.facts.refused += 1;
+                let words = || std::io::Error::from(errno).to_string();
+                self.facts.refusal.get_or_insert_with(words);
             }
-            Err(Errno::AGAIN) => Received::Nothing,
-            Err(errno) => Received::Failed { error: socket::io_failure(errno), at_ns },
+        }
+        outcome.is_ok()
+    }
+
+    /// From stamps to times of the run, at `now_ns` of it.
+    fn at(&mut self, now_ns: u64, origin_ns: u64) -> impl Fn(u64) -> Option<u64> {
+        let realtime = &mut self.realtime;
+        realtime.keep_up(now_ns + origin_ns, read_clocks);
+        move |stamp_ns| Some(realtime.monotonic_ns(stamp_ns)?.saturating_sub(origin_ns))
+    }
+
+    /// Reads, and says when the last segment of what was read had arrived.
+    #[inline]
+    pub(super) fn receive<'a>(
+        &mut self,
+        plain: &'a mut EpollReactor,
+        key: Key,
+    ) -> (Received<'a>, Option<u64>) {
+        let (fd, buffer, clock) = plain.parts(key);
+        let Some(fd) = fd else { return (Received::Nothing, None) };
+        let result = scm::receive(fd.as_raw_fd(), buffer);
+        if matches!(result, Err(Errno::AGAIN)) {
+            clock.time_passed();
+            return (Received::Nothing, None);
+        }
+        let at_ns = clock.now_ns();
+        match result {
+            Ok((0, _)) => (Received::End { at_ns }, None),
+            Ok((n, stamp_ns)) => {
+                let arrived_ns = stamp_ns.and_then(self.at(at_ns, clock.origin_ns()));
+                let more = n == buffer.len();
+                (Received::Bytes { bytes: &buffer[..n], at_ns, more }, arrived_ns)
+            }
+            Err(errno) => (Received::Failed { error: socket::io_failure(errno), at_ns }, None),
+        }
+    }
+
+    pub(super) fn facts(&self) -> StampFacts {
+        StampFacts {
+            clock_steps: self.realtime.steps(),
+            conversion_error_ns: self.realtime.worst_ns(),
+            ..self.facts.clone()
         }
     }
 }
@@ -139,7 +182,7 @@ impl Reactor for StampedReactor {
     }
 
     fn stamp_facts(&self) -> StampFacts {
-        self.facts.clone()
+        self.stamping.facts()
     }
 
     #[inline]

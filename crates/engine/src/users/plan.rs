@@ -54,15 +54,20 @@ pub(super) fn steps(plan: &Plan) -> Vec<Step> {
             .steps
             .iter()
             .zip(following)
-            .map(|(one, next)| Step { next, ..step(plan, &numbers, schema.as_ref(), one) })
+            .map(|(one, next)| step(plan, &numbers, schema.as_ref(), one, next))
             .collect();
         all
     };
     plan.journeys.iter().flat_map(of_journey).collect()
 }
 
-/// A step, without the one after it.
-fn step(plan: &Plan, numbers: &[&str], schema: Option<&Schema>, step: &candor_plan::Step) -> Step {
+fn step(
+    plan: &Plan,
+    numbers: &[&str],
+    schema: Option<&Schema>,
+    step: &candor_plan::Step,
+    next: Option<u32>,
+) -> Step {
     let captured = known_before(&plan.journeys, step.request);
     let names = Names { data: &plan.data, environment: &plan.environment, captured: &captured };
     let request = &plan.requests.list[step.request as usize];
@@ -74,7 +79,7 @@ fn step(plan: &Plan, numbers: &[&str], schema: Option<&Schema>, step: &candor_pl
     };
     let looks = schema.filter(|_| !step.captures.is_empty());
     Step {
-        next: None,
+        next,
         call: looks.and_then(|schema| schema.method(&request.path).ok()),
         think: step.think,
         repeat: step.repeat,
