@@ -67,10 +67,11 @@ gate: ## Instructions of the hot paths, compared with the recorded counts (needs
 	@scripts/need-package valgrind
 	bench/instructions
 
-bench: build ## Side by side with wrk and h2load: CPU per request, rate, memory
+bench: build ## Side by side with wrk and h2load: CPU per request, rate, memory; and what events cost
 	@scripts/need-package nginx:nginx-light wrk h2load:nghttp2-client python3
 	cargo build --release -p candor-engine --example floor
 	bench/side-by-side
+	bench/streams
 
 mutants: ## The control of candor verify: it must detect builds with a fault; MUTANTS=late_parts: only this one
 	@scripts/need-cc
