@@ -10,7 +10,7 @@ use crate::batches::Batches;
 use crate::interval::Interval;
 use crate::kernel::KernelTimes;
 use crate::run::{EndReason, Machine, RunRecord, WorkerReport, Workers};
-use crate::summary::IntervalSummary;
+use crate::summary::{IntervalSummary, OfMachine};
 use crate::trace::TraceCounts;
 use crate::wire;
 
@@ -24,6 +24,8 @@ pub struct Stretch<'a> {
     /// Each worker, from the beginning of the window to its last delivered interval. Until a worker
     /// has ended, only its figures are known.
     pub workers: &'a [WorkerReport],
+    /// Each machine that has a part in it; empty for a run on one machine.
+    pub machines: &'a [OfMachine],
 }
 
 /// Position of an interval in time: the warm-up is before index 0.
@@ -38,6 +40,8 @@ pub struct Collector {
     settings: CollectorSettings,
     total: Interval,
     pending: BTreeMap<Position, Interval>,
+    /// Of intervals that are pending: the machines, by their feeds.
+    of_machines: BTreeMap<Position, BTreeMap<usize, OfMachine>>,
     /// For each feed, the last position that it delivered; `Err(())` when it has ended.
     delivered: Vec<Result<Option<Position>, ()>>,
     summaries: Vec<IntervalSummary>,
@@ -79,6 +83,7 @@ impl Collector {
             settings,
             total: Interval::new(settings.digits, settings.requests, settings.journeys),
             pending: BTreeMap::new(),
+            of_machines: BTreeMap::new(),
             delivered: vec![Ok(None); count],
             summaries: Vec::new(),
             batches: Batches::default(),
@@ -121,7 +126,14 @@ impl Collector {
         self.feed(worker, interval)
     }
 
-    pub(crate) fn feed(&mut self, feed: usize, mut interval: Interval) -> Option<Interval> {
+    /// Takes an interval of a machine with this agent.
+    pub(crate) fn feed_of_machine(&mut self, feed: usize, interval: Interval, agent: Option<&str>) {
+        let machines = self.of_machines.entry(interval.index).or_default();
+        machines.insert(feed, OfMachine::of(&interval, agent));
+        self.feed(feed, interval);
+    }
+
+    fn feed(&mut self, feed: usize, mut interval: Interval) -> Option<Interval> {
         let position = interval.index;
         self.delivered[feed] = Ok(Some(position));
         match self.pending.entry(position) {
@@ -215,6 +227,8 @@ impl Collector {
             if !complete {
                 break;
             }
+            let machines = self.of_machines.remove(&position).unwrap_or_default();
+            let machines: Vec<OfMachine> = machines.into_values().collect();
             if let Some((_, mut interval)) = self.pending.pop_first() {
                 if self.keeps_whole {
                     self.whole.push(wire::to_bytes(&interval));
@@ -230,7 +244,12 @@ impl Collector {
                         self.lost.iter().filter(is_missing).map(|(feed, _)| *feed).collect();
                     summary.missing.sort_unstable();
                     let workers = &self.reports;
-                    watch(&Stretch { summary: &summary, interval: &interval, workers });
+                    watch(&Stretch {
+                        summary: &summary,
+                        interval: &interval,
+                        workers,
+                        machines: &machines,
+                    });
                     self.summaries.push(summary);
                 }
                 interval.clear();
@@ -242,7 +261,7 @@ impl Collector {
     /// Follows another collector: adds an interval that it showed, if that is before `window_end_ns`
     /// or in the drain. For records of single stretches of a run during the run.
     pub fn follow(&mut self, stretch: &Stretch<'_>, window_end_ns: u64) {
-        let Stretch { summary, interval, workers } = *stretch;
+        let Stretch { summary, interval, workers, .. } = *stretch;
         if self.summaries.is_empty() {
             self.settings.warm_up_ns = summary.start_ns;
         }

@@ -51,7 +51,7 @@ pub use run::{
     WorkerHealth, WorkerReport, Workers,
 };
 pub use streams::{StreamCounts, StreamEnd, StreamParts};
-pub use summary::{Brief, IntervalSummary};
+pub use summary::{Brief, IntervalSummary, OfMachine};
 pub use trace::{Outcome, TraceCounts, Traced};
 pub use users::{Failures, JourneyCounts, StepFailure};
 

@@ -253,7 +253,9 @@ impl Merging {
         known.known_to_ns = known.known_to_ns.max(interval.end_ns);
         known.known[0].add(Known::of(&interval.warm_up));
         known.known[1].add(Known::of(&interval.ledger));
-        self.collector.feed(part, interval);
+        let agent = known.machines.first().and_then(|one| one.agent.as_ref());
+        let agent = agent.map(|agent| agent.name.as_str());
+        self.collector.feed_of_machine(part, interval, agent);
         Ok(())
     }
 
@@ -306,7 +308,8 @@ impl Merging {
         total.warm_up.unaccounted.saturating_add(total.ledger.unaccounted).saturating_sub(before)
     }
 
-    /// Describes a part's agent; `why` it was lost, if it was. Later intervals then name it as missing.
+    /// Describes a part's agent, whose name its intervals have from now on; `why` it was lost, if it was. Later
+    /// intervals then name it as missing.
     pub fn describe(&mut self, part: usize, agent: &Agent, why: Option<&str>) {
         let known = &mut self.parts[part];
         let known_to_ns = known.known_to_ns;

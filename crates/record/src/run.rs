@@ -238,6 +238,13 @@ pub struct Agent {
     pub lost: Option<Lost>,
 }
 
+impl Agent {
+    /// An agent of whom only the name is known.
+    pub fn named(name: &str) -> Self {
+        Agent { name: name.to_owned(), clock_bound_ns: None, clock_drift_ppb: None, lost: None }
+    }
+}
+
 /// How an agent was lost.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Lost {

@@ -109,6 +109,49 @@ impl IntervalSummary {
     }
 }
 
+/// What one machine of several did in an interval.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct OfMachine {
+    /// Its agent; null if it has none.
+    pub agent: Option<String>,
+    /// Measured requests sent.
+    pub sent: u64,
+    /// Got the expected response.
+    pub ok: u64,
+    /// Failed.
+    pub errors: u64,
+    /// Complete responses, expected or not.
+    pub answered: u64,
+    /// Requests due and not sent at its end.
+    pub backlog: u64,
+    /// 99th percentile of response times; null with too few for it.
+    pub response_p99_ns: Option<u64>,
+    /// 99th percentile of send lags; null with too few for it.
+    pub send_lag_p99_ns: Option<u64>,
+}
+
+impl OfMachine {
+    pub(crate) fn of(interval: &Interval, agent: Option<&str>) -> Self {
+        let ledger = &interval.ledger;
+        OfMachine {
+            agent: agent.map(str::to_owned),
+            sent: ledger.sent,
+            ok: ledger.ok,
+            errors: ledger.errors.total(),
+            answered: interval.answered(),
+            backlog: interval.backlog,
+            response_p99_ns: bounded(&interval.latencies.response, 0.99),
+            send_lag_p99_ns: bounded(&interval.latencies.send_lag, 0.99),
+        }
+    }
+}
+
+/// A percentile, if there are enough samples to bound it.
+fn bounded(histogram: &Histogram, q: f64) -> Option<u64> {
+    let enough = order::is_bounded(histogram.count(), q, order::CONFIDENCE);
+    histogram.quantile_ns(q).filter(|_| enough)
+}
+
 /// A few numbers of a distribution. Null without samples, or with too few for the percentile.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Brief {
@@ -133,13 +176,9 @@ pub struct Brief {
 impl Brief {
     /// The figures of a histogram.
     pub fn of(histogram: &Histogram) -> Self {
-        let count = histogram.count();
-        let at = |q| {
-            let enough = order::is_bounded(count, q, order::CONFIDENCE);
-            histogram.quantile_ns(q).filter(|_| enough)
-        };
+        let at = |q| bounded(histogram, q);
         Brief {
-            count,
+            count: histogram.count(),
             min_ns: histogram.min_ns(),
             mean_ns: histogram.mean_ns(),
             p50_ns: at(0.5),

@@ -4,8 +4,8 @@
 
 use candor_record::{
     Agent, Collector, CollectorSettings, EndReason, ErrorKind, FailedRequest, Interval, Lost,
-    Machine, Merging, Phase, Planned, Recorder, RecorderSettings, RunRecord, Sample, WorkerReport,
-    Workers, merge, wire,
+    Machine, Merging, OfMachine, Phase, Planned, Recorder, RecorderSettings, RunRecord, Sample,
+    WorkerReport, Workers, merge, wire,
 };
 use proptest::prelude::*;
 
@@ -303,18 +303,30 @@ proptest! {
             workers: Workers::all(2),
         };
         let mut merging = Merging::new(settings, &parts).unwrap();
+        merging.describe(1, &Agent::named("b"), None);
         one.whole.iter().for_each(|bytes| merging.deliver(0, bytes).unwrap());
         merging.ended(0, RunRecord { whole: Vec::new(), ..one.clone() }).unwrap();
         other.whole[..kept].iter().for_each(|bytes| merging.deliver(1, bytes).unwrap());
         merging.lost(1);
         prop_assert!(merging.deliver(1, &other.whole[0]).is_err(), "nothing comes after the loss");
+        // Each interval is shown with the machines that are in it, which together are all of it.
+        let mut shown = Vec::new();
+        merging.settle_with(&mut |stretch| {
+            shown.push((stretch.summary.clone(), stretch.machines.to_vec()));
+        });
+        for (summary, machines) in &shown {
+            let sum = |count: fn(&OfMachine) -> u64| machines.iter().map(count).sum::<u64>();
+            let all = [sum(|one| one.sent), sum(|one| one.ok), sum(|one| one.errors), sum(|one| one.backlog)];
+            prop_assert_eq!(all, [summary.sent, summary.ok, summary.errors, summary.backlog]);
+            let has_other = machines.iter().any(|one| one.agent.as_deref() == Some("b"));
+            prop_assert_ne!(has_other, summary.missing.contains(&1));
+        }
         let ledgers = |record: &RunRecord| [record.total.warm_up.clone(), record.total.ledger.clone()];
         let [warm_up, measured] = ledgers(&other).map(|ledger| ledger.scheduled);
         let unaccounted = merging.close(1, Planned { warm_up, measured });
         let end_ns = |bytes: &Vec<u8>| wire::from_bytes::<Interval>(bytes).unwrap().end_ns;
         let known_to_ns = other.whole[..kept].last().map_or(0, end_ns);
-        let agent = Agent { name: "b".to_owned(), clock_bound_ns: None, clock_drift_ppb: None, lost: None };
-        merging.describe(1, &agent, Some("it was silent"));
+        merging.describe(1, &Agent::named("b"), Some("it was silent"));
         let whole = merging.finish();
         let (all, alone) = (ledgers(&whole), ledgers(&one));
         for (at, scheduled) in [warm_up, measured].into_iter().enumerate() {

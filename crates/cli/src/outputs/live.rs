@@ -67,7 +67,10 @@ impl Live {
 
 impl Output for Live {
     fn stretch(&mut self, stretch: &Stretch<'_>) {
-        self.say(&Line::Interval(Box::new(stretch.summary.clone())));
+        self.say(&Line::Interval {
+            summary: Box::new(stretch.summary.clone()),
+            machines: stretch.machines.to_vec(),
+        });
         if let Some(record) = self.so_far.follow(stretch) {
             let document = Document::new(&self.facts, &self.plan, &record);
             // Notes wait for the end of the run. Before it, figures may also disagree with each

@@ -9,7 +9,7 @@ use std::collections::VecDeque;
 use candor_lab::Ahead;
 use candor_plan::units::fmt_plural;
 use candor_plan::{Plan, Secrets, describe};
-use candor_record::{Encoded, Histogram, IntervalSummary, Stretch};
+use candor_record::{Encoded, Histogram, IntervalSummary, OfMachine, Stretch};
 use candor_report::render::{shorten, visible};
 use candor_report::{Document, Severity};
 
@@ -59,6 +59,8 @@ pub(crate) struct Seen {
     pub(crate) summary: IntervalSummary,
     /// Requests due in it.
     pub(crate) scheduled: u64,
+    /// Each machine of a fleet.
+    pub(crate) machines: Vec<OfMachine>,
 }
 
 /// The whole run so far.
@@ -199,6 +201,7 @@ impl Seen {
                 ..*stretch.summary
             },
             scheduled: stretch.interval.ledger.scheduled,
+            machines: stretch.machines.to_vec(),
         }
     }
 
@@ -209,6 +212,11 @@ impl Seen {
     /// Complete responses per second.
     pub(crate) fn rate_per_s(&self) -> Option<f64> {
         per_s(self.summary.answered, self.length_ns())
+    }
+
+    /// Complete responses per second of a machine.
+    pub(crate) fn rate_of(&self, machine: &OfMachine) -> Option<f64> {
+        per_s(machine.answered, self.length_ns())
     }
 
     /// Requests due per second.

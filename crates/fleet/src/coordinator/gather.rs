@@ -1,6 +1,6 @@
 //! Finds agents: those that are free for a run, and those that kept results of one.
 
-use candor_record::{Merging, Workers};
+use candor_record::{Agent, Merging, Workers};
 
 use super::member::{Fate, Member};
 use super::{Coordinator, Loss, Stage, Void, Wanted};
@@ -184,8 +184,12 @@ impl Coordinator {
         self.places = members.iter().zip(0..).map(|(one, at)| (one.name.clone(), at)).collect();
         let parts: Vec<Workers> = members.iter().map(|one| one.workers).collect();
         self.members = members;
-        let merging = Merging::new(self.collecting(), &parts);
-        self.merging = Some(merging.expect("shares are in order and without gaps"));
+        let mut merging =
+            Merging::new(self.collecting(), &parts).expect("shares are in order and without gaps");
+        for (at, member) in self.members.iter().enumerate() {
+            merging.describe(at, &Agent::named(&member.name.to_string()), None);
+        }
+        self.merging = Some(merging);
         self.enter(now_ns, stage);
     }
 }

@@ -3,7 +3,7 @@
 //! A line is complete in itself and has its kind. Figures of the whole run, e.g. its percentiles,
 //! are in its document.
 
-use candor_record::IntervalSummary;
+use candor_record::{IntervalSummary, OfMachine};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -30,7 +30,14 @@ pub enum Line {
         load: String,
     },
     /// An interval of the measured window or the drain is over.
-    Interval(Box<IntervalSummary>),
+    Interval {
+        /// Over all workers.
+        #[serde(flatten)]
+        summary: Box<IntervalSummary>,
+        /// Each machine of a fleet that has a part in it.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        machines: Vec<OfMachine>,
+    },
     /// A new finding, about the run so far or about the whole run.
     Verdict {
         /// When, from the beginning of the run.

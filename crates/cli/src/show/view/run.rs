@@ -15,6 +15,8 @@ use super::{Block, Painter, Tone, clock};
 const BUSY: f64 = 0.8;
 /// The most findings to show.
 const MOST_FINDINGS: usize = 6;
+/// The most machines to show.
+const MOST_MACHINES: usize = 8;
 /// The fewest rows of the table; with less room it is omitted.
 const TABLE: u16 = 5;
 /// Rows of the spectrum.
@@ -36,6 +38,7 @@ pub(super) fn put(painter: &Painter, state: &State, is_wide: bool, area: Rect, o
             users(painter, run, document),
             counts(painter, run, document),
             loader(painter, state, document),
+            machines(painter, run),
         ]
     };
     let over_time = |painter: &Painter| vec![strips(painter, run), spectrum(painter, run)];
@@ -328,6 +331,34 @@ fn loader(painter: &Painter, state: &State, document: Option<&Document>) -> Bloc
     };
     spans.push(painter.span(Tone::Plain, lag.unwrap_or_default() + &hiccup));
     Block::new(5, vec![Line::from(spans)])
+}
+
+/// The machines of a fleet; nothing in a run on one.
+fn machines(painter: &Painter, run: &Run) -> Block {
+    let last = run.last.as_ref().filter(|last| !last.machines.is_empty());
+    let Some(last) = last else { return Block::new(4, Vec::new()) };
+    let row = |name: &str, cells: [String; 5]| {
+        let cells = cells.map(|cell| format!("{cell:>11}")).concat();
+        format!("{:<LABEL$}{cells}", shorten(&visible(name), LABEL - 1))
+    };
+    let names = ["rate", "errors", "backlog", "p99", "lag p99"].map(str::to_owned);
+    let mut lines = vec![painter.line(Tone::Faint, &row("machines", names))];
+    for one in last.machines.iter().take(MOST_MACHINES) {
+        let tone = if one.errors > 0 { Tone::Bad } else { Tone::Plain };
+        let cells = [
+            fmt_per_second(last.rate_of(one).unwrap_or(0.0)),
+            fmt_count(one.errors),
+            fmt_count(one.backlog),
+            latency_text(one.response_p99_ns),
+            latency_text(one.send_lag_p99_ns),
+        ];
+        lines.push(painter.line(tone, &row(one.agent.as_deref().unwrap_or("–"), cells)));
+    }
+    let more = last.machines.len().saturating_sub(MOST_MACHINES);
+    if more > 0 {
+        lines.push(painter.line(Tone::Faint, &format!("{:<LABEL$}and {more} more", "")));
+    }
+    Block::new(4, lines).at_least(2)
 }
 
 /// Findings, which the reader needs before the figures.

@@ -7,7 +7,7 @@ use candor_engine::collecting;
 use candor_lab::Ahead;
 use candor_plan::redact::Typed;
 use candor_plan::{Options, Plan};
-use candor_record::{Collector, ErrorKind, Interval, Workers};
+use candor_record::{Collector, ErrorKind, Interval, OfMachine, Workers};
 use candor_report::{Document, Facts, Host, Severity, Verdict};
 
 use super::super::state::{Event, Head, Now, Seen, SoFar};
@@ -139,6 +139,25 @@ fn shopping() -> State {
     run(USERS, &[second; 12])
 }
 
+/// As healthy, by so many machines; the second has errors.
+fn fleet(machines: u64) -> State {
+    let mut state = healthy();
+    let last = state.run.as_mut().and_then(|run| run.last.as_mut()).unwrap();
+    last.machines = (0..machines)
+        .map(|nth| OfMachine {
+            agent: Some(format!("a{nth}")),
+            sent: 1000 / machines,
+            ok: 1000 / machines,
+            errors: u64::from(nth == 1),
+            answered: 1000 / machines,
+            backlog: 0,
+            response_p99_ns: Some(1_900_000 + nth),
+            send_lag_p99_ns: (nth != 2).then_some(12_000),
+        })
+        .collect();
+    state
+}
+
 fn failing() -> State {
     let second = Second {
         scheduled: 1000,
@@ -221,6 +240,8 @@ fn pictures_are_as_they_were() {
     golden("healthy-open", &healthy(), UNICODE, 100, 30);
     let second = Second { ok: 9000, slowest_ns: 700_000, ..Second::default() };
     golden("users", &shopping(), UNICODE, 100, 30);
+    golden("fleet", &fleet(3), UNICODE, 100, 34);
+    golden("large-fleet", &fleet(100), UNICODE, 100, 40);
     golden("closed", &run(CLOSED, &[second; 5]), UNICODE, 100, 30);
     golden("stalled", &stalled(), UNICODE, 100, 30);
     golden("failing", &failing(), UNICODE, 100, 30);
@@ -251,8 +272,15 @@ fn before_the_first_interval_there_is_a_picture_too() {
 
 #[test]
 fn every_size_is_drawn_within_its_bounds() {
-    let states =
-        [healthy(), stalled(), failing(), with_findings(100), experiment(40), State::default()];
+    let states = [
+        healthy(),
+        fleet(100),
+        stalled(),
+        failing(),
+        with_findings(100),
+        experiment(40),
+        State::default(),
+    ];
     for state in &states {
         for (columns, rows) in
             (0..130).step_by(3).flat_map(|c| (0..40).step_by(3).map(move |r| (c, r)))
