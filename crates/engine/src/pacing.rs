@@ -6,8 +6,8 @@
 //! ("spinning"). That costs CPU, so it has a budget: a share of the time, beyond which it sleeps
 //! to the end and is late, which shows as send lag.
 //!
-//! With `--pacing stamps` the kernel tells when a response came, so a thread may sleep through it: it wakes for what is
-//! due, and reads then.
+//! Where the kernel tells when a response came, a thread may sleep through it: it wakes for what is due, and reads then.
+//! With `--pacing stamps` it has no margin either.
 //!
 //! Pure: times come in, a decision goes out.
 
@@ -94,7 +94,8 @@ impl Pacer {
 
     /// Whether a sleep from `now_ns` to `until_ns` need not end when something comes: the kernel says when it did.
     pub(crate) fn dozes(&self, now_ns: u64, until_ns: u64) -> bool {
-        self.mode == Pacing::Stamps && until_ns.saturating_sub(now_ns) <= DOZE_NS
+        matches!(self.mode, Pacing::Auto | Pacing::Stamps)
+            && until_ns.saturating_sub(now_ns) <= DOZE_NS
     }
 
     /// Books the time since the last decision, if that was to spin. Also when nothing is waited

@@ -10,7 +10,7 @@ use std::sync::{Barrier, Mutex, PoisonError};
 use std::thread;
 
 use candor_pace::Share;
-use candor_plan::{Pacing, Plan, ReactorChoice};
+use candor_plan::{Plan, ReactorChoice};
 use candor_protocol::{Protocol, Transport};
 use candor_record::{
     Collector, CollectorSettings, Interval, Machine, RunRecord, Traced, WorkerHealth, WorkerReport,
@@ -184,7 +184,7 @@ pub fn run_part(
         let reactors = reactors.map_err(|errno| refused(what, errno.into()))?;
         return run_on(reactors, opened, part, scripts, control, observer);
     }
-    if plan.threads.pacing == Pacing::Stamps {
+    if plan.dozes() {
         let one = |worker| dozing::Unstarted::new(dialer_of(worker));
         let reactors: Result<Vec<_>, _> = part.workers.indices().map(one).collect();
         let reactors = reactors.map_err(|errno| refused(what, errno.into()))?;

@@ -657,7 +657,7 @@ pub enum ReactorChoice {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Pacing {
-    /// Sleep, then spin for the last stretch, within a budget of CPU time.
+    /// Sleep, then spin for the last stretch, within a budget of CPU time; where stamps can be had, with them.
     #[default]
     Auto,
     /// Sleep only: the least CPU, but late by the time that the machine takes to wake.

@@ -9,6 +9,7 @@ use std::time::Instant;
 use candor_files::write_atomically;
 use candor_lab::Ahead;
 use candor_lab::verify::{self, CHECKS, Finding, Floor, Length, Line, Settings};
+use candor_plan::Pacing;
 use candor_plan::options::WatchingOptions;
 use candor_plan::units::{fmt_count, fmt_duration_ns, fmt_plural};
 use candor_plan::values::{Count, PositiveNanos};
@@ -40,6 +41,9 @@ pub(crate) struct VerifyArguments {
     /// Run only this check, without the noise floor; may be repeated
     #[arg(long, value_name = "CHECK")]
     only: Vec<String>,
+    /// How loads wait for due times; those that cannot wait so spin, and so does all that has a check of its own
+    #[arg(long, value_name = "WAY", default_value = "spin")]
+    pacing: Pacing,
     /// Requests of each Poisson run, instead of as many as fit
     #[arg(long, value_name = "N")]
     requests: Option<Count>,
@@ -65,6 +69,7 @@ struct Verification {
     format: &'static str,
     version: &'static str,
     quick: bool,
+    pacing: Pacing,
     host: Host,
     /// Whether every check passed.
     ok: bool,
@@ -95,6 +100,7 @@ pub(crate) fn verify(arguments: &VerifyArguments) -> Result<ExitCode, UserError>
         format: "candor.verify/1",
         version: env!("CARGO_PKG_VERSION"),
         quick: arguments.quick,
+        pacing: arguments.pacing,
         host: candor_engine::host(),
         ok: checks.iter().all(|finding| finding.ok),
         elapsed_s: begun.elapsed().as_secs_f64(),
@@ -167,6 +173,7 @@ fn settings(arguments: &VerifyArguments) -> Result<Settings, UserError> {
     }
     Ok(Settings {
         length: if arguments.quick { Length::Quick } else { Length::Full },
+        pacing: arguments.pacing,
         only: arguments.only.clone(),
         poisson_requests: arguments.requests.map(|one| one.get()),
         poisson_service_ns: arguments.service_time.get(),

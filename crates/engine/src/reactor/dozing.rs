@@ -1,9 +1,11 @@
-//! The epoll reactor for `--pacing stamps`: it need not wake to know when a response came (Linux, TCP).
+//! The epoll reactor that need not wake to know when a response came (Linux, TCP).
 //!
 //! The kernel stamps what arrives, in software, when it comes from the device (SO_TIMESTAMPING), and tells the stamp
 //! with the bytes. So a worker may sleep until its next request is due, whatever arrives meanwhile, and read then: a
 //! response counts as done when it had arrived, not when it was read. The stamp of a read is that of its last segment,
 //! so this is for connections with one response at a time.
+//!
+//! It sleeps so only while every read has a stamp and no response ends with its connection: an end has none.
 //!
 //! Stamps are of the realtime clock; [`Stamping`] brings them to the monotonic one, with a bound.
 
@@ -19,6 +21,9 @@ use super::stamped::Stamping;
 use super::stamps::StampFacts;
 use super::{ConnectFailure, Key, Reactor, Ready, Received, Sent, Start, scm};
 
+/// So many reads in a row must have had a stamp: the kernel begins to stamp a while after it was asked.
+const TRUSTED_FROM: u32 = 64;
+
 /// A reactor that has not met its thread yet.
 #[derive(Debug)]
 pub struct Unstarted(Plain);
@@ -29,6 +34,8 @@ pub struct DozingReactor {
     stamping: Stamping,
     /// Reads that had no stamp.
     unstamped: u64,
+    /// Reads in a row that had one; `None`: it wakes for all that arrives, for the rest of the run.
+    in_a_row: Option<u32>,
 }
 
 impl Unstarted {
@@ -45,18 +52,27 @@ impl Start for Unstarted {
         let mut plain = self.0.start();
         // The kernel's stamps are held against ours, part by part of a microsecond.
         plain.read_the_kernels_clock();
-        DozingReactor { plain, stamping: Stamping::default(), unstamped: 0 }
+        DozingReactor { plain, stamping: Stamping::default(), unstamped: 0, in_a_row: Some(0) }
     }
 }
 
 impl Reactor for DozingReactor {
     const DOZES: bool = true;
 
-    fn doze(&mut self, until_ns: u64) {
+    fn doze(&mut self, until_ns: u64) -> Option<u64> {
+        if self.in_a_row.is_none_or(|reads| reads < TRUSTED_FROM) {
+            self.plain.wait(until_ns);
+            return None;
+        }
         let at_ns = self.plain.origin_ns().saturating_add(until_ns);
         // A signal ends it early; then the worker looks at its flags and comes again.
         let _ = clock_nanosleep_absolute(ClockId::Monotonic, &socket::timespec(at_ns));
         self.plain.wait(0);
+        Some(self.plain.now_ns())
+    }
+
+    fn wake_for_ends(&mut self) {
+        self.in_a_row = None;
     }
 
     fn stamp_facts(&self) -> StampFacts {
@@ -93,6 +109,8 @@ impl Reactor for DozingReactor {
         match received {
             Received::Bytes { bytes, at_ns, more } => {
                 self.unstamped += u64::from(arrived_ns.is_none());
+                let one_more = |reads: u32| arrived_ns.map_or(0, |_| reads.saturating_add(1));
+                self.in_a_row = self.in_a_row.map(one_more);
                 let at_ns = arrived_ns.map_or(at_ns, |arrived_ns| arrived_ns.min(at_ns));
                 Received::Bytes { bytes, at_ns, more }
             }

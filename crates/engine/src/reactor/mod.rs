@@ -198,10 +198,15 @@ pub trait Reactor {
     /// Whether it knows when bytes arrived, so that nobody need be awake for that.
     const DOZES: bool = false;
 
-    /// Sleeps until `until_ns`, whatever arrives meanwhile, and then looks what is ready.
-    fn doze(&mut self, until_ns: u64) {
+    /// Sleeps until `until_ns`, whatever arrives meanwhile, and then looks what is ready. Returns when the sleep
+    /// ended; `None`: it woke for what arrives.
+    fn doze(&mut self, until_ns: u64) -> Option<u64> {
         self.wait(until_ns);
+        None
     }
+
+    /// The time of an end counted, and an end has no stamp: nothing is slept through any more.
+    fn wake_for_ends(&mut self) {}
 
     /// The stamps of a connection, if it has any.
     fn stamps(&mut self, key: Key) -> Option<&mut StampLog> {

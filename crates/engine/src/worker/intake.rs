@@ -130,6 +130,9 @@ impl<R: Reactor, S: Protocol, M: Fn() -> S> Worker<R, S, M> {
             Received::Bytes { bytes, at_ns, more } => (bytes, at_ns, more),
             Received::Nothing => return None,
             Received::End { at_ns } => {
+                if R::DOZES && connection.account.outstanding > 0 {
+                    self.reactor.wake_for_ends();
+                }
                 self.lose(key, Loss::End, at_ns);
                 self.dispatch(at_ns);
                 return None;

@@ -65,8 +65,10 @@ impl<R: Reactor, S: Protocol, M: Fn() -> S> Worker<R, S, M> {
 
     /// Sleeps until `until_ns`, unless there is something to do already, and finds what is ready.
     pub(super) fn doze(&mut self, until_ns: u64) -> Option<Ready> {
-        if !self.turn.has_found {
-            self.reactor.doze(until_ns);
+        if !self.turn.has_found
+            && let Some(woke_ns) = self.reactor.doze(until_ns)
+        {
+            self.pacer.woke(until_ns, woke_ns);
         }
         self.reactor.next_ready()
     }

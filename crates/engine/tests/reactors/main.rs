@@ -25,6 +25,7 @@ macro_rules! on_each_reactor {
     };
 }
 
+mod dozing;
 mod failures;
 mod halves;
 mod harness;

@@ -17,6 +17,7 @@ use candor_record::trace::Traced;
 use candor_serve::{PartLog, truth};
 use clap::Parser;
 
+use super::Settings;
 use super::evidence::Evidence;
 use crate::error::LabError;
 use crate::target::{Running, TargetSpec};
@@ -55,20 +56,37 @@ impl Experiment {
         Experiment { change, ..self }
     }
 
-    /// Makes the experiment. If server and loader have a core each, they spin: wake-up latency is
-    /// not under test. `meanwhile` runs beside the load in its own thread, with the server's URL.
-    pub(super) fn make(&self, meanwhile: impl FnOnce(&str) + Send) -> Result<Evidence, LabError> {
+    /// Makes the experiment. If server and loader have a core each, the server spins, and the loader waits as the
+    /// settings say, or spins if such a load cannot: wake-up latency is not under test. `meanwhile` runs beside the load
+    /// in its own thread, with the server's URL.
+    pub(super) fn make(
+        &self,
+        settings: &Settings,
+        meanwhile: impl FnOnce(&str) + Send,
+    ) -> Result<Evidence, LabError> {
         if candor_engine::usable_cores().len() == 1 {
             return self.make_as_typed(meanwhile);
         }
         let server = format!("{} --spin", self.server);
         let load = format!("{} --pacing spin", self.load);
-        Experiment { server, load, ..*self }.make_as_typed(meanwhile)
+        let spinning = Experiment { server, load, ..*self };
+        spinning.made(
+            |plan| plan.with(|parts| parts.threads.pacing = settings.pacing).unwrap_or(plan),
+            meanwhile,
+        )
     }
 
     /// Makes the experiment with exactly these flags.
     pub(super) fn make_as_typed(
         &self,
+        meanwhile: impl FnOnce(&str) + Send,
+    ) -> Result<Evidence, LabError> {
+        self.made(|plan| plan, meanwhile)
+    }
+
+    fn made(
+        &self,
+        waits: impl FnOnce(Plan) -> Plan,
         meanwhile: impl FnOnce(&str) + Send,
     ) -> Result<Evidence, LabError> {
         let server = Server::start(&self.server)?;
@@ -78,6 +96,7 @@ impl Experiment {
             divide(&mut parts.requests, self.queues);
             (self.change)(parts);
         })?;
+        let plan = waits(plan);
         let mut traced = Traces::default();
         let record = thread::scope(|scope| {
             scope.spawn(|| meanwhile(url));

@@ -24,6 +24,7 @@ mod parts;
 
 use std::num::NonZeroU32;
 
+use candor_plan::Pacing;
 use serde::Serialize;
 
 use crate::error::LabError;
@@ -56,6 +57,8 @@ impl Length {
 pub struct Settings {
     /// Full or quick.
     pub length: Length,
+    /// How a load waits for due times, if it can in this way; otherwise it spins.
+    pub pacing: Pacing,
     /// Ids of the checks to make; empty: all of them.
     pub only: Vec<String>,
     /// Requests of each Poisson run; `None`: as many as fit.

@@ -606,11 +606,24 @@ fn recording(parts: &Parts) -> Result<(), PlanError> {
     intervals(parts)
 }
 
-/// `--pacing stamps` reads a response when it is convenient, so nothing may wait for one, and a read may have one alone.
 fn stamps(parts: &Parts) -> Result<(), PlanError> {
-    if parts.threads.pacing != Pacing::Stamps {
-        return Ok(());
+    match stamps_refused(parts).filter(|_| parts.threads.pacing == Pacing::Stamps) {
+        Some((other, why)) => Err(conflict("--pacing stamps", other, why)),
+        None => Ok(()),
     }
+}
+
+impl Parts {
+    /// Whether threads may sleep through responses, whose times are then the kernel's stamps.
+    pub fn dozes(&self) -> bool {
+        matches!(self.threads.pacing, Pacing::Auto | Pacing::Stamps)
+            && stamps_refused(self).is_none()
+    }
+}
+
+/// What in a plan keeps threads from sleeping through responses, and why. Nothing may wait for a response, and a read
+/// may have one alone.
+fn stamps_refused(parts: &Parts) -> Option<(&'static str, &'static str)> {
     let goes_on = "what comes next waits for a response; leave one of them out";
     let several = "the kernel has one stamp for several responses in a read; leave one of them out";
     let unstamped = "the kernel stamps only what comes over TCP; leave one of them out";
@@ -634,10 +647,7 @@ fn stamps(parts: &Parts) -> Result<(), PlanError> {
             "it has other stamps of its own; leave one of them out",
         ),
     ];
-    match refused.into_iter().find(|(is_so, ..)| *is_so) {
-        Some((_, other, why)) => Err(conflict("--pacing stamps", other, why)),
-        None => Ok(()),
-    }
+    refused.into_iter().find(|(is_so, ..)| *is_so).map(|(_, other, why)| (other, why))
 }
 
 /// Each interval takes memory until the run ends, so their length and their number are limited.

@@ -1,6 +1,6 @@
 //! Service time by the kernel's own time stamps, and the summary of a trace.
 
-use candor_plan::{Pacing, Parts};
+use candor_plan::Parts;
 use candor_record::{RunRecord, TraceCounts};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -10,8 +10,8 @@ use super::latency::Distribution;
 /// Service time in three parts, of measured requests on connections with time stamps. The parts
 /// of every request add up to its service time.
 ///
-/// With `--pacing stamps` responses have the time of their stamp in all figures. Then `receive_delay` alone is
-/// recorded, of every response: the time until it was read, which is in no other figure.
+/// With `--pacing stamps`, and with `auto` where it can, responses have the time of their stamp in all figures. Then
+/// `receive_delay` alone is recorded, of every response: the time until it was read, which is in no other figure.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Kernel {
     /// Stamps were requested on one connection in this number.
@@ -44,10 +44,11 @@ pub struct Kernel {
 
 impl Kernel {
     pub(super) fn of(plan: &Parts, record: &RunRecord) -> Option<Self> {
-        let is_clock = plan.threads.pacing == Pacing::Stamps;
-        let one_in = match plan.recording.kernel_timestamps {
-            None if is_clock => 1,
-            stamps => stamps?.one_in,
+        let one_in = match (plan.recording.kernel_timestamps, &record.kernel) {
+            (Some(stamps), _) => stamps.one_in,
+            // As the clock of the run.
+            (None, Some(_)) => 1,
+            (None, None) => return None,
         };
         let times = match &record.kernel {
             Some(times) => times.clone(),

@@ -20,7 +20,7 @@ pub(super) fn check(settings: &Settings) -> Result<Vec<Line>, LabError> {
             "--truth delay --service-time 20ms",
             format!("-c {CONNECTIONS} -t 1 -d {run_s}s --think-time {think_ms}ms"),
         );
-        lines.extend(judge(&experiment.make(|_| ())?, think_ms * 1_000_000));
+        lines.extend(judge(&experiment.make(settings, |_| ())?, think_ms * 1_000_000));
     }
     Ok(Line::join(lines))
 }

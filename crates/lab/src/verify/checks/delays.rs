@@ -28,7 +28,7 @@ pub(super) fn check(settings: &Settings) -> Result<Vec<Line>, LabError> {
                 format!("--truth delay --service-time {delay_ms}ms"),
                 format!("-R {rate} -c {connections} -t 1 -d {run_ms}ms"),
             );
-            lines.extend(judge(&experiment.make(|_| ())?, delay_ms * 1_000_000));
+            lines.extend(judge(&experiment.make(settings, |_| ())?, delay_ms * 1_000_000));
         }
     }
     Ok(Line::join(lines))

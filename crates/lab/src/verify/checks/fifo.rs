@@ -26,7 +26,7 @@ pub(super) fn check_constant(settings: &Settings) -> Result<Vec<Line>, LabError>
     let run_s = settings.length.pick("4", "1.5");
     let experiment =
         Experiment::new("--truth fifo --service-time 10ms", format!("-R 50 -c 8 -t 1 -d {run_s}s"));
-    Ok(judge(&experiment.make(|_| ())?, 10_000_000, "ρ = 0.5"))
+    Ok(judge(&experiment.make(settings, |_| ())?, 10_000_000, "ρ = 0.5"))
 }
 
 /// Poisson arrivals.
@@ -47,7 +47,7 @@ pub(super) fn check_poisson(settings: &Settings) -> Result<Vec<Line>, LabError> 
         let server = format!("--truth fifo --service-time {service_ns}ns");
         let experiment = Experiment::new(server, load).with_queues(queues);
         let name = format!("ρ = 0.{}", rho / 10);
-        lines.extend(judge(&experiment.make(|_| ())?, service_ns, &name));
+        lines.extend(judge(&experiment.make(settings, |_| ())?, service_ns, &name));
     }
     Ok(Line::join(lines))
 }

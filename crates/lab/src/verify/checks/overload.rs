@@ -21,7 +21,7 @@ pub(super) fn check(settings: &Settings) -> Result<Vec<Line>, LabError> {
         "--truth fifo --service-time 10ms",
         format!("-R {RATE_PER_S} -c {CONNECTIONS} -t 1 -d {run_s}s --drain 1s"),
     );
-    Ok(judge(&experiment.make(|_| ())?))
+    Ok(judge(&experiment.make(settings, |_| ())?))
 }
 
 pub(super) fn judge(evidence: &Evidence) -> Vec<Line> {

@@ -28,12 +28,12 @@ pub(super) fn check(settings: &Settings) -> Result<Vec<Line>, LabError> {
         "--truth delay --service-time 12.5ms",
         format!("{load} -c {PLACES} --shed-after 0"),
     );
-    let mut lines = judge_shed(&shed.make(|_| ())?);
+    let mut lines = judge_shed(&shed.make(settings, |_| ())?);
     let refused = Experiment::new(
         format!("--truth capped --places {PLACES} --service-time 12.5ms"),
         format!("{load} -c 50"),
     );
-    lines.extend(judge_refused(&refused.make(|_| ())?));
+    lines.extend(judge_refused(&refused.make(settings, |_| ())?));
     Ok(Line::join(lines))
 }
 

@@ -23,7 +23,7 @@ pub(super) fn check(settings: &Settings) -> Result<Vec<Line>, LabError> {
         "--truth fifo --service-time 100us",
         format!("-R {RATE_PER_S} -c 20 -t 1 -d {run_s}s"),
     );
-    let evidence = experiment.make(|url| {
+    let evidence = experiment.make(settings, |url| {
         thread::sleep(Duration::from_secs_f64(run_s / 4.0));
         // If the stall does not happen, it is missing from the log.
         let url = format!("{url}__stall?for={stall_ms}ms");

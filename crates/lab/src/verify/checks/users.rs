@@ -28,7 +28,7 @@ pub(super) fn check(settings: &Settings) -> Result<Vec<Line>, LabError> {
         "--truth delay --service-time 10ms",
         format!("-R 100 -c 50 -t 1 -d {run_s}s"),
     );
-    let mut lines = judge(&experiment.with_plan(journey).make(|_| ())?);
+    let mut lines = judge(&experiment.with_plan(journey).make(settings, |_| ())?);
     lines.extend(judge_tokens(&with_tokens(run_s)?));
     Ok(Line::join(lines))
 }
