@@ -4,9 +4,11 @@ use std::net::IpAddr;
 
 use candor_fleet::agent::{self, Agent, Now};
 use candor_fleet::coordinator::{self, Coordinator, OnLoss, Stage, Wanted};
-use candor_fleet::{AgentName, OperatorKey, Policy, RunId, RunKey, Threads, Timings, codec};
+use candor_fleet::{
+    AgentName, Message, OperatorKey, Policy, RunId, RunKey, Threads, Timings, codec,
+};
 use candor_plan::Plan;
-use candor_record::wire;
+use candor_record::{Workers, wire};
 
 use crate::records::PLAN;
 
@@ -25,16 +27,36 @@ struct Pair {
     starts: u32,
     /// Whether messages arrive.
     is_connected: bool,
+    /// The broker's copy has this message, again and again.
+    copy: Option<Message>,
     /// The bytes of every message.
     said: Vec<Vec<u8>>,
 }
 
+fn operator() -> OperatorKey {
+    OperatorKey::from_seed(&[1; 32])
+}
+
+/// The settings of the coordinator.
+fn run() -> coordinator::Settings {
+    coordinator::Settings {
+        key: KEY,
+        plan: PLAN.clone(),
+        wanted: Wanted::Count(1),
+        threads: Threads::ByCores,
+        on_loss: OnLoss::Stop,
+        operator: operator(),
+        nonce: [1; 16],
+        expires_unix_s: UNIX_S + 60,
+        timings: Timings::default(),
+    }
+}
+
 impl Pair {
     fn new() -> Self {
-        let operator = OperatorKey::from_seed(&[1; 32]);
         let text = format!(
             "operators = [\"{}\"]\n[[target]]\nnetworks = [\"127.0.0.0/8\"]\n",
-            operator.public()
+            operator().public()
         );
         let name: AgentName = "a1".parse().expect("it is a name");
         let settings = agent::Settings {
@@ -45,25 +67,27 @@ impl Pair {
             timings: Timings::default(),
             most_bytes: 1 << 20,
         };
-        let run = coordinator::Settings {
-            key: KEY,
-            plan: PLAN.clone(),
-            wanted: Wanted::Count(1),
-            threads: Threads::ByCores,
-            on_loss: OnLoss::Stop,
-            operator,
-            nonce: [1; 16],
-            expires_unix_s: UNIX_S + 60,
-            timings: Timings::default(),
-        };
         Pair {
             now_ns: S,
             name,
             agent: Agent::new(settings, S),
-            coordinator: Coordinator::new(run, S),
+            coordinator: Coordinator::new(run(), S),
             starts: 0,
             is_connected: true,
+            copy: None,
             said: Vec::new(),
+        }
+    }
+
+    /// An agent that is never heard, and a coordinator that recalls its run, with this in the broker's copy.
+    fn recalled(message: Message) -> Self {
+        let pair = Pair::new();
+        let shares = vec![(pair.name.clone(), BOOT, Workers::all(1))];
+        Pair {
+            coordinator: Coordinator::recall(run(), shares, S),
+            is_connected: false,
+            copy: Some(message),
+            ..pair
         }
     }
 
@@ -115,6 +139,11 @@ impl Pair {
             self.now_ns = next_ns.clamp(self.now_ns + 1, end_ns);
             self.agent.handle_timeout(self.now());
             self.coordinator.handle_timeout(self.now_ns, &mut |_| {});
+            let fetch = self.coordinator.poll_fetch();
+            if let (Some((from, after)), Some(message)) = (fetch, self.copy.clone()) {
+                let found = Some((after + 1, Ok(message)));
+                self.coordinator.handle_stored(self.now_ns, &from, after, found);
+            }
             self.talk();
         }
     }
@@ -128,7 +157,7 @@ impl Pair {
 }
 
 /// Bytes as a message. A decoded message survives another round trip. In no stage of a run does it start
-/// an agent again or keep the run from ending.
+/// an agent again or keep the run from ending, nor does a copy of it at the broker.
 pub(crate) fn message(bytes: &[u8]) {
     let Ok(message) = codec::decode(bytes) else { return };
     assert_eq!(codec::decode(&codec::encode(&message)).as_ref(), Ok(&message));
@@ -146,6 +175,9 @@ pub(crate) fn message(bytes: &[u8]) {
         assert_eq!(pair.coordinator.stage(), Stage::Over, "{message:?}");
         assert_eq!(pair.agent.phase(), None, "{message:?}");
     }
+    let mut pair = Pair::recalled(message.clone());
+    pair.pass(120 * S);
+    assert_eq!(pair.coordinator.stage(), Stage::Over, "{message:?}");
 }
 
 /// Text as a policy: an error is a sentence, and a policy says the same of a plan each time.
@@ -172,7 +204,7 @@ mod tests {
     use std::collections::BTreeSet;
 
     use candor_fleet::message::{Ends, Segment};
-    use candor_fleet::{Head, Message, Refusal};
+    use candor_fleet::{Head, Refusal};
     use candor_record::Interval;
 
     use super::*;

@@ -96,6 +96,20 @@ fn compose_gives_each_agent_its_own_folder() {
         assert_eq!(services[name]["command"][0], "agent");
         assert_eq!(services[name]["read_only"], true);
     }
+    // The broker may write where its configuration says, within the limit there, and nowhere else.
+    let directory = tempfile::tempdir().unwrap();
+    let folder = directory.path().join("fleet");
+    init(&folder, &["2"]);
+    let text = fs::read_to_string(folder.join("broker/broker.conf")).unwrap();
+    assert!(text.contains("store_dir: \"jetstream\"") && text.contains("max_file_store: 1GB"));
+    assert!(folder.join("broker/jetstream").is_dir());
+    let broker = &services["broker"];
+    let volumes: Vec<&str> =
+        broker["volumes"].as_array().unwrap().iter().filter_map(Value::as_str).collect();
+    let [own, store] = volumes[..] else { panic!("{volumes:?}") };
+    assert!(own.ends_with("/broker:/fleet:ro"), "{own}");
+    assert!(store.ends_with("/broker/jetstream:/fleet/jetstream"), "{store}");
+    assert_eq!((&broker["read_only"], &broker["user"]), (&true.into(), &services["a0"]["user"]));
 }
 
 /// The script for ssh, with an `ssh` that runs on this machine what it is given.

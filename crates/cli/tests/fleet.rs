@@ -11,13 +11,14 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
+use candor_fleet::agent::To;
 use candor_fleet::coordinator::{Coordinator, Event, OnLoss, Settings, Verdict, Wanted};
-use candor_fleet::{OperatorKey, RunId, RunKey, Threads, Timings};
+use candor_fleet::{Message, OperatorKey, RunId, RunKey, Threads, Timings};
 use candor_fleet_nats::{Arrival, Broker, Certificates, Link};
 use candor_plan::options::{Options, ReadFile};
 use candor_testkit::nginx::Nginx;
 use candor_testkit::process::{Managed, free_port, wait_for_port, wait_until};
-use common::{CANDOR, Candor, Document, Target, candor};
+use common::{CANDOR, Candor, Document, Outcome, Target, candor};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
@@ -59,6 +60,11 @@ fn lines(nginx: &Nginx) -> usize {
 impl Fleet {
     /// A fleet that `candor fleet init` made, whose agents may send to `target`.
     fn start(agents: usize, target: &str) -> Fleet {
+        Fleet::start_with(agents, target, |configuration| configuration)
+    }
+
+    /// The same with another configuration of the broker.
+    fn start_with(agents: usize, target: &str, other: impl Fn(String) -> String) -> Fleet {
         let directory = tempfile::tempdir().unwrap();
         let port = free_port().unwrap();
         let folder = directory.path().join("fleet");
@@ -76,6 +82,9 @@ impl Fleet {
         ]);
         assert_eq!(made.code(), 0, "{}", made.stderr);
         let address = SocketAddr::from(([127, 0, 0, 1], port));
+        let configuration = folder.join("broker/broker.conf");
+        let text = other(fs::read_to_string(&configuration).unwrap());
+        fs::write(&configuration, text).unwrap();
         let broker = start_broker(&folder, address);
         let mut fleet = Fleet { agents: BTreeMap::new(), broker, address, directory };
         (0..agents).for_each(|at| fleet.start_agent(&format!("a{at}")));
@@ -101,6 +110,43 @@ impl Fleet {
 
     fn operator(&self) -> String {
         self.folder().join("operator").display().to_string()
+    }
+
+    /// The broker, with the certificate in this folder.
+    fn broker_for(&self, folder: &str) -> Broker {
+        let folder = self.folder().join(folder);
+        Broker {
+            url: format!("tls://{}", self.address),
+            tls: Some(Certificates {
+                ca: folder.join("ca.pem"),
+                certificate: folder.join("cert.pem"),
+                key: folder.join("key.pem"),
+            }),
+            patience: PATIENCE,
+        }
+    }
+
+    /// Makes a run of 60 s with 250/s for each of two agents; kills its coordinator after some seconds, then a1,
+    /// and reports what there is of it.
+    fn outlive(&mut self, nginx: &Nginx) -> (Outcome, Outcome) {
+        let url = format!("http://{}/", nginx.address());
+        let run = self.measure(&["-R", "500", "-c", "4", "-d", "60s", "--interval", "500ms", &url]);
+        assert!(wait_until(PATIENCE, || lines(nginx) > 2000), "{}", self.log("a0"));
+        run.signal(Signal::KILL);
+        let run = run.finish();
+        let mut agent = self.agents.remove("a1").unwrap();
+        agent.child().kill().unwrap();
+        agent.child().wait().unwrap();
+        let report = ["fleet", "report", "--operator", &self.operator()];
+        let outcome = Candor::start_measuring(&report).finish();
+        assert_eq!(outcome.code(), DEGRADED, "{}{}", outcome.stdout, outcome.stderr);
+        let document = outcome.document();
+        assert_eq!(names_of_lost(&document), ["a0", "a1"]);
+        assert_eq!(document.ledger("scheduled"), 30_000);
+        let why = |at: &str| document.text(&format!("/machines/{at}/agent/lost/why")).to_owned();
+        assert!(why("0").contains("stopped by itself"), "{}", why("0"));
+        assert!(why("1").contains("it was silent"), "{}", why("1"));
+        (run, outcome)
     }
 
     /// What an agent has printed.
@@ -400,6 +446,116 @@ fn agents_of_a_dead_coordinator_stop_by_themselves() {
     assert_eq!(fleet.audit("a0").last().unwrap().0, "settled");
 }
 
+/// Coordinator and an agent are killed: the intervals that the agent had delivered are in the result, from the
+/// broker's stream, and the agent is named.
+#[test]
+fn the_broker_keeps_the_results_of_a_dead_agent() {
+    let nginx = Nginx::start(true).unwrap();
+    let mut fleet = Fleet::start(2, "127.0.0.0/8");
+    let (run, outcome) = fleet.outlive(&nginx);
+    assert!(!run.stderr.contains("keeps no copy"), "{}", run.stderr);
+    let document = outcome.document();
+    let known_ns = document.count("/machines/1/agent/lost/known_to_ns");
+    assert!((3_000_000_000..10_000_000_000).contains(&known_ns), "{known_ns}");
+    assert!(ids(&document).contains(&"agent-lost"), "{:?}", ids(&document));
+    assert!(outcome.stdout.contains("a1"), "{}", outcome.stdout);
+    // What nginx got beyond the ledger is what the dead agent sent after that interval.
+    let (sent, got) = (document.ledger("sent"), nginx.stop().unwrap());
+    assert!((sent..sent + 500).contains(&got), "{sent} {got}");
+    for interval in document.list("/intervals") {
+        let is_later = interval["start_ns"].as_u64().unwrap() >= known_ns;
+        let missing = interval["missing"].as_array().unwrap();
+        assert!(missing.contains(&1.into()) == is_later, "{interval}");
+    }
+    // The next run finds the stream as it is. Nothing is left in it of a run that has its result.
+    let url = "http://127.0.0.1:1/";
+    let next = fleet.measure(&["-R", "10", "-c", "1", "-d", "500ms", url]).finish();
+    assert!(!next.stderr.contains("keeps no copy"), "{}", next.stderr);
+    candor(&["fleet", "report", "--operator", &fleet.operator()])
+        .assert_refused(COULD_NOT_RUN, &["without a result"]);
+}
+
+/// A broker of an older fleet, whose operator may not use JetStream, and one that has JetStream off: runs are as they
+/// were, and say that agents alone keep results.
+#[test]
+fn a_broker_without_a_stream_works_as_before() {
+    let without = |text: String| {
+        let (before, rest) = text.split_once("# Keeps up to").unwrap();
+        let (_, after) = rest.split_once("}\n").unwrap();
+        format!("{before}{after}")
+    };
+    let older = |text: String| {
+        let lines: Vec<String> = (without(text).lines())
+            .map(|line| match line.split_once(", \"$JS") {
+                None => line.to_owned(),
+                Some((before, _)) => {
+                    format!("{before}], subscribe: [\"candor.hello.*\", \"candor.run.*.*\"] }} }}")
+                }
+            })
+            .collect();
+        let text = lines.join("\n");
+        assert!(!text.contains("JS") && !text.contains("_INBOX"), "{text}");
+        text
+    };
+    let line = "the broker keeps no copy of results, agents alone keep them";
+    let nginx = Nginx::start(true).unwrap();
+    let mut off = Fleet::start_with(2, "127.0.0.0/8", without);
+    let (run, outcome) = off.outlive(&nginx);
+    assert_eq!(run.stderr.matches(line).count(), 1, "{}", run.stderr);
+    assert!(run.stderr.contains("it has no JetStream"), "{}", run.stderr);
+    let document = outcome.document();
+    assert_eq!(document.count("/machines/1/agent/lost/known_to_ns"), 0);
+    let nginx = Nginx::start(true).unwrap();
+    let fleet = Fleet::start_with(2, "127.0.0.0/8", older);
+    let url = format!("http://{}/", nginx.address());
+    let run = fleet.measure(&["-R", "500", "-c", "4", "-d", "4s", &url]).finish();
+    assert_eq!(run.code(), 0, "{}{}", run.stdout, run.stderr);
+    assert_eq!(run.stderr.matches(line).count(), 1, "{}", run.stderr);
+    assert!(run.stderr.contains("does not let the operator"), "{}", run.stderr);
+    assert!(!run.stderr.to_lowercase().contains("violation"), "{}", run.stderr);
+    assert_eq!(nginx.stop().unwrap(), run.document().ledger("sent"));
+}
+
+/// The certificate of an agent neither makes, reads nor empties the stream, and adds to it in its own name only.
+#[test]
+fn the_stream_is_the_operators() {
+    let fleet = Fleet::start(2, "127.0.0.0/8");
+    let run = RunId([9; 16]);
+    let link = |folder: &str| Link::of_coordinator(&fleet.broker_for(folder), run).unwrap();
+    let arrival = |link: &Link<RunId>| {
+        let began = Instant::now();
+        let arrivals = std::iter::from_fn(|| link.recv(PATIENCE));
+        let mut arrivals = arrivals.take_while(|_| began.elapsed() < PATIENCE);
+        arrivals.find(|one| matches!(one, Arrival::Stream(_) | Arrival::Stored { .. }))
+    };
+    let operator = link("operator");
+    operator.make_stream();
+    assert_eq!(arrival(&operator), Some(Arrival::Stream(Ok(()))));
+    let message = Message::Kill { run };
+    let speak = |name: &str| {
+        let name = name.parse().unwrap();
+        let link = Link::of_agent(&fleet.broker_for("agents/a0"), name).unwrap();
+        link.send(To::Coordinator(run), &message);
+    };
+    speak("a0");
+    speak("a1");
+    let thief = link("agents/a0");
+    thief.make_stream();
+    let denied = Arrival::Stream(Err("it does not let the operator use JetStream".to_owned()));
+    assert_eq!(arrival(&thief), Some(denied));
+    thief.fetch("a0".parse().unwrap(), 0);
+    thief.forget();
+    std::thread::sleep(Duration::from_millis(2500));
+    let stored = |arrival: &Arrival| matches!(arrival, Arrival::Stored { .. });
+    assert!(!std::iter::from_fn(|| thief.recv(Duration::ZERO)).any(|one| stored(&one)));
+    for (name, has_it) in [("a0", true), ("a1", false)] {
+        operator.fetch(name.parse().unwrap(), 0);
+        let Some(Arrival::Stored { found, .. }) = arrival(&operator) else { panic!("no reply") };
+        let found = found.map(|(_, message)| *message.unwrap());
+        assert_eq!(found, has_it.then(|| message.clone()), "{name}");
+    }
+}
+
 /// The first signal to the coordinator stops all agents in order: what they sent is what nginx counted.
 #[test]
 fn a_signal_stops_the_whole_fleet() {
@@ -532,16 +688,6 @@ fn attempt(fleet: &Fleet, url: &str, seed: [u8; 32], expires_in_s: i64) -> Verdi
         }
     }
     let text = format!("url = \"{url}\"\nrate = \"100/s\"\nduration = \"1s\"\nconnections = 4\n");
-    let folder = fleet.folder().join("operator");
-    let broker = Broker {
-        url: format!("tls://{}", fleet.address),
-        tls: Some(Certificates {
-            ca: folder.join("ca.pem"),
-            certificate: folder.join("cert.pem"),
-            key: folder.join("key.pem"),
-        }),
-        patience: PATIENCE,
-    };
     let began = Instant::now();
     let now_ns = || began.elapsed().as_nanos() as u64;
     let unix_s = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs();
@@ -557,7 +703,7 @@ fn attempt(fleet: &Fleet, url: &str, seed: [u8; 32], expires_in_s: i64) -> Verdi
         expires_unix_s: unix_s.saturating_add_signed(expires_in_s),
         timings: Timings::default(),
     };
-    let link = Link::of_coordinator(&broker, run).unwrap();
+    let link = Link::of_coordinator(&fleet.broker_for("operator"), run).unwrap();
     let mut coordinator = Coordinator::new(settings, now_ns());
     while began.elapsed() < PATIENCE {
         coordinator.handle_timeout(now_ns(), &mut |_| {});

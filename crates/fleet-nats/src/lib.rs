@@ -10,6 +10,7 @@
 #![forbid(unsafe_code)]
 
 mod pump;
+mod stream;
 mod subjects;
 
 use std::path::PathBuf;
@@ -25,6 +26,7 @@ use candor_fleet::{AgentName, Message, RunId, codec};
 use tokio::sync::mpsc::Sender;
 
 use pump::Outgoing;
+use stream::Ask;
 
 /// The most messages in the queue to the broker, and in the one from it.
 pub(crate) const QUEUE: usize = 1024;
@@ -86,6 +88,17 @@ pub enum Arrival {
         /// The problem.
         why: CodecError,
     },
+    /// Whether the broker has a stream, or why not ([`Link::make_stream`]).
+    Stream(Result<(), String>),
+    /// The reply to [`Link::fetch`].
+    Stored {
+        /// The agent.
+        agent: AgentName,
+        /// The number that was given.
+        after: u64,
+        /// The message with its number; `None`: the stream has no more, or there is none.
+        found: Option<(u64, Result<Box<Message>, CodecError>)>,
+    },
     /// The link is connected.
     Connected,
     /// The link has lost its connection.
@@ -128,6 +141,21 @@ impl Link<RunId> {
     pub fn send(&self, to: &AgentName, message: &Message) {
         self.transmit(subjects::to_agent(to), message);
     }
+
+    /// Asks for the broker's stream to be made, if it is not there.
+    pub fn make_stream(&self) {
+        self.put(Outgoing::Ask(Ask::Make));
+    }
+
+    /// Asks the stream for the first message of an agent to this coordinator whose number is higher than `after`.
+    pub fn fetch(&self, agent: AgentName, after: u64) {
+        self.put(Outgoing::Ask(Ask::Fetch(self.end, agent, after)));
+    }
+
+    /// Asks the stream to forget the messages to this coordinator.
+    pub fn forget(&self) {
+        self.put(Outgoing::Ask(Ask::Forget(self.end)));
+    }
 }
 
 impl<End> Link<End> {
@@ -144,9 +172,12 @@ impl<End> Link<End> {
     }
 
     fn transmit(&self, subject: String, message: &Message) {
-        let outgoing = self.outgoing.as_ref().expect("a link has a queue until it is dropped");
-        let bytes = codec::encode(message);
-        if outgoing.try_send(Outgoing { subject, bytes }).is_err() {
+        self.put(Outgoing::Message(subject, codec::encode(message)));
+    }
+
+    fn put(&self, outgoing: Outgoing) {
+        let queue = self.outgoing.as_ref().expect("a link has a queue until it is dropped");
+        if queue.try_send(outgoing).is_err() {
             self.dropped.fetch_add(1, Ordering::Relaxed);
         }
     }

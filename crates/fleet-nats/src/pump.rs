@@ -13,10 +13,11 @@ use async_nats::connection::State;
 use async_nats::{Client, ConnectOptions, Event, Subscriber};
 use candor_fleet::{AgentName, codec};
 use futures_util::StreamExt;
-use futures_util::stream::{SelectAll, select_all};
+use futures_util::stream::{FuturesUnordered, SelectAll, select_all};
 use tokio::sync::mpsc::{Receiver as Queue, Sender, channel};
 use tokio::time::{Instant, sleep, timeout_at};
 
+use crate::stream::Ask;
 use crate::{Arrival, Broker, LinkError, QUEUE};
 
 /// The longest wait for one message to leave, and for the last ones at the end.
@@ -25,14 +26,16 @@ const LEAVE: Duration = Duration::from_secs(1);
 const PING: Duration = Duration::from_secs(1);
 /// From one attempt to connect to the next.
 const RETRY: Duration = Duration::from_millis(250);
-/// The longest attempt to connect.
-const ATTEMPT: Duration = Duration::from_secs(2);
+/// The longest attempt to connect, and the longest wait for the reply to a request.
+pub(crate) const ATTEMPT: Duration = Duration::from_secs(2);
 
-/// A message on its way to the broker.
+/// What is on its way to the broker.
 #[derive(Debug)]
-pub(crate) struct Outgoing {
-    pub(crate) subject: String,
-    pub(crate) bytes: Vec<u8>,
+pub(crate) enum Outgoing {
+    /// A message, as a subject and bytes.
+    Message(String, Vec<u8>),
+    /// A request about its stream.
+    Ask(Ask),
 }
 
 type Started = (Sender<Outgoing>, Receiver<Arrival>, JoinHandle<()>);
@@ -83,16 +86,30 @@ impl Pump {
             }
         };
         let _ = ready.send(Ok(()));
+        // Each of them ends in time, so they are no more than the host makes meanwhile.
+        let mut asked = FuturesUnordered::new();
         loop {
             tokio::select! {
                 outgoing = queue.recv() => match outgoing {
-                    Some(outgoing) => self.publish(&client, outgoing, &mut queue).await,
+                    Some(Outgoing::Message(subject, bytes)) => {
+                        self.publish(&client, subject, bytes, &mut queue).await;
+                    }
+                    Some(Outgoing::Ask(ask)) => asked.push(ask.make(client.clone())),
                     None => break,
                 },
                 Some(message) = messages.next() => self.arrive(&message),
+                Some(reply) = asked.next() => {
+                    if let Some(arrival) = reply {
+                        put(&self.incoming, &self.dropped, arrival);
+                    }
+                }
             }
         }
-        let _ = tokio::time::timeout(LEAVE, client.flush()).await;
+        let last = async {
+            while asked.next().await.is_some() {}
+            client.flush().await
+        };
+        let _ = tokio::time::timeout(LEAVE, last).await;
     }
 
     /// A connection with all subscriptions, which the broker has confirmed; or the last error.
@@ -140,7 +157,7 @@ impl Pump {
                         dropped.fetch_add(1, Ordering::Relaxed);
                         None
                     }
-                    Event::ServerError(error) => Some(Arrival::Trouble(error.to_string())),
+                    Event::ServerError(error) => trouble(error.to_string()),
                     Event::ClientError(error) => Some(Arrival::Trouble(error.to_string())),
                     Event::LameDuckMode | Event::Draining | Event::Closed => None,
                 };
@@ -160,8 +177,13 @@ impl Pump {
 
     /// Publishes a message. If the client has no room for it in time, the others in the queue are dropped
     /// with it: they would wait as long, each of them, and the end of the link with them.
-    async fn publish(&self, client: &Client, outgoing: Outgoing, queue: &mut Queue<Outgoing>) {
-        let Outgoing { subject, bytes } = outgoing;
+    async fn publish(
+        &self,
+        client: &Client,
+        subject: String,
+        bytes: Vec<u8>,
+        queue: &mut Queue<Outgoing>,
+    ) {
         let is_connected = client.connection_state() == State::Connected;
         let dropped = match is_connected {
             false => 1,
@@ -187,6 +209,13 @@ impl Pump {
     }
 }
 
+/// A problem that the broker reports. That a request about the stream is not permitted is known by its missing
+/// reply.
+fn trouble(why: String) -> Option<Arrival> {
+    let is_of_request = ["$JS.API.", "_INBOX."].iter().any(|subject| why.contains(subject));
+    (!is_of_request).then_some(Arrival::Trouble(why))
+}
+
 /// Adds an arrival, unless the queue is full or the link is gone.
 fn put(incoming: &SyncSender<Arrival>, dropped: &AtomicU64, arrival: Arrival) {
     if incoming.try_send(arrival).is_err() {
@@ -199,7 +228,7 @@ async fn within<T>(deadline: Instant, future: impl Future<Output = T>) -> Option
 }
 
 /// An error with its causes.
-fn sentence(error: &dyn std::error::Error) -> String {
+pub(crate) fn sentence(error: &dyn std::error::Error) -> String {
     let causes = std::iter::successors(error.source(), |cause| cause.source());
     causes.fold(error.to_string(), |text, cause| match text.contains(&cause.to_string()) {
         true => text,

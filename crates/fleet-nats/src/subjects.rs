@@ -6,16 +6,28 @@
 //! candor.run.RUN.AGENT    from an agent to the coordinator of a run
 //! candor.agent.AGENT      from a coordinator to an agent
 //! ```
+//!
+//! Those of runs are copied to the broker's stream.
+
+use std::fmt::Display;
 
 use candor_fleet::agent::To;
 use candor_fleet::{AgentName, RunId};
+
+/// The subjects of all messages from agents to coordinators of runs.
+pub(crate) const EVERY_RUN: &str = "candor.run.*.*";
 
 /// The subject of messages from an agent.
 pub(crate) fn from_agent(name: &AgentName, to: To) -> String {
     match to {
         To::Coordinators => format!("candor.hello.{name}"),
-        To::Coordinator(run) => format!("candor.run.{run}.{name}"),
+        To::Coordinator(run) => of_run(run, name),
     }
+}
+
+/// The subject of messages from an agent, or from `*`, to the coordinator of a run.
+pub(crate) fn of_run(run: RunId, agent: impl Display) -> String {
+    format!("candor.run.{run}.{agent}")
 }
 
 /// The subject of messages to an agent.
@@ -25,7 +37,7 @@ pub(crate) fn to_agent(name: &AgentName) -> String {
 
 /// The subjects of all messages to the coordinator of a run.
 pub(crate) fn to_coordinator(run: RunId) -> Vec<String> {
-    vec!["candor.hello.*".to_owned(), format!("candor.run.{run}.*")]
+    vec!["candor.hello.*".to_owned(), of_run(run, "*")]
 }
 
 /// The agent in the subject of a message to a coordinator.

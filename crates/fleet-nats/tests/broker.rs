@@ -197,6 +197,89 @@ fn foreign_bytes_are_reported_with_their_sender() {
     assert_eq!(coordinator.recv(Duration::from_millis(300)), None);
 }
 
+/// The reply of the stream to a fetch.
+fn fetch(link: &Link<RunId>, from: &str, number: u64) -> Option<(u64, Result<Message, ()>)> {
+    link.fetch(name(from), number);
+    wait_for(link, |arrival| match arrival {
+        Arrival::Stored { agent, after, found } => {
+            assert_eq!((agent, *after), (&name(from), number));
+            let found = found.clone();
+            Some(found.map(|(at, message)| (at, message.map(|one| *one).map_err(|_| ()))))
+        }
+        _ => None,
+    })
+}
+
+fn make_stream(link: &Link<RunId>) -> Result<(), String> {
+    link.make_stream();
+    wait_for(link, |arrival| match arrival {
+        Arrival::Stream(made) => Some(made.clone()),
+        _ => None,
+    })
+}
+
+/// The broker copies messages of agents to coordinators, whether or not a coordinator hears them, keeps them over a
+/// restart, and forgets those of a run when it is asked to.
+#[test]
+fn the_stream_has_a_copy_of_each_run() {
+    use std::io::{Read, Write};
+    let folder = tempfile::tempdir().unwrap();
+    let store = folder.path().display();
+    let text = format!("jetstream {{store_dir: \"{store}\", max_file_store: 1GB}}\n");
+    let mut server = Server::with(Some(text));
+    let operator = Link::of_coordinator(&server.broker(), RUN).unwrap();
+    assert_eq!(make_stream(&operator), Ok(()));
+    assert_eq!(make_stream(&operator), Ok(()), "it is there");
+    let agent = Link::of_agent(&server.broker(), name("a1")).unwrap();
+    agent.send(To::Coordinators, &hello(1));
+    agent.send(To::Coordinator(OTHER), &settled(OTHER));
+    agent.send(To::Coordinator(RUN), &settled(RUN));
+    assert_eq!(hear(&operator, &settled(RUN)), Some(name("a1")), "the live path is the same");
+    // Garbage, from a client that wants an acknowledgement, which could go to any subject.
+    let mut socket = std::net::TcpStream::connect(("127.0.0.1", server.port)).unwrap();
+    socket.set_read_timeout(Some(Duration::from_millis(500))).unwrap();
+    let text = "CONNECT {\"verbose\":false}\r\nSUB victim 1\r\n\
+                PUB candor.run.01010101010101010101010101010101.a1 victim 2\r\nhi\r\nPING\r\n";
+    socket.write_all(text.as_bytes()).unwrap();
+    let mut said = Vec::new();
+    let _ = socket.read_to_end(&mut said);
+    let said = String::from_utf8_lossy(&said);
+    assert!(said.contains("PONG") && !said.contains("MSG"), "{said}");
+    drop(operator);
+    server.kill();
+    server.start_again();
+    let operator = Link::of_coordinator(&server.broker(), RUN).unwrap();
+    assert_eq!(fetch(&operator, "a1", 0), Some((2, Ok(settled(RUN)))));
+    assert_eq!(fetch(&operator, "a1", 2), Some((3, Err(()))));
+    assert_eq!(fetch(&operator, "a1", 3), None);
+    assert_eq!(fetch(&operator, "a2", 0), None);
+    assert_eq!(fetch(&operator, "a1", u64::MAX), None);
+    operator.forget();
+    // The end of a link waits for its requests.
+    drop(operator);
+    let operator = Link::of_coordinator(&server.broker(), RUN).unwrap();
+    assert_eq!(fetch(&operator, "a1", 0), None);
+    let other = Link::of_coordinator(&server.broker(), OTHER).unwrap();
+    assert_eq!(fetch(&other, "a1", 0), Some((1, Ok(settled(OTHER)))));
+}
+
+/// A broker without a stream says so, to a fetch too.
+#[test]
+fn a_broker_may_have_no_stream() {
+    let server = Server::start();
+    let operator = Link::of_coordinator(&server.broker(), RUN).unwrap();
+    assert_eq!(make_stream(&operator), Err("it has no JetStream".to_owned()));
+    assert_eq!(fetch(&operator, "a1", 0), None);
+    operator.forget();
+    // One that does not respond is not waited for.
+    server.signal("STOP");
+    let began = Instant::now();
+    assert!(make_stream(&operator).is_err());
+    drop(operator);
+    assert!(began.elapsed() < Duration::from_secs(5), "{:?}", began.elapsed());
+    server.signal("CONT");
+}
+
 /// Mutual TLS: the certificate of an agent gives it its own subjects. In the name of another it is not heard.
 #[test]
 fn certificates_prove_names() {

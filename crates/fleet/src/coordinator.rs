@@ -2,12 +2,11 @@
 //!
 //! ```text
 //! Gathering → Reserving → Preparing → Clocking → Armed → Running → Settling → Over
-//! Recalling ─────────────────────────────────────────────────────────┘
 //! ```
 //!
 //! A run is *complete* if every agent did its share, *degraded* if one was lost after the start, and
 //! *void* if it did not start as planned. Every run ends: an agent that is silent for too long, or makes
-//! no progress, is lost.
+//! no progress, is lost. A run whose coordinator died is recalled: another one begins with Settling.
 //!
 //! The reply to each beat has the whole order to an agent, so a lost reply needs no repetition.
 //! Reservations, orders to start and probes of clocks are repeated. The coordinator wakes at a fixed
@@ -18,6 +17,7 @@ mod member;
 mod outcome;
 mod results;
 mod stages;
+mod stored;
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -33,7 +33,7 @@ use crate::message::{
 use crate::offset::Exchange;
 use crate::refusal::Refusal;
 use crate::settlement::Item;
-use crate::share::Threads;
+use crate::share::{Shares, Threads};
 use crate::timings::{PROBE_NS, Timings};
 use crate::{MS, policy::Demand};
 use gather::Candidate;
@@ -104,8 +104,6 @@ pub enum Stage {
     Armed,
     /// They send.
     Running,
-    /// It waits for agents that kept results of a run.
-    Recalling,
     /// It receives the rest of their results.
     Settling,
     /// There is an outcome.
@@ -145,12 +143,15 @@ pub struct Coordinator {
     origin_ns: u64,
     /// Agents are told to stop.
     is_stopping: bool,
+    /// The run's own coordinator died.
+    is_recall: bool,
     /// The number of items that each agent may have delivered.
     most_items: u32,
     /// How long the run may take from its origin; `None`: the server decides that.
     longest_ns: Option<u64>,
     next_tick_ns: Option<u64>,
     transmits: VecDeque<(AgentName, Message)>,
+    fetches: VecDeque<(AgentName, u64)>,
     events: VecDeque<Event>,
 }
 
@@ -174,17 +175,26 @@ impl Coordinator {
             merging: None,
             origin_ns: 0,
             is_stopping: false,
+            is_recall: false,
             most_items: AHEAD,
             next_tick_ns: Some(now_ns),
             transmits: VecDeque::new(),
+            fetches: VecDeque::new(),
             events: VecDeque::new(),
         }
     }
 
-    /// A coordinator that makes the result of a run whose own coordinator died, from the results that
-    /// agents kept.
-    pub fn recall(settings: Settings, now_ns: u64) -> Self {
-        Coordinator { stage: Stage::Recalling, ..Coordinator::new(settings, now_ns) }
+    /// A coordinator that makes the result of a run whose own coordinator died, from the results that its
+    /// agents kept, and those of silent agents that the broker's stream has.
+    pub fn recall(settings: Settings, shares: Shares, now_ns: u64) -> Self {
+        let mut coordinator = Coordinator { is_recall: true, ..Coordinator::new(settings, now_ns) };
+        coordinator.recall_from(now_ns, shares);
+        coordinator
+    }
+
+    /// The agents of the run with their lives and shares, known from [`Stage::Reserving`] on.
+    pub fn shares(&self) -> Shares {
+        self.members.iter().map(|one| (one.name.clone(), one.boot, one.workers)).collect()
     }
 
     /// The next message to send, and its receiver.
@@ -244,7 +254,7 @@ impl Coordinator {
     pub fn stop(&mut self, now_ns: u64) {
         match self.stage {
             Stage::Running => self.stop_agents(now_ns),
-            Stage::Settling | Stage::Recalling | Stage::Over => {}
+            Stage::Settling | Stage::Over => {}
             _ => self.void(now_ns, Void::Stopped),
         }
     }
@@ -268,10 +278,9 @@ impl Coordinator {
         self.next_tick_ns = Some(now_ns.saturating_add(TICK_NS));
         match self.stage {
             Stage::Gathering => self.gather(now_ns),
-            Stage::Recalling => self.gather_kept(now_ns),
             Stage::Over => {
                 let lingered_ns = now_ns.saturating_sub(self.since_ns);
-                let is_quiet = self.members.iter().all(|one| one.is_gone || one.is_lost());
+                let is_quiet = self.members.iter().all(|one| one.gone.is_some() || one.is_lost());
                 if is_quiet || lingered_ns >= self.settings.timings.linger_ns {
                     self.next_tick_ns = None;
                 }
@@ -279,9 +288,10 @@ impl Coordinator {
             }
             _ => {}
         }
-        self.look_after_members(now_ns);
+        (0..self.members.len()).for_each(|at| self.look_after(now_ns, at));
         self.speak(now_ns);
         self.take_turns(now_ns);
+        (0..self.members.len()).for_each(|at| self.fetch(now_ns, at));
         if let Some(merging) = &mut self.merging {
             merging.settle_with(watch);
         }
@@ -313,12 +323,7 @@ impl Coordinator {
         }
         match beat.phase {
             Phase::Lapsed => self.lapse(now_ns, at),
-            Phase::Delivering(last) => {
-                if last.lapsed {
-                    self.lapse(now_ns, at);
-                }
-                self.finish_member(now_ns, at);
-            }
+            Phase::Delivering(last) => self.handle_final(now_ns, at, &last),
             _ => {}
         }
         self.reply(at, Some(beat.sent_ns));
@@ -330,8 +335,9 @@ impl Coordinator {
         let command = self.command(at);
         let member = &self.members[at];
         let head = member.head(self.settings.key);
-        // A lost agent has stopped, and never gets a lease again.
-        let beat_ns = beat_ns.filter(|_| !member.is_lost());
+        // A lost agent has stopped, and never gets a lease again; nor does one of a run that is recalled.
+        let is_over = member.is_lost() || self.is_recall && !member.has_stopped();
+        let beat_ns = beat_ns.filter(|_| !is_over);
         let message = match member.fate {
             Fate::Settled if self.stage == Stage::Over => Message::Settled { head },
             _ => Message::Lease {
@@ -418,32 +424,34 @@ impl Coordinator {
         }
     }
 
-    /// Loses agents that were silent for too long or make no progress.
-    fn look_after_members(&mut self, now_ns: u64) {
-        let Timings { suspect_ns, lost_ns, .. } = self.settings.timings;
+    /// Loses an agent that has left the run, was silent for too long, or makes no progress.
+    fn look_after(&mut self, now_ns: u64, at: usize) {
+        let Timings { suspect_ns, lost_ns, gather_ns, .. } = self.settings.timings;
         let patience_ns = self.patience_ns();
-        for at in 0..self.members.len() {
-            let member = &mut self.members[at];
-            if !member.is_active() || self.stage == Stage::Over {
-                continue;
-            }
+        let is_fetching = self.is_fetching(now_ns, at);
+        let member = &mut self.members[at];
+        if !member.is_active() || self.stage == Stage::Over {
+            return;
+        }
+        let standing = match (self.stage, member.phase) {
             // A reservation has a timeout of its own.
-            let standing = match (self.stage, member.phase) {
-                (Stage::Reserving, None) => Standing::Heard,
-                _ => member.silence.standing(now_ns, suspect_ns, lost_ns),
-            };
-            let is_measuring = matches!(self.stage, Stage::Running | Stage::Settling);
-            match standing {
-                Standing::Lost => self.lose(now_ns, at, Loss::Silent),
-                Standing::Suspect if !member.is_suspect => {
-                    member.is_suspect = true;
-                    self.events.push_back(Event::Suspect(member.name.clone()));
-                }
-                _ if is_measuring && now_ns > member.progress_ns.saturating_add(patience_ns) => {
-                    self.lose(now_ns, at, Loss::Overdue);
-                }
-                _ => {}
+            (Stage::Reserving, None) => Standing::Heard,
+            // An agent may need a while until it hears that it is recalled.
+            (_, None) if self.is_recall => member.silence.standing(now_ns, suspect_ns, gather_ns),
+            _ => member.silence.standing(now_ns, suspect_ns, lost_ns),
+        };
+        let silent = (standing == Standing::Lost).then_some(Loss::Silent);
+        let is_measuring = matches!(self.stage, Stage::Running | Stage::Settling);
+        match member.gone.clone().or(silent) {
+            Some(why) if !is_fetching => self.lose(now_ns, at, why),
+            None if standing == Standing::Suspect && !member.is_suspect => {
+                member.is_suspect = true;
+                self.events.push_back(Event::Suspect(member.name.clone()));
             }
+            _ if is_measuring && now_ns > member.progress_ns.saturating_add(patience_ns) => {
+                self.lose(now_ns, at, Loss::Overdue);
+            }
+            _ => {}
         }
     }
 

@@ -17,6 +17,7 @@ use candor_record::{Workers, wire};
 use serde::{Deserialize, Serialize};
 
 use crate::message::{AgentName, Digest, RunKey};
+use crate::share::Shares;
 
 /// The signed bytes begin with this, so that no signature for another purpose is valid for a grant.
 const CONTEXT: &[u8] = b"candor grant 1\0";
@@ -44,7 +45,7 @@ pub struct Grant {
     /// Limits of all agents together.
     pub caps: Caps,
     /// The agents, each with its life and share.
-    pub agents: Vec<(AgentName, u64, Workers)>,
+    pub agents: Shares,
     /// When it expires, in seconds since 1970.
     pub expires_unix_s: u64,
     /// Random; different in each grant.

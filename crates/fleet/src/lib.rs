@@ -49,7 +49,7 @@ pub use outbox::Outbox;
 pub use policy::{Demand, Policy, PolicyRefusal, Scripts};
 pub use refusal::Refusal;
 pub use settlement::{Inbox, Item, ItemError};
-pub use share::{ShareError, Threads, planned, split};
+pub use share::{ShareError, Shares, Threads, planned, split};
 pub use timings::Timings;
 
 /// Nanoseconds in a second.

@@ -6,7 +6,7 @@
 
 mod common;
 
-use candor_fleet::coordinator::{Loss, OnLoss, Stage, Verdict};
+use candor_fleet::coordinator::{Loss, OnLoss, Outcome, Stage, Verdict, Void};
 use candor_fleet::{Timings, planned};
 use candor_plan::Plan;
 use candor_record::Workers;
@@ -30,6 +30,7 @@ fn faults(rng: &mut Rng, agents: usize) -> Faults {
         lost: rng.pick(&[0, 0, 10, 100, 300]),
         doubled: rng.pick(&[0, 0, 50, 300]),
         late: rng.pick(&[0, 0, 10, 100]),
+        has_no_stream: rng.one_in(3),
         ..Faults::default()
     };
     for _ in 0..rng.pick(&[0, 1, 1, 1, 2, 3]) {
@@ -154,10 +155,8 @@ fn counts_are_those_of_the_hosts(world: &World) {
     for machine in &record.machines {
         let agent = machine.agent.as_ref().unwrap();
         let known_to_ns = agent.lost.as_ref().map_or(u64::MAX, |lost| lost.known_to_ns);
-        let Some(node) = world.nodes.iter().find(|node| node.name.to_string() == agent.name) else {
-            assert_eq!(known_to_ns, 0, "no agent had it");
-            continue;
-        };
+        let is_it = |node: &&Node| node.name.to_string() == agent.name;
+        let node = world.nodes.iter().find(is_it).expect("each share has its agent");
         // One host at most ran this share.
         assert!(hosts(node).count() <= 1, "{} started twice", node.name);
         for one in hosts(node).flat_map(Host::requests) {
@@ -357,4 +356,46 @@ fn the_results_outlive_their_coordinator() {
         assert!(world.nodes.iter().all(|node| node.agent.as_ref().unwrap().kept().is_empty()));
     }
     assert!(seen > 10, "most of them die in the run: {seen}");
+}
+
+/// The coordinator dies, and so does an agent, or every agent: their intervals that the broker's stream has are in
+/// the result of another coordinator, each of them once, and without a stream they are unaccounted for.
+#[test]
+fn the_stream_stands_in_for_dead_agents() {
+    let plan = plans()[2].clone();
+    let outcome = |seed: u64, dead: &[usize], lost: u64, has_no_stream: bool| {
+        let faults = Faults {
+            lost,
+            doubled: lost,
+            late: lost,
+            has_no_stream,
+            deaths: dead.iter().map(|at| (*at, 9 * S)).collect(),
+            coordinator_dies: Some((250, Some(20 * S))),
+            ..Faults::default()
+        };
+        let mut world = World::new(seed, 3, plan.clone(), faults, OnLoss::Stop);
+        world.run(200 * S);
+        check(&world);
+        *world.outcome.unwrap()
+    };
+    let known_s = |outcome: &Outcome| -> Vec<u64> {
+        let machines = &outcome.record.as_ref().unwrap().machines;
+        let lost = machines.iter().map(|one| one.agent.as_ref().unwrap().lost.as_ref());
+        lost.map(|one| one.map_or(u64::MAX, |one| one.known_to_ns) / S).collect()
+    };
+    for seed in 0..20 {
+        let one = outcome(seed, &[1], 0, false);
+        let (name, why, _) = &one.losses[1];
+        assert_eq!((name.to_string().as_str(), why), ("agent-1", &Loss::Silent));
+        let [alive, dead, other] = known_s(&one)[..] else { unreachable!() };
+        assert!(dead >= 2 && dead < alive && dead < other, "{seed}: {:?}", known_s(&one));
+        let without = known_s(&outcome(seed, &[1], 0, true));
+        assert_eq!(without, [alive, 0, other], "{seed}");
+        let all = known_s(&outcome(seed, &[0, 1, 2], 0, false));
+        assert!(all.iter().all(|known_s| *known_s + 1 >= dead), "{seed}: {all:?}");
+        let nothing = outcome(seed, &[0, 1, 2], 0, true);
+        assert_eq!(nothing.verdict, Verdict::Void(Void::NothingKept), "{seed}");
+        // With faults of the network on all ways, the one to the stream too.
+        outcome(seed, &[1, 2], 100, false);
+    }
 }

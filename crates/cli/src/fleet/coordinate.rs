@@ -46,22 +46,16 @@ impl Fleet {
             Err(error) => return Err(error.into()),
         }
         let id = RunId(folder::random().map_err(|error| failed(&error))?);
-        // If this process dies, agents keep the results, and `candor fleet report` needs the plan.
-        let _kept = runs::Kept::keep(&self.operator.folder, id, plan).map_err(|error| {
-            console::say(format_args!(
-                "candor: the plan is not kept in {}: {error}; `candor fleet report` will not know this run",
-                self.operator.folder.display()
-            ));
-        });
         let settings = self.settings(id, plan)?;
-        self.drive(Coordinator::new(settings, monotonic_ns()), id, control, observer)
+        let coordinator = Coordinator::new(settings, monotonic_ns());
+        self.drive(coordinator, id, Some(plan), control, observer)
     }
 
-    /// Makes the record of a run whose own coordinator died, from the results that agents kept.
+    /// Makes the record of a run whose own coordinator died, from what agents and the broker's stream have.
     pub(crate) fn recall(&self, open: &Open, control: &Control) -> Result<RunRecord, LabError> {
         let settings = self.settings(open.run, &open.plan)?;
-        let coordinator = Coordinator::recall(settings, monotonic_ns());
-        self.drive(coordinator, open.run, control, &mut ())
+        let coordinator = Coordinator::recall(settings, open.shares.clone(), monotonic_ns());
+        self.drive(coordinator, open.run, None, control, &mut ())
     }
 
     fn settings(&self, run: RunId, plan: &Plan) -> Result<Settings, LabError> {
@@ -82,15 +76,19 @@ impl Fleet {
         &self,
         coordinator: Coordinator,
         id: RunId,
+        plan: Option<&Plan>,
         control: &Control,
         observer: &mut dyn Observer,
     ) -> Result<RunRecord, LabError> {
         let link =
             Link::of_coordinator(&self.operator.broker, id).map_err(|error| failed(&error))?;
         let driven = Driven {
+            fleet: self,
             coordinator,
             link,
-            on_loss: self.on_loss,
+            id,
+            plan,
+            kept: None,
             has_begun: false,
             stops: 0,
             is_away: false,
@@ -140,10 +138,15 @@ fn failed(error: &dyn std::fmt::Display) -> LabError {
 }
 
 /// A coordinator with its link.
-struct Driven {
+struct Driven<'a> {
+    fleet: &'a Fleet,
     coordinator: Coordinator,
     link: Link<RunId>,
-    on_loss: OnLoss,
+    id: RunId,
+    /// The plan of a run that is made now; `None`: its results are recalled.
+    plan: Option<&'a Plan>,
+    /// What a recall needs if this process dies, besides the results.
+    kept: Option<runs::Kept>,
     has_begun: bool,
     /// How many stops it was told.
     stops: u8,
@@ -153,9 +156,10 @@ struct Driven {
     troubles: BTreeSet<String>,
 }
 
-impl Driven {
+impl Driven<'_> {
     fn drive(mut self, control: &Control, observer: &mut dyn Observer) -> Outcome {
         let mut outcome = None;
+        self.make_stream();
         while let Some(due_ns) = self.coordinator.poll_timeout() {
             self.hear_stops(control);
             if due_ns <= monotonic_ns() {
@@ -164,6 +168,9 @@ impl Driven {
             }
             while let Some((to, message)) = self.coordinator.poll_transmit() {
                 self.link.send(&to, &message);
+            }
+            while let Some((agent, after)) = self.coordinator.poll_fetch() {
+                self.link.fetch(agent, after);
             }
             while let Some(event) = self.coordinator.poll_event() {
                 match event {
@@ -176,7 +183,18 @@ impl Driven {
                 self.take(arrival, observer);
             }
         }
-        outcome.expect("a coordinator ends with an outcome")
+        let outcome: Outcome = outcome.expect("a coordinator ends with an outcome");
+        if outcome.record.is_some() {
+            self.link.forget();
+        }
+        outcome
+    }
+
+    /// A run has a copy of its results at the broker, which may be a new one after each connection.
+    fn make_stream(&self) {
+        if self.plan.is_some() {
+            self.link.make_stream();
+        }
     }
 
     /// The first signal stops the run, the second ends it at once.
@@ -201,25 +219,52 @@ impl Driven {
             }
             // Nobody else can send to a coordinator.
             Arrival::Message { from: None, .. } | Arrival::Unreadable { from: None, .. } => {}
+            Arrival::Stored { agent, after, found } => {
+                let found = found.map(|(number, message)| (number, message.map(|one| *one)));
+                self.coordinator.handle_stored(monotonic_ns(), &agent, after, found);
+            }
+            Arrival::Stream(Ok(())) => {}
+            Arrival::Stream(Err(why)) => self.say_once(
+                observer,
+                format!("the broker keeps no copy of results, agents alone keep them: {why}"),
+            ),
             Arrival::Connected if !self.is_away => {}
             Arrival::Connected => {
                 self.is_away = false;
+                self.make_stream();
                 say(observer, "the broker is back");
             }
             Arrival::Disconnected => {
                 self.is_away = true;
                 say(observer, "the broker cannot be reached; trying again");
             }
-            Arrival::Trouble(why) => {
-                if self.troubles.len() < 16 && self.troubles.insert(why.clone()) {
-                    say(observer, &format!("the broker says: {why}"));
-                }
-            }
+            Arrival::Trouble(why) => self.say_once(observer, format!("the broker says: {why}")),
+        }
+    }
+
+    fn say_once(&mut self, observer: &mut dyn Observer, line: String) {
+        if self.troubles.len() < 16 && !self.troubles.contains(&line) {
+            say(observer, &line);
+            self.troubles.insert(line);
+        }
+    }
+
+    /// If this process dies, `candor fleet report` needs plan and shares.
+    fn keep(&mut self) {
+        let Some(plan) = self.plan else { return };
+        let folder = &self.fleet.operator.folder;
+        match runs::Kept::keep(folder, self.id, plan, &self.coordinator.shares()) {
+            Ok(kept) => self.kept = Some(kept),
+            Err(error) => console::say(format_args!(
+                "candor: the plan is not kept in {}: {error}; `candor fleet report` will not know this run",
+                folder.display()
+            )),
         }
     }
 
     fn tell(&mut self, event: Event, control: &Control, observer: &mut dyn Observer) {
         match event {
+            Event::Stage(Stage::Reserving) => self.keep(),
             Event::Stage(Stage::Armed) => {
                 // The whole fleet is one sender to those who look on.
                 control.will_send(1);
@@ -236,7 +281,7 @@ impl Driven {
                 say(observer, &format!("agent {agent} is heard again"));
             }
             Event::Lost(agent, why) => {
-                let then = match self.on_loss {
+                let then = match self.fleet.on_loss {
                     OnLoss::Stop => "all agents stop",
                     OnLoss::Continue => "the others continue",
                 };

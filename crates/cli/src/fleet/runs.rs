@@ -1,12 +1,12 @@
-//! The plans of runs that are going on, in the operator's folder: what `candor fleet report` needs of a run
-//! whose coordinator died, besides the results that agents keep.
+//! The plans of runs that are going on, and the shares of their agents, in the operator's folder: what
+//! `candor fleet report` needs of a run whose coordinator died, besides its results.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use candor_files::{Limits, Store};
-use candor_fleet::RunId;
+use candor_fleet::{RunId, Shares};
 use candor_plan::Plan;
 use candor_record::wire;
 
@@ -23,12 +23,17 @@ const FOLDER: &str = "runs";
 pub(super) struct Kept(PathBuf);
 
 impl Kept {
-    /// Keeps a plan.
-    pub(super) fn keep(operator: &Path, run: RunId, plan: &Plan) -> std::io::Result<Kept> {
+    /// Keeps a plan and its shares.
+    pub(super) fn keep(
+        operator: &Path,
+        run: RunId,
+        plan: &Plan,
+        shares: &Shares,
+    ) -> std::io::Result<Kept> {
         let directory = operator.join(FOLDER);
         let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let name = format!("{:013}-{run}", since.as_millis());
-        Store::create(&directory)?.add(&name, &wire::to_bytes(plan), LIMITS)?;
+        Store::create(&directory)?.add(&name, &wire::to_bytes(&(plan, shares)), LIMITS)?;
         Ok(Kept(directory.join(name)))
     }
 }
@@ -45,6 +50,7 @@ impl Drop for Kept {
 pub(crate) struct Open {
     pub(crate) run: RunId,
     pub(crate) plan: Plan,
+    pub(crate) shares: Shares,
     file: PathBuf,
 }
 
@@ -55,8 +61,7 @@ impl Open {
         let none = || {
             let which = run.map_or("no run".to_owned(), |run| format!("no run {run}"));
             UserError::could_not_run(format!(
-                "{which} in {} is without a result; agents are asked for the results of runs only whose \
-                 `candor run` was killed",
+                "{which} in {} is without a result; `candor fleet report` is for runs whose `candor run` was killed",
                 directory.display()
             ))
         };
@@ -77,8 +82,9 @@ impl Open {
             ))
         };
         let bytes = fs::read(&file).map_err(|error| damaged(error.to_string()))?;
-        let plan = wire::from_bytes(&bytes).map_err(|error| damaged(error.to_string()))?;
-        Ok(Open { run, plan, file })
+        let (plan, shares) =
+            wire::from_bytes(&bytes).map_err(|error| damaged(error.to_string()))?;
+        Ok(Open { run, plan, shares, file })
     }
 
     /// It has a result now.
@@ -100,11 +106,13 @@ mod tests {
         let (plan, _) = options.build(&crate::files::Disk).unwrap();
         let [one, two] = [1, 2].map(|byte| RunId([byte; 16]));
         assert!(Open::find(operator.path(), None).is_err());
-        let first = Kept::keep(operator.path(), one, &plan).unwrap();
-        let second = Kept::keep(operator.path(), two, &plan).unwrap();
+        let shares = vec![("a0".parse().unwrap(), 7, candor_record::Workers::all(2))];
+        let keep = |run| Kept::keep(operator.path(), run, &plan, &shares).unwrap();
+        let (first, second) = (keep(one), keep(two));
         let found = |run| Open::find(operator.path(), run).map(|open| open.run).ok();
         assert_eq!((found(Some(one)), found(Some(two))), (Some(one), Some(two)));
-        assert_eq!(Open::find(operator.path(), Some(one)).unwrap().plan, plan);
+        let open = Open::find(operator.path(), Some(one)).unwrap();
+        assert_eq!((open.plan, open.shares), (plan.clone(), shares.clone()));
         drop(second);
         assert_eq!((found(None), found(Some(two))), (Some(one), None));
         fs::write(&first.0, b"damaged").unwrap();

@@ -1,13 +1,13 @@
-//! Finds agents: those that are free for a run, and those that kept results of one.
+//! Finds agents: those that are free for a run, and those of a run whose coordinator died.
 
 use candor_record::{Agent, Merging, Workers};
 
-use super::member::{Fate, Member};
+use super::member::Member;
 use super::{Coordinator, Loss, Stage, Void, Wanted};
 use crate::grant::{Caps, Grant};
-use crate::message::{AgentName, Head, Hello, Kept, Message, Reserve};
+use crate::message::{AgentName, Head, Hello, Message, Reserve};
 use crate::policy::Demand;
-use crate::share::split;
+use crate::share::{Shares, split};
 
 /// The most agents that are known.
 pub(super) const MOST: usize = 4096;
@@ -24,7 +24,7 @@ impl Coordinator {
         if let Some(&at) = self.places.get(from) {
             return self.handle_hello_of_member(now_ns, at, &hello);
         }
-        let is_gathering = matches!(self.stage, Stage::Gathering | Stage::Recalling);
+        let is_gathering = self.stage == Stage::Gathering;
         if is_gathering && (self.candidates.len() < MOST || self.candidates.contains_key(from)) {
             self.foreign.remove(from);
             self.candidates.insert(from.clone(), Candidate { hello, heard_ns: now_ns });
@@ -35,15 +35,14 @@ impl Coordinator {
     fn handle_hello_of_member(&mut self, now_ns: u64, at: usize, hello: &Hello) {
         let key = self.settings.key;
         let member = &mut self.members[at];
-        if hello.boot != member.boot {
-            member.is_gone = true;
-            return self.lose(now_ns, at, Loss::Restarted);
-        }
         // A hello that was sent before the last beat is out of date.
-        if hello.busy != Some(key) && member.silence.is_before(hello.clock_ns) {
-            member.is_gone = true;
-            self.lose(now_ns, at, Loss::Dropped);
+        let is_free = hello.busy != Some(key) && member.silence.is_before(hello.clock_ns);
+        if hello.boot != member.boot {
+            member.gone = Some(Loss::Restarted);
+        } else if is_free {
+            member.gone = Some(Loss::Dropped);
         }
+        self.look_after(now_ns, at);
     }
 
     /// Begins as soon as enough agents are free.
@@ -121,61 +120,15 @@ impl Coordinator {
         self.begin(now_ns, members, Stage::Reserving);
     }
 
-    /// Begins with the results that agents kept, as soon as all workers are among them, or when time is
-    /// over. The other workers are lost.
-    pub(super) fn gather_kept(&mut self, now_ns: u64) {
+    /// Begins with the shares of a run whose coordinator died: asks each agent for the results that it kept.
+    pub(super) fn recall_from(&mut self, now_ns: u64, shares: Shares) {
         let key = self.settings.key;
-        let kept = |one: &Candidate| {
-            let is_it = |kept: &&Kept| kept.key == key && kept.plan == self.plan_digest;
-            one.hello.kept.iter().find(is_it).map(|kept| (one.hello.boot, kept.workers))
-        };
-        let found = self.candidates.iter();
-        let mut found: Vec<(AgentName, u64, Workers)> = found
-            .filter_map(|(name, one)| {
-                kept(one).map(|(boot, workers)| (name.clone(), boot, workers))
-            })
-            .collect();
-        found.sort_by_key(|(_, _, workers)| workers.first);
-        let of = found.first().map_or(1, |(_, _, workers)| workers.of);
-        let (mut members, mut next, mut has_gap) = (Vec::new(), 0, false);
-        let member = |name, boot, workers| {
+        let member = |(name, boot, workers)| {
             let head = Head { key, boot };
             Member::new(name, boot, workers, Message::Recall { head }, now_ns)
         };
-        let gap = |first: u32, end: u32| {
-            let workers = Workers { first, count: end - first, of };
-            let name = format!("unknown-{first}").parse().expect("letters, a dash and digits");
-            Member { fate: Fate::Lost(Loss::Unknown), ..member(name, 0, workers) }
-        };
-        for (name, boot, workers) in found {
-            let end = u64::from(workers.first) + u64::from(workers.count);
-            if workers.first < next || workers.of != of || end > u64::from(of) || workers.count == 0
-            {
-                continue;
-            }
-            if workers.first > next {
-                has_gap = true;
-                members.push(gap(next, workers.first));
-            }
-            next = workers.indices().end;
-            members.push(member(name, boot, workers));
-        }
-        if next < of {
-            has_gap = true;
-            members.push(gap(next, of));
-        }
-        let is_late = now_ns.saturating_sub(self.since_ns) >= self.settings.timings.gather_ns;
-        if members.iter().all(Member::is_lost) {
-            if is_late {
-                self.void(now_ns, Void::NothingKept);
-            }
-        } else if !has_gap || is_late {
-            let lost: Vec<usize> = (0..members.len()).filter(|at| members[*at].is_lost()).collect();
-            self.begin(now_ns, members, Stage::Settling);
-            if let Some(merging) = &mut self.merging {
-                lost.into_iter().for_each(|at| merging.lost(at));
-            }
-        }
+        let members = shares.into_iter().map(member).collect();
+        self.begin(now_ns, members, Stage::Settling);
     }
 
     fn begin(&mut self, now_ns: u64, members: Vec<Member>, stage: Stage) {
@@ -184,8 +137,10 @@ impl Coordinator {
         self.places = members.iter().zip(0..).map(|(one, at)| (one.name.clone(), at)).collect();
         let parts: Vec<Workers> = members.iter().map(|one| one.workers).collect();
         self.members = members;
-        let mut merging =
-            Merging::new(self.collecting(), &parts).expect("shares are in order and without gaps");
+        // Shares that were just split are in order and without gaps; recalled ones may be damaged.
+        let Ok(mut merging) = Merging::new(self.collecting(), &parts) else {
+            return self.void(now_ns, Void::NothingKept);
+        };
         for (at, member) in self.members.iter().enumerate() {
             merging.describe(at, &Agent::named(&member.name.to_string()), None);
         }

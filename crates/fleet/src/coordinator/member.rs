@@ -3,6 +3,7 @@
 use candor_record::Workers;
 
 use super::Loss;
+use super::stored::Replay;
 use crate::lease::Silence;
 use crate::message::{AgentName, Go, Head, Message, Phase, RunKey};
 use crate::offset::Clock;
@@ -41,8 +42,9 @@ pub(super) struct Member {
     pub(super) window_end_ns: Option<u64>,
     pub(super) has_lapsed: bool,
     pub(super) fate: Fate,
-    /// It has left the run.
-    pub(super) is_gone: bool,
+    /// Why it has left the run, if it has.
+    pub(super) gone: Option<Loss>,
+    pub(super) replay: Replay,
 }
 
 impl Member {
@@ -71,7 +73,8 @@ impl Member {
             window_end_ns: None,
             has_lapsed: false,
             fate: Fate::Active,
-            is_gone: false,
+            gone: None,
+            replay: Replay::default(),
         }
     }
 

@@ -30,9 +30,6 @@ pub enum Loss {
     /// It is heard, but does not end or deliver.
     #[error("it did not deliver its results in time")]
     Overdue,
-    /// It is not known which agent had this share.
-    #[error("no agent has the results of this share")]
-    Unknown,
 }
 
 /// Why a run has no result.
@@ -48,8 +45,8 @@ pub enum Void {
         /// An unreadable message, as the rest of the sentence.
         others: String,
     },
-    /// No agent kept results of the run.
-    #[error("no agent kept results of this run")]
+    /// No agent kept results of the run, and the broker has no copy.
+    #[error("no agent kept results of this run, and the broker has no copy of them")]
     NothingKept,
     /// The run cannot be split.
     #[error("{0}")]

@@ -4,7 +4,7 @@ use candor_record::{Agent, CollectorSettings, RunRecord, Workers, wire};
 
 use super::member::{Fate, Member};
 use super::{Coordinator, Event, Loss, Outcome, Stage, Verdict, Void};
-use crate::message::Phase;
+use crate::message::{Final, Phase};
 use crate::settlement::{Item, ItemError};
 use crate::share::planned;
 
@@ -41,6 +41,14 @@ impl Coordinator {
         merged.map_err(|error| format!("{error:?}"))
     }
 
+    /// An agent has ended, with these results.
+    pub(super) fn handle_final(&mut self, now_ns: u64, at: usize, last: &Final) {
+        if last.lapsed {
+            self.lapse(now_ns, at);
+        }
+        self.finish_member(now_ns, at);
+    }
+
     /// Settles an agent whose results are all here.
     pub(super) fn finish_member(&mut self, now_ns: u64, at: usize) {
         let member = &mut self.members[at];
@@ -65,6 +73,10 @@ impl Coordinator {
 
     /// Ends a run of which nothing more will arrive.
     pub(super) fn end(&mut self, now_ns: u64) {
+        let has_nothing = |one: &Member| one.is_lost() && one.inbox.items() == 0;
+        if self.is_recall && self.members.iter().all(has_nothing) {
+            return self.void(now_ns, Void::NothingKept);
+        }
         let Some(mut merging) = self.merging.take() else { return };
         // A run that was stopped ended with the last agent that stopped because it was told to.
         let has_obeyed = |one: &&Member| one.fate == Fate::Settled && !one.has_lapsed;

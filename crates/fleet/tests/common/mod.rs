@@ -16,7 +16,7 @@ use candor_fleet::agent::{self, Agent, Now, To};
 use candor_fleet::audit::Line;
 use candor_fleet::coordinator::{self, Coordinator, OnLoss, Outcome, Stage, Wanted};
 use candor_fleet::{
-    AgentName, Message, OperatorKey, Policy, RunId, RunKey, Threads, Timings, codec,
+    AgentName, Message, OperatorKey, Policy, RunId, RunKey, Shares, Threads, Timings, codec,
 };
 use candor_plan::Plan;
 use candor_plan::options::{Options, ReadFile};
@@ -108,6 +108,8 @@ pub(crate) struct Faults {
     pub(crate) deaths: Vec<(usize, u64)>,
     /// The coordinator dies at this input; how long after that another one recalls the results.
     pub(crate) coordinator_dies: Option<(u64, Option<u64>)>,
+    /// The broker keeps nothing in a stream.
+    pub(crate) has_no_stream: bool,
     /// An agent whose host does not prepare, and one whose host does not end.
     pub(crate) stuck_before: Option<usize>,
     pub(crate) stuck_after: Option<usize>,
@@ -134,6 +136,8 @@ enum What {
     ToCoordinator(usize, Vec<u8>),
     WakeAgent(usize),
     WakeCoordinator,
+    /// The stream's reply to the fetch of this agent's message after this number.
+    Stored(usize, u64),
     Host(usize, host::Step),
     Boot(usize),
     Die(usize),
@@ -147,6 +151,10 @@ pub(crate) struct World {
     pub(crate) now_ns: u64,
     pub(crate) rng: Rng,
     pub(crate) nodes: Vec<Node>,
+    /// The broker's stream: what agents sent to their coordinator, in the order of arrival.
+    pub(crate) stream: Vec<(usize, Vec<u8>)>,
+    /// What the coordinator's host keeps for a recall.
+    shares: Shares,
     pub(crate) clock: SimClock,
     pub(crate) coordinator: Option<Coordinator>,
     pub(crate) plan: Plan,
@@ -209,6 +217,8 @@ impl World {
         let mut world = World {
             now_ns: 0,
             nodes,
+            stream: Vec::new(),
+            shares: Shares::new(),
             clock,
             coordinator: None,
             plan,
@@ -375,12 +385,15 @@ impl World {
                 }
             }
             What::ToCoordinator(at, bytes) => {
+                let message = codec::decode(&bytes).unwrap();
+                if !matches!(message, Message::Hello(_)) && !self.faults.has_no_stream {
+                    self.stream.push((at, bytes));
+                }
                 if self.coordinator_dies() {
                     return;
                 }
                 let own_ns = self.clock.at(self.now_ns);
                 let Some(coordinator) = &mut self.coordinator else { return };
-                let message = codec::decode(&bytes).unwrap();
                 let node = &mut self.nodes[at];
                 if let Message::Beat { head, beat } = &message
                     && head.boot == node.boot
@@ -403,9 +416,20 @@ impl World {
                     self.after_coordinator();
                 }
             }
+            What::Stored(at, after) => {
+                let own_ns = self.clock.at(self.now_ns);
+                let behind = self.stream.iter().zip(1..).skip(after as usize);
+                let found = behind.into_iter().find(|((from, _), _)| *from == at);
+                let found = found.map(|((_, bytes), number)| (number, codec::decode(bytes)));
+                let name = self.nodes[at].name.clone();
+                let Some(coordinator) = &mut self.coordinator else { return };
+                coordinator.handle_stored(own_ns, &name, after, found);
+                self.after_coordinator();
+            }
             What::Recall => {
                 let own_ns = self.clock.at(self.now_ns);
-                self.coordinator = Some(Coordinator::recall(self.settings(), own_ns));
+                let shares = self.shares.clone();
+                self.coordinator = Some(Coordinator::recall(self.settings(), shares, own_ns));
                 self.coordinator_woken_for = None;
                 self.after_coordinator();
             }
@@ -480,9 +504,18 @@ impl World {
         while let Some(one) = coordinator.poll_transmit() {
             out.push(one);
         }
+        let mut fetches = Vec::new();
+        while let Some(one) = coordinator.poll_fetch() {
+            fetches.push(one);
+        }
         while let Some(event) = coordinator.poll_event() {
             match event {
-                coordinator::Event::Stage(stage) => self.stages.push((self.now_ns, stage)),
+                coordinator::Event::Stage(stage) => {
+                    self.stages.push((self.now_ns, stage));
+                    if stage == Stage::Reserving {
+                        self.shares = coordinator.shares();
+                    }
+                }
                 coordinator::Event::Lost(name, why) => self.lost.push((self.now_ns, name, why)),
                 coordinator::Event::Over(outcome) => {
                     assert!(self.outcome.is_none(), "a run ends once");
@@ -498,10 +531,22 @@ impl World {
             self.coordinator_woken_for = due_ns;
             self.later(due_ns.unwrap() - self.now_ns, What::WakeCoordinator);
         }
-        for (name, message) in out {
-            // The gaps of a recall have names without a node.
-            if let Some(at) = self.nodes.iter().position(|node| node.name == name) {
-                self.transmit(at, What::ToAgent, &message);
+        let place = |name| self.nodes.iter().position(|node| node.name == name).unwrap();
+        let out: Vec<_> = out.into_iter().map(|(name, one)| (place(name), one)).collect();
+        let fetches: Vec<_> = fetches.into_iter().map(|(name, one)| (place(name), one)).collect();
+        for (at, message) in out {
+            self.transmit(at, What::ToAgent, &message);
+        }
+        for (at, after) in fetches {
+            // There and back.
+            let is_lost = |rng: &mut Rng, lost| rng.below(1000) < lost;
+            let lost = self.faults.lost;
+            if !self.is_cut_off(COORDINATOR)
+                && !is_lost(&mut self.rng, lost)
+                && !is_lost(&mut self.rng, lost)
+            {
+                let delay_ns = self.base_delay_ns + self.rng.below(self.base_delay_ns);
+                self.later(delay_ns, What::Stored(at, after));
             }
         }
     }

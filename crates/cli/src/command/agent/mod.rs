@@ -174,7 +174,7 @@ impl Own {
                 Some(Arrival::Trouble(why)) => {
                     complain(format!("the broker says: {why}"));
                 }
-                Some(Arrival::Connected) | None => {}
+                Some(Arrival::Connected | Arrival::Stream(_) | Arrival::Stored { .. }) | None => {}
             }
         }
     }

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! fleet/ca/         ca.pem ca.key                                   stays with the owner
-//! fleet/broker/     broker.conf ca.pem cert.pem key.pem             to the broker's machine
+//! fleet/broker/     broker.conf jetstream/ ca.pem cert.pem key.pem  to the broker's machine
 //! fleet/operator/   member.toml signing.key ca.pem cert.pem key.pem to whoever starts runs
 //! fleet/agents/a0/  member.toml policy.toml ca.pem cert.pem key.pem to each agent's machine
 //! ```
@@ -34,6 +34,8 @@ use crate::fleet::folder::{self, CA, CERTIFICATE, KEY, MEMBER, POLICY, SIGNING_K
 const OPERATOR: &str = "operator";
 /// The file of the broker's configuration.
 pub(super) const CONFIGURATION: &str = "broker.conf";
+/// The folder in which the broker keeps copies of results.
+const STORE: &str = "jetstream";
 /// The most agents of a fleet that are made at once.
 const MOST: u32 = 1000;
 
@@ -142,6 +144,11 @@ pub(super) fn make(fleet: &Fleet<'_>) -> Result<(), UserError> {
     names.extend(here.into_iter().filter(|name| !fleet.hosts.contains(name)));
     authority.certify(&broker, names, ExtendedKeyUsagePurpose::ServerAuth)?;
     public(&broker.join(CONFIGURATION), &configuration(fleet))?;
+    // For those who mount a disk there.
+    let store = broker.join(STORE);
+    fs::DirBuilder::new().mode(0o700).create(&store).map_err(|error| {
+        UserError::could_not_run(format!("cannot make {}: {error}", store.display()))
+    })?;
 
     let url = format!("tls://{}:{}", bracketed(&fleet.hosts[0]), fleet.port);
     let member = |name: &str| format!("name = \"{name}\"\nbroker = \"{url}\"\n");
@@ -181,7 +188,13 @@ fn configuration(fleet: &Fleet<'_>) -> String {
             "    {{ user: \"{name}\", permissions: {{ publish: [{publish}], subscribe: [{subscribe}] }} }}\n"
         )
     };
-    let mut users = user(OPERATOR, "\"candor.agent.*\"", "\"candor.hello.*\", \"candor.run.*.*\"");
+    let calls = ["STREAM.CREATE", "DIRECT.GET", "STREAM.PURGE"];
+    let calls = calls.map(|call| format!(", \"$JS.API.{call}.candor\"")).concat();
+    let mut users = user(
+        OPERATOR,
+        &format!("\"candor.agent.*\"{calls}"),
+        "\"candor.hello.*\", \"candor.run.*.*\", \"_INBOX.>\"",
+    );
     for name in names_of(fleet.agents) {
         let publish = format!("\"candor.hello.{name}\", \"candor.run.*.{name}\"");
         users += &user(&name, &publish, &format!("\"candor.agent.{name}\""));
@@ -190,6 +203,12 @@ fn configuration(fleet: &Fleet<'_>) -> String {
         "# The broker of a Candor fleet. In this folder: nats-server -c {CONFIGURATION}\n\
          listen: \"{}:{}\"\n\
          max_payload: 1MB\n\
+         # Keeps up to 512 MiB of results for an hour, for `candor fleet report`; needs room for twice that.\n\
+         jetstream {{\n    \
+             store_dir: \"{STORE}\"\n    \
+             max_memory_store: 1MB\n    \
+             max_file_store: 1GB\n\
+         }}\n\
          tls {{\n    \
              cert_file: \"{CERTIFICATE}\"\n    \
              key_file: \"{KEY}\"\n    \

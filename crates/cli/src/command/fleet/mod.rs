@@ -87,7 +87,7 @@ enum FleetCommand {
     /// Stop runs at once; their results are lost
     #[command(after_long_help = KILL)]
     Kill(KillArguments),
-    /// Make the result of a run whose `candor run` was killed, from what the agents keep
+    /// Make the result of a run whose `candor run` was killed, from what agents and broker keep
     #[command(after_long_help = REPORT)]
     Report(ReportArguments),
 }

@@ -1,4 +1,5 @@
-//! `candor fleet report`: the result of a run whose `candor run` was killed, from what the agents keep.
+//! `candor fleet report`: the result of a run whose `candor run` was killed, from what its agents
+//! and the broker's stream have.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -34,7 +35,7 @@ pub(super) fn report(arguments: &ReportArguments, typed: Typed) -> Result<ExitCo
     let fleet = Fleet::of(&operator.operator)?;
     let interrupt = measure::interrupt()?;
     console::say(format_args!(
-        "candor fleet report: waiting for agents with results of run {}, for 30 s at most",
+        "candor fleet report: asking agents and broker for the results of run {}; silent agents have 30 s",
         open.run
     ));
     let record = fleet.recall(&open, &interrupt.next_run())?;
