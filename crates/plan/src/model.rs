@@ -77,10 +77,15 @@ impl Parts {
     }
 
     /// The number of threads if `own` cores are usable: the number asked for, or else `own`, but
-    /// never more than connections.
+    /// never more than [`Parts::most_threads`].
     pub fn threads_of(&self, own: usize) -> u32 {
         let own = u32::try_from(own).unwrap_or(u32::MAX);
-        self.threads.count.unwrap_or(own).clamp(1, self.connections.count)
+        self.threads.count.unwrap_or(own).clamp(1, self.most_threads())
+    }
+
+    /// The most threads: each needs a connection, and a user if those are limited.
+    pub fn most_threads(&self) -> u32 {
+        self.users.unwrap_or(u32::MAX).min(self.connections.count)
     }
 
     /// Makes it a run of `count` requests by `users` users, to look at: one after the other, without delay, traced. What

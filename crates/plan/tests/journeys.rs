@@ -182,3 +182,18 @@ fn users_may_have_connections_of_their_own() {
         assert!(error.contains(message), "{keys}: {error}");
     }
 }
+
+#[test]
+fn every_thread_has_a_user() {
+    let text = |keys: &str| {
+        format!("url = 'http://h/'\nconnections = 9\n{keys}\n[[journey]]\n[[journey.step]]\n")
+    };
+    for load in ["", "rate = 5\n"] {
+        let threads = |keys: &str| planned(&text(&format!("{load}{keys}"))).unwrap().threads_of(8);
+        assert_eq!([threads(""), threads("users = 3"), threads("users = 30")], [8, 3, 8]);
+        let error = planned(&text(&format!("{load}users = 3\nthreads = 4"))).expect_err("too many");
+        let expected =
+            "--threads: 4 threads cannot share 3 users; raise --users, or lower --threads";
+        assert!(error.contains(expected), "{error}");
+    }
+}

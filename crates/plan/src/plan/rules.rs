@@ -545,6 +545,10 @@ fn connections(parts: &Parts) -> Result<(), PlanError> {
                 ),
             ));
         }
+        if let Some(users) = parts.users.filter(|users| threads > *users) {
+            let cannot = format!("{threads} threads cannot share {users} users");
+            return Err(value("--threads", format!("{cannot}; raise --users, or lower --threads")));
+        }
     }
     let windows = parts.connections.windows;
     let frames = parts.connections.frames;
