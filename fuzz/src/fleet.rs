@@ -42,6 +42,7 @@ fn run() -> coordinator::Settings {
     coordinator::Settings {
         key: KEY,
         plan: PLAN.clone(),
+        rows: None,
         wanted: Wanted::Count(1),
         threads: Threads::ByCores,
         on_loss: OnLoss::Stop,

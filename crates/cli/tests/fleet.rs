@@ -16,7 +16,7 @@ use candor_fleet::coordinator::{Coordinator, Event, OnLoss, Settings, Verdict, W
 use candor_fleet::{Message, OperatorKey, RunId, RunKey, Threads, Timings};
 use candor_fleet_nats::{Arrival, Broker, Certificates, Link};
 use candor_plan::options::{Options, ReadFile};
-use candor_testkit::nginx::Nginx;
+use candor_testkit::nginx::{Listener, Nginx};
 use candor_testkit::process::{Managed, free_port, wait_for_port, wait_until};
 use common::{CANDOR, Candor, Document, Outcome, Target, candor};
 use rustix::process::{Pid, Signal, kill_process};
@@ -379,6 +379,136 @@ fn rows_of_data_reach_the_agents() {
     assert_eq!((log.lines().count(), asked.len()), (60, 60), "{log}");
 }
 
+/// An nginx that gives each user a token, and what its users do, with this load: the file of a plan.
+fn of_users(directory: &Path, load: &str) -> (Nginx, PathBuf) {
+    let directives = "location ~ ^/login/(.*)$ { return 200 '{\"token\": \"of-$1\"}'; } \
+                      location /cart/ { return 200 ok; } location /home/ { return 200 ok; }";
+    let listener = Listener { directives: directives.to_owned(), ..Listener::default() };
+    let nginx = Nginx::start_with(true, &[listener]).unwrap();
+    let rows: String = (0..1000).map(|row| format!("user-{row}\n")).collect();
+    fs::write(directory.join("users.csv"), format!("name\n{rows}")).unwrap();
+    let steps = r#"
+        [data.users]
+        file = "users.csv"
+        order = "once"
+        [[journey]]
+        name = "buy"
+        weight = 2
+        [[journey.step]]
+        name = "login"
+        path = "/login/${users.name}/${seq}/${env:CANDOR_TEST_WORD}"
+        capture = { token = "json:$.token" }
+        [[journey.step]]
+        name = "cart"
+        path = "/cart/${token}/${random 1..1000000}"
+        think = "uniform 50ms..400ms"
+        repeat = "1..3"
+        [[journey]]
+        name = "look"
+        [[journey.step]]
+        name = "home"
+        path = "/home/${users.name}""#;
+    let url = format!("url = \"http://{}/\"\nseed = 7\n{load}", nginx.listeners()[0]);
+    let plan = directory.join("plan.toml");
+    fs::write(&plan, url + steps + "\n").unwrap();
+    (nginx, plan)
+}
+
+/// Starts a run of a plan whose variable this process alone has.
+fn measure_users(flags: &[&str], plan: &Path) -> Candor {
+    Candor::start_as(Command::new(CANDOR), |directory, command| {
+        command.arg("run").args(flags).arg(plan).args(["--json", "result.json"]);
+        command.env("CANDOR_TEST_WORD", "hidden-word").current_dir(directory);
+    })
+}
+
+/// The users of all agents are those of one machine: each makes the same requests, with the row, the token, the random
+/// values and the repetitions of its number.
+#[test]
+fn users_are_those_of_one_machine() {
+    let fleet = Fleet::start(2, "127.0.0.1");
+    let operator = fleet.operator();
+    let limits = "requests = 90\nconnections = 4\n";
+    for load in ["rate = 100", "rate = 100\narrivals = \"poisson\"", "users = 9"] {
+        let run = |flags: &[&str]| {
+            let directory = tempfile::tempdir().unwrap();
+            let (nginx, plan) = of_users(directory.path(), &format!("{load}\n{limits}"));
+            let outcome = measure_users(flags, &plan).finish();
+            assert_eq!(outcome.code(), 0, "{}{}", outcome.stdout, outcome.stderr);
+            let document = outcome.document();
+            document.assert_all_ok();
+            assert!(!outcome.file("result.json").contains("hidden-word"));
+            let log = fs::read_to_string(nginx.path("access.log")).unwrap();
+            let mut asked: Vec<String> =
+                log.lines().filter_map(|line| line.split('"').nth(1)).map(str::to_owned).collect();
+            asked.sort();
+            assert_eq!(nginx.stop().unwrap(), document.ledger("sent"));
+            let rows = |pointer: &str, fields: &[&str]| {
+                let row = |row: &Value| fields.iter().map(|one| row[one].clone()).collect();
+                document.list(pointer).iter().map(row).collect::<Vec<Vec<Value>>>()
+            };
+            let ledger = ["name", "started", "completed", "failed", "unfinished"];
+            let users = rows("/users/journeys", &ledger);
+            (asked, users, rows("/requests", &["name", "sent", "ok"]))
+        };
+        let one = run(&["--threads", "1"]);
+        let two = run(&["--fleet", "2", "--operator", &operator]);
+        assert_eq!(one, two, "{load}");
+        let (asked, users, _) = one;
+        let started: u64 = users.iter().map(|row| row[1].as_u64().unwrap()).sum();
+        assert_eq!(started, 90);
+        let distinct: BTreeSet<&String> = asked.iter().collect();
+        assert!(distinct.len() == asked.len() && asked.len() > 150, "{asked:?}");
+        assert!(asked.iter().any(|one| one.contains("/hidden-word ")), "{asked:?}");
+    }
+}
+
+/// Users of a killed agent are unfinished or unaccounted for, and no other user is.
+#[test]
+fn the_users_of_a_killed_agent_are_accounted_for() {
+    let directory = tempfile::tempdir().unwrap();
+    let (nginx, plan) =
+        of_users(directory.path(), "rate = 100\nconnections = 8\ninterval = \"500ms\"\n");
+    let mut fleet = Fleet::start(2, "127.0.0.1");
+    let operator = fleet.operator();
+    let flags = ["--fleet", "2", "--operator", &operator, "--on-loss", "continue", "-d", "1m"];
+    let run = measure_users(&flags, &plan);
+    assert!(wait_until(PATIENCE, || lines(&nginx) > 500), "{}", fleet.log("a1"));
+    fleet.agents.remove("a1").unwrap().child().kill().unwrap();
+    let outcome = run.finish();
+    assert_eq!(outcome.code(), DEGRADED, "{}{}", outcome.stdout, outcome.stderr);
+    let document = outcome.document();
+    assert_eq!(names_of_lost(&document), ["a1"]);
+    assert!(ids(&document).contains(&"agent-lost"), "{:?}", ids(&document));
+    let unaccounted = document.count("/users/unaccounted");
+    let sum = |field: &str| -> u64 {
+        let rows = document.list("/users/journeys").iter();
+        rows.map(|row| row[field].as_u64().unwrap()).sum()
+    };
+    // There are 1,000 rows, so 1,000 users, whose other half has them all.
+    assert_eq!(sum("started") + unaccounted, 1000);
+    for row in document.list("/users/journeys") {
+        let n = |field: &str| row[field].as_u64().unwrap();
+        assert_eq!(n("started"), n("completed") + n("failed") + n("unfinished"), "{row}");
+    }
+    let known_ns = document.count("/machines/1/agent/lost/known_to_ns");
+    let later = 500 - known_ns / 20_000_000;
+    assert!((later..later + 10).contains(&unaccounted), "{unaccounted} of {later} at 50/s");
+    assert_eq!(sum("failed"), 0);
+    assert!((1..40).contains(&sum("unfinished")), "those of its last half second: {outcome:?}");
+    // How many requests they would have made is not known.
+    assert!(document.at("/ledger").get("unaccounted").is_none());
+    let said = format!("agent a1: {unaccounted} users unaccounted for");
+    assert!(outcome.stderr.contains(&said), "{}", outcome.stderr);
+    assert!(
+        outcome.stdout.contains(&format!("{unaccounted} unaccounted for")),
+        "{}",
+        outcome.stdout
+    );
+    assert!(outcome.stdout.contains("scheduled users are unaccounted for"), "{}", outcome.stdout);
+    assert!(nginx.stop().unwrap() >= document.ledger("sent"));
+}
+
 /// By default the others stop, and sending ends soon.
 #[test]
 fn all_stop_when_one_is_lost() {
@@ -695,6 +825,7 @@ fn attempt(fleet: &Fleet, url: &str, seed: [u8; 32], expires_in_s: i64) -> Verdi
     let settings = Settings {
         key: RunKey { run, epoch: 0 },
         plan: Options::from_toml("plan.toml", &text).unwrap().build(&NoFiles).unwrap().0,
+        rows: None,
         wanted: Wanted::Count(1),
         threads: Threads::ByCores,
         on_loss: OnLoss::Stop,

@@ -118,6 +118,15 @@ pub fn rows(
     (0..count).map(&mut of_index).collect()
 }
 
+/// How many measured requests, or users, of an open load have a row of the plan's data; `None`: all that it would make.
+///
+/// # Errors
+/// A file cannot be read, or has a broken row, or the warm-up takes all rows.
+pub fn rows_limit(plan: &Plan) -> Result<Option<u64>, EngineError> {
+    let tables = Tables::open(plan, &Control::default())?;
+    Ok(tables.once.and_then(|once| once.count))
+}
+
 /// The rows of a plan's data sets, as one thread reads them for a script: those of any index of the load.
 #[derive(Debug)]
 pub struct DataRows(Row);

@@ -45,7 +45,7 @@ pub use control::{Control, Course};
 pub use drive::{drive, drive_observed, drive_part, drive_scripted, drive_sessions};
 pub use error::EngineError;
 pub use exchange::{Exchange, Exchanges, Response, Text};
-pub use fill::rows;
+pub use fill::{rows, rows_limit};
 pub use health::monotonic_ns;
 pub use machine::{host, keep_to_cores, usable_cores};
 pub use observer::Observer;

@@ -276,6 +276,8 @@ impl Users {
                 if let Some(open) = self.open() {
                     open.take();
                 }
+                recorder
+                    .users_not_begun(now_ns, u64::from(self.phase(due.due_ns) == Phase::Measured));
                 due
             }
             First::Step(due_ns, key) => {
@@ -537,9 +539,12 @@ impl Users {
 
     /// Everybody who is under way stays so: the run is over.
     pub(crate) fn leave_unfinished(&mut self, at_ns: u64, recorder: &mut Recorder) {
-        for user in &self.table {
-            if user.state == State::Started && user.phase == Phase::Measured {
-                recorder.user_unfinished(at_ns, user.journey);
+        let is_open = self.open().is_some();
+        for user in self.table.iter().filter(|user| user.phase == Phase::Measured) {
+            match user.state {
+                State::Started => recorder.user_unfinished(at_ns, user.journey),
+                State::Come if is_open => recorder.users_not_begun(at_ns, 1),
+                State::Come | State::Gone => {}
             }
         }
     }

@@ -8,8 +8,10 @@ use std::rc::Rc;
 
 use candor_engine::{Control, drive};
 use candor_plan::journey::{Capture, Journey, OnFailure, Step, Think};
-use candor_plan::{Arrivals, Parts, Request};
-use candor_record::{EndReason, ErrorKind, Failures, JourneyCounts, RunRecord, StepFailure};
+use candor_plan::{Arrivals, DataFormat, DataOrder, DataSet, Kept, Parts, Request};
+use candor_record::{
+    EndReason, ErrorKind, Failures, JourneyCounts, RunRecord, StepFailure, Workers,
+};
 use candor_testkit::sim::{Link, Reaction, SimReactor, SimServer, ok_bytes};
 use common::*;
 
@@ -56,6 +58,7 @@ fn assert_balance(record: &RunRecord) {
     for journey in &record.total.journeys {
         assert!(journey.balances(), "{journey:?}");
     }
+    assert_eq!(record.total.users_unaccounted, 0);
     let latencies = &record.total.latencies;
     assert_eq!(
         latencies.response.sum_ns(),
@@ -352,8 +355,9 @@ fn steps_that_are_overdue_are_shed_and_end_their_journeys() {
     let of_steps = users.failures();
     assert!(users.failed.iter().all(|one| (one.request, one.why) == (1, StepFailure::Shed)));
     assert!(of_steps > 0 && ledger.shed > of_steps, "{users:?} {ledger:?}");
-    // Who was shed on arrival has not begun.
+    // Who was shed on arrival has not begun, nor who waited when the run ended: 100 have come.
     assert_eq!(users.started, record.total.requests[0].sent);
+    assert_eq!(users.started + record.total.users_not_begun, 100);
     assert!(ledger.sent <= 40, "one at a time: {}", ledger.sent);
 }
 
@@ -368,7 +372,7 @@ fn users_are_limited_and_the_others_wait_in_the_schedule() {
     let record = run(&plan, delay(MS));
     assert!(record.intervals.iter().all(|one| one.users <= 5));
     // 5 users of 102 ms each: 49 a second of the 100 that come.
-    assert_eq!(buy(&record).started, 100);
+    assert_eq!((buy(&record).started, record.total.users_not_begun), (100, 100));
     assert!(record.total.ledger.unsent >= 100);
 }
 
@@ -384,25 +388,14 @@ fn a_journey_without_a_step_to_make_is_over_at_once() {
     }
 }
 
-#[test]
-fn the_same_requests_for_any_number_of_threads() {
-    let requests_of = |threads: u32, load: candor_plan::Load| {
-        let seen = Rc::new(RefCell::new(Vec::new()));
-        let requests = vec![
-            hole("/a/${seq}/${uuid}"),
-            hole("/b/${seq}/${token}/${random 1..1000000}"),
-            hole("/c/${seq}/${choice x,y,z}"),
-        ];
-        let mut plan =
-            of(plan(40, load, 100 * S), requests, Think::Exponential { mean_ns: 5 * MS });
-        plan.journeys[0].steps[0].captures = vec![capture("token", "header:X-Token")];
-        plan.journeys[0].steps[1].repeat = (1, 4);
-        plan.journeys.truncate(1);
-        let last = plan.journeys[0].steps.pop().unwrap();
-        plan.journeys.push(Journey { name: "look".to_owned(), weight: 2, ..journey(vec![last]) });
-        (plan.stop.count, plan.stop.duration_ns) = (Some(300), None);
-        plan.threads.count = Some(threads);
-        let plan = checked(&plan);
+/// What `plan`'s users ask for in these parts of a run, in any order, and the users of each journey.
+fn requests_of(plan: &Parts, parts: &[Workers]) -> (Vec<String>, Vec<u64>) {
+    let seen = Rc::new(RefCell::new(Vec::new()));
+    let mut plan = plan.clone();
+    plan.threads.count = Some(parts[0].of);
+    let plan = checked(&plan);
+    let mut completed = vec![0; plan.journeys.len()];
+    for part in parts {
         let reactors = |_| {
             let seen = Rc::clone(&seen);
             let server = Answering(move |_, request: &str| {
@@ -413,20 +406,71 @@ fn the_same_requests_for_any_number_of_threads() {
             });
             SimReactor::new(server, Link::default())
         };
-        let workers = candor_record::Workers::all(threads);
-        let record = candor_engine::drive_part(&plan, workers, reactors, &Control::default());
+        let record = candor_engine::drive_part(&plan, *part, reactors, &Control::default());
         assert_balance(&record);
-        assert_eq!(record.total.journeys.iter().map(|one| one.completed).sum::<u64>(), 300);
-        let mut lines = seen.take();
-        lines.sort();
-        lines
-    };
-    for load in [open(1000, Arrivals::Constant), closed(0)] {
-        let one = requests_of(1, load.clone());
-        assert!(
-            one.len() > 400 && one.windows(2).all(|two| two[0] != two[1]),
-            "each is told from all others"
-        );
-        assert_eq!(one, requests_of(4, load));
+        for (sum, one) in completed.iter_mut().zip(&record.total.journeys) {
+            *sum += one.completed;
+        }
+    }
+    let mut lines = seen.take();
+    lines.sort();
+    (lines, completed)
+}
+
+/// Journeys with weights, captures, random values, repetitions, thoughts and a row of data for each of 300 users.
+fn varied(load: candor_plan::Load) -> Parts {
+    let requests = vec![
+        hole("/a/${seq}/${users.name}/${uuid}"),
+        hole("/b/${seq}/${users.name}/${token}/${random 1..1000000}"),
+        hole("/c/${seq}/${users.name}/${choice x,y,z}"),
+    ];
+    let mut plan = of(plan(40, load, 100 * S), requests, Think::Exponential { mean_ns: 5 * MS });
+    plan.journeys[0].steps[0].captures = vec![capture("token", "header:X-Token")];
+    plan.journeys[0].steps[1].repeat = (1, 4);
+    let last = plan.journeys[0].steps.pop().unwrap();
+    plan.journeys.push(Journey { name: "look".to_owned(), weight: 2, ..journey(vec![last]) });
+    let rows: String = (0..300).map(|row| format!("user-{row}\n")).collect();
+    plan.data = vec![DataSet {
+        name: "users".to_owned(),
+        file: "users.csv".into(),
+        format: DataFormat::Csv,
+        order: DataOrder::Once,
+        columns: vec!["name".to_owned()],
+        content: Some(Kept::Whole(format!("name\n{rows}").into_bytes().into())),
+    }];
+    plan
+}
+
+/// A run in any parts, as those of a fleet are, has the users of a run on one thread: each with the same number, journey,
+/// row of data and random values.
+#[test]
+fn the_users_of_all_parts_are_those_of_one_thread() {
+    let part = |first, count, of| Workers { first, count, of };
+    let splits = [
+        vec![Workers::all(4)],
+        vec![part(0, 1, 2), part(1, 1, 2)],
+        vec![part(3, 4, 7), part(0, 3, 7)],
+        vec![part(0, 5, 13), part(5, 1, 13), part(6, 7, 13)],
+    ];
+    for load in [open(1000, Arrivals::Constant), open(1000, Arrivals::Poisson), closed(0)] {
+        for count in [None, Some(200)] {
+            // Rows are used once, so they end the run: or the count does before.
+            let mut plan = varied(load.clone());
+            (plan.stop.count, plan.users) = (count, (!load.is_open()).then_some(17));
+            let users = count.unwrap_or(300);
+            let (one, journeys) = requests_of(&plan, &[Workers::all(1)]);
+            assert_eq!(journeys.iter().sum::<u64>(), users, "{load:?}");
+            assert!(journeys.iter().all(|count| *count > 50), "{journeys:?}");
+            assert!(
+                one.len() > users as usize * 4 / 3 && one.windows(2).all(|two| two[0] != two[1]),
+                "each is told from all others"
+            );
+            let names: BTreeSet<&str> =
+                one.iter().filter_map(|line| line.split('/').nth(3)).collect();
+            assert_eq!(names.len() as u64, users, "each has a row of its own");
+            for parts in &splits {
+                assert_eq!(requests_of(&plan, parts), (one.clone(), journeys.clone()), "{parts:?}");
+            }
+        }
     }
 }

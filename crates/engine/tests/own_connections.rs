@@ -141,6 +141,7 @@ fn users_beyond_the_limit_wait_for_those_before_them() {
     assert!(record.intervals.iter().all(|one| one.users <= 2 && one.connections <= 2));
     assert_eq!(record.total.ledger.unsent, 1000 - users.started + unsent_steps(&record));
     assert_eq!(seen.borrow().len() as u64, users.started);
+    assert_eq!(users.started + record.total.users_not_begun, 1000);
 }
 
 /// Steps of users under way that were due and not sent.
@@ -181,4 +182,5 @@ fn steps_that_wait_for_a_connection_at_the_end_are_unsent() {
     let (record, _) = run(&plan, Link::default(), false, 3600 * S);
     let ledger = &record.total.ledger;
     assert_eq!((ledger.scheduled, ledger.sent, ledger.unsent), (1000, 0, 1000));
+    assert_eq!((record.total.journeys[0].started, record.total.users_not_begun), (0, 1000));
 }

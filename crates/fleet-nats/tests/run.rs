@@ -168,6 +168,7 @@ fn drive_coordinator(broker: &Broker, began: Instant, mut each: impl FnMut(Stage
     let settings = coordinator::Settings {
         key: KEY,
         plan: plan(),
+        rows: None,
         wanted: Wanted::Count(AGENTS),
         threads: Threads::ByCores,
         on_loss: OnLoss::Stop,

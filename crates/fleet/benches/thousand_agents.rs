@@ -111,6 +111,7 @@ fn main() {
     let settings = Settings {
         key,
         plan,
+        rows: None,
         wanted: Wanted::Count(AGENTS),
         threads: Threads::ByCores,
         on_loss: OnLoss::Stop,

@@ -54,6 +54,8 @@ pub struct Settings {
     pub key: RunKey,
     /// The plan.
     pub plan: Plan,
+    /// How many measured requests, or users, of an open load have a row of data; `None`: all.
+    pub rows: Option<u64>,
     /// The agents.
     pub wanted: Wanted,
     /// The threads of each agent.

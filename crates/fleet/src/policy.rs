@@ -24,8 +24,8 @@ use std::net::IpAddr;
 use candor_pace::LANES;
 use candor_plan::allow::{AllowList, Allowed, Asked};
 use candor_plan::plan_file::{explain, keys_of};
-use candor_plan::units::{fmt_duration_ns, fmt_rate, parse_duration_ns, parse_rate};
-use candor_plan::{Arrivals, Endpoint, Load, NS_PER_S, Plan, PlanError, Rate, Segment};
+use candor_plan::units::{fmt_duration_ns, fmt_plural, fmt_rate, parse_duration_ns, parse_rate};
+use candor_plan::{Arrivals, Endpoint, Journey, Load, NS_PER_S, Plan, PlanError, Rate, Segment};
 use candor_record::Workers;
 use serde::{Deserialize, Serialize};
 
@@ -71,10 +71,15 @@ pub enum PolicyRefusal {
     #[error("scripts are {0}")]
     Script(String),
     /// The rate is too high.
-    #[error("this agent's share is {asked}; the limit is {most}", asked = fmt_rate(*asked), most = fmt_rate(*most))]
+    #[error(
+        "this agent's share is {asked}{users}; the limit is {most}",
+        asked = fmt_rate(*asked), users = of_users(*each), most = fmt_rate(*most)
+    )]
     Rate {
         /// The agent's share.
         asked: Rate,
+        /// The most requests of a user; `None`: the plan has no users.
+        each: Option<u64>,
         /// The limit.
         most: Rate,
     },
@@ -100,12 +105,16 @@ pub enum PolicyRefusal {
     /// The duration is limited, but the plan has none.
     #[error("it limits the duration, but the plan has none; set one")]
     NoDuration,
-    /// What is unaccounted for when an agent is lost is known of requests, and not of users' steps.
-    #[error("a fleet runs no journeys; run the plan on one machine")]
-    Users,
     /// Agents read no files.
     #[error("an agent reads no files, but the plan names one for its data and does not have it")]
     Data,
+}
+
+/// The words for a rate of requests that users make.
+fn of_users(each: Option<u64>) -> String {
+    each.map_or_else(String::new, |each| {
+        format!(" if each user makes {}, the most", fmt_plural(each, "request"))
+    })
 }
 
 impl PolicyRefusal {
@@ -199,9 +208,6 @@ impl Policy {
         };
         if !grant.targets.iter().any(|(name, number)| name == host && number == port) {
             return Err(GrantError::Target.into());
-        }
-        if !plan.journeys.is_empty() {
-            return Err(PolicyRefusal::Users.into());
         }
         if plan.data.iter().any(|set| set.content.is_none()) {
             return Err(PolicyRefusal::Data.into());
@@ -300,8 +306,11 @@ impl Target {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Demand {
     /// The highest rate of its schedule; `None` in a closed load. Bursts and replays count by their busiest
-    /// second.
+    /// second. A user counts as the requests of the longest journey, with all repetitions: a bound, which a run reaches
+    /// only if all users make them.
     pub rate: Option<Rate>,
+    /// The most requests of a user; `None`: there are no users.
+    pub each: Option<u64>,
     /// The most connections.
     pub connections: u32,
     /// How long it sends; `None` if the server decides that.
@@ -313,6 +322,7 @@ impl Demand {
     pub fn of(plan: &Plan, workers: Workers) -> Self {
         let warm_up_ns = plan.recording.warm_up_ns;
         let stop_ns = plan.stop.duration_ns.map(|length_ns| warm_up_ns.saturating_add(length_ns));
+        let each = plan.journeys.iter().map(most_requests).max();
         let (rate, schedule_ns) = match &plan.load {
             Load::Open(open) => {
                 let most = open.segments.iter().map(most_in_a_second).max().unwrap_or(0);
@@ -321,7 +331,8 @@ impl Demand {
                     Arrivals::Constant => (workers.count.into(), workers.of.into()),
                     Arrivals::Poisson => (part(LANES, workers), LANES),
                 };
-                let events = (u128::from(most) * u128::from(own)).div_ceil(all.max(1).into());
+                let most = u128::from(most).saturating_mul(each.unwrap_or(1).into());
+                let events = most.saturating_mul(own.into()).div_ceil(all.max(1).into());
                 let events = u64::try_from(events).unwrap_or(u64::MAX);
                 (Some(Rate::per_second(events)), open.duration_ns())
             }
@@ -333,6 +344,7 @@ impl Demand {
         });
         Demand {
             rate,
+            each,
             connections: part(connections.into(), workers) as u32,
             duration_ns: [stop_ns, schedule_ns].into_iter().flatten().min(),
         }
@@ -343,7 +355,7 @@ impl Demand {
         match (caps.rate, self.rate) {
             (Some(_), None) => return Err(PolicyRefusal::NoRate),
             (Some(most), Some(asked)) if is_more(asked, most) => {
-                return Err(PolicyRefusal::Rate { asked, most });
+                return Err(PolicyRefusal::Rate { asked, each: self.each, most });
             }
             _ => {}
         }
@@ -369,6 +381,11 @@ fn part(total: u64, workers: Workers) -> u64 {
     let (first, end) = (u64::from(workers.first), u64::from(workers.indices().end));
     let before = |worker: u64| total / of * worker + worker.min(total % of);
     before(end).saturating_sub(before(first))
+}
+
+/// The most requests of a user of this journey.
+fn most_requests(journey: &Journey) -> u64 {
+    journey.steps.iter().map(|step| u64::from(step.repeat.1)).fold(0, u64::saturating_add)
 }
 
 fn is_more(one: Rate, other: Rate) -> bool {

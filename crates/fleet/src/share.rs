@@ -55,6 +55,14 @@ pub enum ShareError {
         /// The connections.
         connections: u32,
     },
+    /// Every thread needs a user.
+    #[error("{threads} threads need as many users, but the plan has {users}; ask for more")]
+    TooFewUsers {
+        /// The threads.
+        threads: u32,
+        /// The users at a time.
+        users: u32,
+    },
     /// A Poisson process does not have as many equal parts.
     #[error("{threads} threads cannot share a Poisson process evenly; the most is {most}")]
     TooManyForPoisson {
@@ -68,7 +76,7 @@ pub enum ShareError {
 /// The threads of each agent; the agents have these `cores`.
 ///
 /// By cores, there are as many threads as the plan says, or half as many as cores; but no more than
-/// connections, and no more than can share the schedule evenly.
+/// connections or users, and no more than can share the schedule evenly.
 pub fn split(plan: &Plan, threads: &Threads, cores: &[u32]) -> Result<Vec<Workers>, ShareError> {
     if cores.is_empty() {
         return Err(ShareError::NoAgents);
@@ -83,7 +91,7 @@ pub fn split(plan: &Plan, threads: &Threads, cores: &[u32]) -> Result<Vec<Worker
         Threads::ByCores => {
             let half = |sum: u32, one: &u32| sum.saturating_add((one / 2).max(1));
             let wanted = plan.threads.count.unwrap_or_else(|| cores.iter().fold(0, half));
-            let most = wanted.min(connections);
+            let most = wanted.min(plan.most_threads());
             let most = if is_poisson(plan) { even_lanes(most) } else { most };
             in_proportion(most, cores)
         }
@@ -94,6 +102,9 @@ pub fn split(plan: &Plan, threads: &Threads, cores: &[u32]) -> Result<Vec<Worker
     }
     if of > connections {
         return Err(ShareError::TooFewConnections { threads: of, connections });
+    }
+    if let Some(users) = plan.users.filter(|users| of > *users) {
+        return Err(ShareError::TooFewUsers { threads: of, users });
     }
     if is_poisson(plan) && even_lanes(of) < of {
         return Err(ShareError::TooManyForPoisson { threads: of, most: even_lanes(of) });
@@ -141,7 +152,7 @@ fn in_proportion(total: u32, weights: &[u32]) -> Vec<u32> {
 }
 
 /// The requests that the schedule has for these threads before `end_ns`, or before its own end; none in
-/// a closed load.
+/// a closed load. Of a plan with journeys it has users: how many requests they make is not known beforehand.
 pub fn planned(plan: &Plan, workers: Workers, end_ns: Option<u64>) -> Planned {
     let Load::Open(load) = &plan.load else { return Planned::default() };
     let warm_up_ns = plan.recording.warm_up_ns;
@@ -155,7 +166,10 @@ pub fn planned(plan: &Plan, workers: Workers, end_ns: Option<u64>) -> Planned {
         planned.warm_up += count_before(&mut schedule, warm_up_ns);
         planned.measured += count_before(&mut schedule, u64::MAX);
     }
-    planned
+    match plan.journeys.is_empty() {
+        true => planned,
+        false => Planned { users: planned.measured, ..Planned::default() },
+    }
 }
 
 fn count_before(schedule: &mut Schedule, end_ns: u64) -> u64 {

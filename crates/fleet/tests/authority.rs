@@ -310,6 +310,57 @@ fn the_demand_of_a_schedule_is_its_busiest_second() {
     assert_eq!(demand.rate, Some(Rate::per_second(4)));
 }
 
+/// The users of an agent's share may make all requests of the longest journey, with its repetitions: for a policy that
+/// is their rate. Their connections are those of the plan, or one for each.
+#[test]
+fn users_count_by_the_most_requests_that_they_make() {
+    let journeys = |own: &str| {
+        let step = |name: &str, rest: &str| {
+            format!("[[journey.step]]\nname = \"{name}\"\npath = \"/\"\n{rest}\n")
+        };
+        let steps = [
+            format!("[[journey]]\nname = \"buy\"\n{own}\n"),
+            step("login", ""),
+            step("cart", "repeat = \"0..5\""),
+            step("pay", ""),
+            format!("[[journey]]\nname = \"look\"\nweight = 9\n{own}\n"),
+            step("home", "repeat = 3"),
+        ];
+        steps.concat()
+    };
+    let of = |load: &str, own: &str| {
+        plan(&format!("url = \"http://127.0.0.1:8080/\"\n{load}{}", journeys(own)))
+    };
+    let half = Workers { first: 0, count: 1, of: 2 };
+    let check = |plan: &Plan, rest: &str| {
+        policy(&format!("{rest}{LOOPBACK}")).check(plan, half, &grant(plan, 1))
+    };
+    let open = of("rate = 100\nduration = \"1m\"\nconnections = 40\n", "");
+    let demand = Demand::of(&open, half);
+    assert_eq!((demand.rate, demand.each), (Some(Rate::per_second(50 * 7)), Some(7)));
+    assert_eq!(demand.connections, 20);
+    assert_eq!(check(&open, "rate = \"350/s\"\n"), Ok(()));
+    let refused = check(&open, "rate = \"349/s\"\n").unwrap_err();
+    assert_eq!(
+        refused.to_string(),
+        "its policy forbids this: this agent's share is 350/s if each user makes 7 requests, the most; the limit is 349/s"
+    );
+    // A rate of requests is one of users before that: a tenth make 4.5, the others 3, so 320/s are 101.6 users a second.
+    let requests = of("rate = 320\nrate-of = \"requests\"\nduration = \"1m\"\n", "");
+    assert_eq!(Demand::of(&requests, half).rate, Some(Rate::per_second(102 * 7 / 2)));
+    // Users with a connection each.
+    let own = of("rate = 100\nduration = \"1m\"\nusers = 30\n", "connection = \"own\"");
+    assert_eq!(Demand::of(&own, half).connections, 15);
+    assert_eq!(check(&own, "connections = 15\n"), Ok(()));
+    assert!(check(&own, "connections = 14\n").is_err());
+    assert!(check(&own, "duration = \"59s\"\n").is_err());
+    // In a closed load the server decides, as without users.
+    let closed = of("users = 20\nconnections = 10\nduration = \"1m\"\n", "");
+    let no_rate = Refusal::Policy(PolicyRefusal::NoRate);
+    assert_eq!(check(&closed, "rate = \"1G/s\"\n"), Err(no_rate));
+    assert_eq!((check(&closed, ""), Demand::of(&closed, half).connections), (Ok(()), 5));
+}
+
 #[test]
 fn a_policy_that_cannot_be_read_says_where_and_what_to_do() {
     let wrong = |text: &str| Policy::from_toml("policy.toml", text).unwrap_err().to_string();

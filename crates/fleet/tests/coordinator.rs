@@ -52,6 +52,7 @@ impl Run {
         let settings = Settings {
             key: KEY,
             plan: usual(),
+            rows: None,
             wanted: Wanted::Count(agents),
             threads: Threads::Given(vec![1; agents]),
             on_loss,

@@ -84,6 +84,7 @@ fn recall(
     let settings = Settings {
         key: KEY,
         plan: plan(text),
+        rows: None,
         wanted: Wanted::Count(0),
         threads: Threads::ByCores,
         on_loss: OnLoss::Continue,

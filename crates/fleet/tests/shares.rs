@@ -5,6 +5,7 @@ mod common;
 
 use candor_fleet::{ShareError, Threads, planned, split};
 use candor_pace::{Limit, Schedule, Share};
+use candor_plan::journey::{Journey, OnFailure, Step, Think};
 use candor_plan::{Load, Plan};
 use candor_record::{Planned, Workers};
 use common::plan;
@@ -23,17 +24,41 @@ const LOADS: [&str; 5] = [
     "load = \"hold 99/s for 1s; hold 0.7/s\"\narrivals = \"poisson\"",
 ];
 
-/// The due times of some workers of a plan, in order.
-fn due_ns(plan: &Plan, workers: Workers) -> Vec<u64> {
+/// The due times of some workers of a plan, in order, and the numbers of the requests or users.
+fn due_ns(plan: &Plan, workers: Workers) -> Vec<(u64, u64)> {
     let Load::Open(load) = &plan.load else { unreachable!() };
     let warm_up_ns = plan.recording.warm_up_ns;
     let end_ns = Some(warm_up_ns + plan.stop.duration_ns.unwrap());
     let limit = Limit { end_ns, measured_count: plan.stop.count, warm_up_ns };
     let share = |worker| Share { worker, workers: workers.of };
     let one = |worker| Schedule::new(load, plan.seed, share(worker), limit);
-    let mut all: Vec<u64> = workers.indices().flat_map(one).map(|due| due.due_ns).collect();
+    let due = workers.indices().flat_map(one).map(|due| (due.due_ns, due.index));
+    let mut all: Vec<_> = due.collect();
     all.sort_unstable();
     all
+}
+
+/// The same load, of users who make two requests each.
+fn with_journeys(plan: &Plan) -> Plan {
+    let step = |request| Step {
+        request,
+        think: Think::None,
+        repeat: (1, 1),
+        when: None,
+        captures: Vec::new(),
+    };
+    let changed = plan.with(|parts| {
+        parts.requests.list.push(parts.requests.list[0].clone());
+        parts.requests.list[1].name = "second".to_owned();
+        parts.journeys = vec![Journey {
+            name: "buy".to_owned(),
+            weight: 1,
+            steps: vec![step(0), step(1)],
+            cookies: false,
+            on_failure: OnFailure::End,
+        }];
+    });
+    changed.unwrap()
 }
 
 proptest! {
@@ -46,6 +71,7 @@ proptest! {
         given in prop::bool::ANY,
     ) {
         let plan = open(LOADS[load], 600);
+        let users = with_journeys(&plan);
         let threads = if given { Threads::Given(cores.clone()) } else { Threads::ByCores };
         let shares = match split(&plan, &threads, &cores) {
             Ok(shares) => shares,
@@ -62,19 +88,24 @@ proptest! {
             next += one.count;
         }
         prop_assert_eq!(next, of);
-        let mut union: Vec<u64> = shares.iter().flat_map(|one| due_ns(&plan, *one)).collect();
+        prop_assert_eq!(split(&users, &threads, &cores), Ok(shares.clone()));
+        let mut union: Vec<_> = shares.iter().flat_map(|one| due_ns(&plan, *one)).collect();
         union.sort_unstable();
         prop_assert_eq!(&union, &due_ns(&plan, Workers::all(1)));
         // The planned counts of each share are its own.
         let warm_up_ns = plan.recording.warm_up_ns;
         for one in &shares {
             let due = due_ns(&plan, *one);
-            let warm_up = due.partition_point(|due_ns| *due_ns < warm_up_ns) as u64;
+            let before = |ns| due.partition_point(|(due_ns, _)| *due_ns < ns) as u64;
+            let warm_up = before(warm_up_ns);
             let measured = due.len() as u64 - warm_up;
-            prop_assert_eq!(planned(&plan, *one, None), Planned { warm_up, measured });
+            let all = Planned { warm_up, measured, users: 0 };
+            prop_assert_eq!(planned(&plan, *one, None), all);
             let half = planned(&plan, *one, Some(1_700_000_000));
-            let before = due.partition_point(|due_ns| *due_ns < 1_700_000_000) as u64;
-            prop_assert_eq!(half.warm_up + half.measured, before);
+            prop_assert_eq!(half.warm_up + half.measured, before(1_700_000_000));
+            // With journeys the same schedule is one of users, and says nothing of requests.
+            let all = Planned { users: measured, ..Planned::default() };
+            prop_assert_eq!(planned(&users, *one, None), all);
         }
     }
 }
@@ -125,6 +156,13 @@ fn what_cannot_be_shared_is_refused() {
     assert_eq!(
         refused(&few, Threads::Given(vec![2, 0]), 2),
         ShareError::TooFewThreads { agents: 2, threads: 2 }
+    );
+    // Each thread has a user, where users are limited.
+    let two = with_journeys(&open(LOADS[0], 5000)).with(|parts| parts.users = Some(2)).unwrap();
+    assert_eq!(counts(&two, &[8, 8]), [1, 1]);
+    assert_eq!(
+        refused(&two, Threads::Given(vec![1, 2]), 2),
+        ShareError::TooFewUsers { threads: 3, users: 2 }
     );
     assert_eq!(
         refused(&poisson, Threads::Given(vec![u32::MAX, 2]), 2),

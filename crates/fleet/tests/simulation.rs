@@ -20,6 +20,8 @@ fn plans() -> Vec<Plan> {
         "rate = \"60/s\"\nwarm-up = \"500ms\"\nduration = \"3s\"\ninterval = \"500ms\"\n",
         "rate = \"50/s\"\narrivals = \"poisson\"\nduration = \"2s\"\ninterval = \"200ms\"\n",
         "load = \"ramp 10..90/s over 2s; hold 40/s\"\nduration = \"9s\"\ninterval = \"1s\"\n",
+        "rate = \"60/s\"\nwarm-up = \"500ms\"\nduration = \"3s\"\ninterval = \"500ms\"\n\
+         [[journey]]\nname = \"look\"\n[[journey.step]]\npath = \"/\"\n",
     ]
     .map(|load| plan(&format!("{usual}{load}")))
     .into()
@@ -191,10 +193,21 @@ fn counts_are_those_of_the_hosts(world: &World) {
     }
     // Without a stop the schedule is whole.
     let unaccounted: u64 = outcome.losses.iter().map(|(_, _, count)| count).sum();
-    assert_eq!(unaccounted, total.ledger.unaccounted + total.warm_up.unaccounted);
     let all = planned(&world.plan, Workers::all(record.of.of), None);
-    if outcome.verdict == Verdict::Complete || world.on_loss == OnLoss::Continue && is_driven(world)
-    {
+    let is_whole = outcome.verdict == Verdict::Complete
+        || world.on_loss == OnLoss::Continue && is_driven(world);
+    if let Some(users) = total.journeys.first() {
+        // Each request is a user's, and the schedule has users alone.
+        assert!(users.balances(), "{users:?}");
+        assert_eq!((users.started, users.completed), (sent, ok));
+        assert_eq!(unaccounted, total.users_unaccounted);
+        assert_eq!((total.ledger.unaccounted, total.warm_up.unaccounted), (0, 0));
+        let came = users.started + unaccounted;
+        assert!(came == all.users || !is_whole && came < all.users, "{came} of {all:?}");
+        return;
+    }
+    assert_eq!(unaccounted, total.ledger.unaccounted + total.warm_up.unaccounted);
+    if is_whole {
         assert_eq!((total.ledger.scheduled, total.warm_up.scheduled), (all.measured, all.warm_up));
     } else {
         assert!(total.ledger.scheduled <= all.measured, "{:?} {all:?}", total.ledger);

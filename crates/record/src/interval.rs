@@ -342,6 +342,12 @@ pub struct Interval {
     /// Users under way at the end of the stretch (a gauge).
     #[serde(default)]
     pub users: u64,
+    /// Measured users of an open load who came and did not begin: they were shed, or still waited when the run ended.
+    #[serde(default)]
+    pub users_not_begun: u64,
+    /// Measured users that the schedule had for a lost agent, and of whom its results say nothing.
+    #[serde(default)]
+    pub users_unaccounted: u64,
     /// Responses of single workers in each tenth of a second that ended in the stretch.
     pub rates: RateSamples,
 }
@@ -382,6 +388,8 @@ impl Interval {
             requests: vec![one; requests],
             journeys: (0..journeys).map(|_| JourneyCounts::new(digits)).collect(),
             users: 0,
+            users_not_begun: 0,
+            users_unaccounted: 0,
             rates: RateSamples::default(),
         }
     }
@@ -486,6 +494,8 @@ impl Interval {
                 a.merge(b);
             }
         }
+        add(&mut self.users_not_begun, other.users_not_begun);
+        add(&mut self.users_unaccounted, other.users_unaccounted);
         for (mine, theirs) in self.journeys.iter_mut().zip(&other.journeys) {
             mine.merge(theirs);
         }
@@ -527,7 +537,7 @@ impl Interval {
                 step.clear();
             }
         }
-        self.users = 0;
+        (self.users, self.users_not_begun, self.users_unaccounted) = (0, 0, 0);
         self.journeys.iter_mut().for_each(JourneyCounts::clear);
     }
 }

@@ -10,6 +10,7 @@ use crate::interval::Interval;
 use crate::kernel::KernelTimes;
 use crate::ledger::Ledger;
 use crate::run::{Agent, EndReason, Lost, Machine, RunRecord, WorkerReport, Workers};
+use crate::users::JourneyCounts;
 use crate::wire::{self, WireError};
 
 /// Why records are not the parts of one run. Records are named by their place in the list.
@@ -148,6 +149,10 @@ struct Part {
     known_to_ns: u64,
     /// The counts of its warm-up, and the measured ones.
     known: [Known; 2],
+    /// The same of the users of each journey: those who began, and their ends.
+    users: Vec<Known>,
+    /// Users who came and did not begin.
+    not_begun: u64,
     has_ended: bool,
     /// It did not do all of its share.
     is_short: bool,
@@ -168,30 +173,43 @@ impl Known {
         Known { scheduled, sent, outcomes: ledger.outcomes() }
     }
 
+    fn of_users(journey: &JourneyCounts) -> Self {
+        let JourneyCounts { started, .. } = *journey;
+        Known { scheduled: started, sent: started, outcomes: journey.ends() }
+    }
+
     fn add(&mut self, other: Known) {
         crate::add(&mut self.scheduled, other.scheduled);
         crate::add(&mut self.sent, other.sent);
         crate::add(&mut self.outcomes, other.outcomes);
     }
 
+    /// What was sent and has no outcome is unfinished, if nothing more is delivered.
+    fn finish(&mut self, unfinished: &mut u64) {
+        crate::add(unfinished, self.sent.saturating_sub(self.outcomes));
+        self.outcomes = self.sent;
+    }
+
     /// Closes the ledger of a part that delivers no more: its requests in flight are unfinished, and the
     /// rest of the `planned` requests is unaccounted for.
     fn close(&mut self, ledger: &mut Ledger, planned: u64) {
-        crate::add(&mut ledger.unfinished, self.sent.saturating_sub(self.outcomes));
+        self.finish(&mut ledger.unfinished);
         let rest = planned.saturating_sub(self.scheduled);
         crate::add(&mut ledger.unaccounted, rest);
         crate::add(&mut ledger.scheduled, rest);
-        *self = Known { scheduled: planned.max(self.scheduled), outcomes: self.sent, ..*self };
+        crate::add(&mut self.scheduled, rest);
     }
 }
 
-/// Requests that the schedule has for a part.
+/// What the schedule has for a part: requests, or users with their journeys, of whose requests it knows nothing.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Planned {
     /// Of the warm-up.
     pub warm_up: u64,
     /// Measured.
     pub measured: u64,
+    /// Measured users.
+    pub users: u64,
 }
 
 impl Merging {
@@ -218,6 +236,8 @@ impl Merging {
             last: None,
             known_to_ns: 0,
             known: [Known::default(); 2],
+            users: vec![Known::default(); settings.journeys],
+            not_begun: 0,
             has_ended: false,
             is_short: false,
             machines: vec![Machine { workers: Some(workers), ..Machine::default() }],
@@ -253,6 +273,10 @@ impl Merging {
         known.known_to_ns = known.known_to_ns.max(interval.end_ns);
         known.known[0].add(Known::of(&interval.warm_up));
         known.known[1].add(Known::of(&interval.ledger));
+        for (users, journey) in known.users.iter_mut().zip(&interval.journeys) {
+            users.add(Known::of_users(journey));
+        }
+        crate::add(&mut known.not_begun, interval.users_not_begun);
         let agent = known.machines.first().and_then(|one| one.agent.as_ref());
         let agent = agent.map(|agent| agent.name.as_str());
         self.collector.feed_of_machine(part, interval, agent);
@@ -271,7 +295,10 @@ impl Merging {
         if known.has_ended || record.of != known.workers {
             return Err(damaged("it is the record of another part"));
         }
-        if [&record.total.warm_up, &record.total.ledger].map(Known::of) != known.known {
+        let users = record.total.journeys.iter().map(Known::of_users);
+        if [&record.total.warm_up, &record.total.ledger].map(Known::of) != known.known
+            || !users.eq(known.users.iter().copied())
+        {
             return Err(damaged("its totals are not those of its intervals"));
         }
         known.has_ended = true;
@@ -296,16 +323,28 @@ impl Merging {
         }
     }
 
-    /// Closes the ledger of a part that did not do all of the requests `planned` for it. Returns the
-    /// number of unaccounted ones.
+    /// Closes the ledgers of a part that did not do all that was `planned` for it. Returns the number of unaccounted
+    /// requests, or users.
     pub fn close(&mut self, part: usize, planned: Planned) -> u64 {
         self.settle_with(&mut |_| {});
         let total = self.collector.total();
-        let before = total.warm_up.unaccounted.saturating_add(total.ledger.unaccounted);
-        let [warm_up, measured] = &mut self.parts[part].known;
+        let unaccounted = |total: &Interval| {
+            let requests = total.warm_up.unaccounted.saturating_add(total.ledger.unaccounted);
+            requests.saturating_add(total.users_unaccounted)
+        };
+        let before = unaccounted(total);
+        let Part { known: [warm_up, measured], users, not_begun, .. } = &mut self.parts[part];
         warm_up.close(&mut total.warm_up, planned.warm_up);
         measured.close(&mut total.ledger, planned.measured);
-        total.warm_up.unaccounted.saturating_add(total.ledger.unaccounted).saturating_sub(before)
+        let mut came = *not_begun;
+        for (known, journey) in users.iter_mut().zip(&mut total.journeys) {
+            known.finish(&mut journey.unfinished);
+            crate::add(&mut came, known.sent);
+        }
+        let rest = planned.users.saturating_sub(came);
+        crate::add(&mut total.users_unaccounted, rest);
+        crate::add(not_begun, rest);
+        unaccounted(total).saturating_sub(before)
     }
 
     /// Describes a part's agent, whose name its intervals have from now on; `why` it was lost, if it was. Later

@@ -423,6 +423,12 @@ impl Recorder {
         self.journey(now_ns, journey).unfinished += 1;
     }
 
+    /// Users of an open load who came did not begin, and will not.
+    pub fn users_not_begun(&mut self, now_ns: u64, count: u64) {
+        self.advance(now_ns);
+        self.current.users_not_begun += count;
+    }
+
     fn journey(&mut self, now_ns: u64, journey: u32) -> &mut JourneyCounts {
         self.advance(now_ns);
         &mut self.current.journeys[journey as usize]

@@ -5,6 +5,9 @@
 //! ```
 //! It stands beside the ledger of requests and is counted independently of it: a step that failed is one request,
 //! and the end of its user. Users count as measured when they came after the warm-up.
+//!
+//! Whom an open load's schedule has beside these did not begin, or is unaccounted for, because an agent was lost
+//! ([`Interval`](crate::Interval)). Both are counts of the run: such users are not told apart by journey.
 
 use serde::{Deserialize, Serialize};
 
@@ -80,10 +83,14 @@ impl JourneyCounts {
         self.failed.iter().fold(0, |sum, one| sum.saturating_add(one.count))
     }
 
+    /// Users who started and have an end.
+    pub(crate) fn ends(&self) -> u64 {
+        [self.completed, self.failures(), self.unfinished].into_iter().fold(0, u64::saturating_add)
+    }
+
     /// Whether every user who started is accounted for.
     pub fn balances(&self) -> bool {
-        let ends = [self.completed, self.failures(), self.unfinished];
-        self.started == ends.into_iter().fold(0, u64::saturating_add)
+        self.started == self.ends()
     }
 
     pub(crate) fn merge(&mut self, other: &JourneyCounts) {

@@ -3,9 +3,9 @@
 //! matter.
 
 use candor_record::{
-    Agent, Collector, CollectorSettings, EndReason, ErrorKind, FailedRequest, Interval, Lost,
-    Machine, Merging, OfMachine, Phase, Planned, Recorder, RecorderSettings, RunRecord, Sample,
-    WorkerReport, Workers, merge, wire,
+    Agent, Collector, CollectorSettings, EndReason, ErrorKind, FailedRequest, Failures, Interval,
+    JourneyCounts, Lost, Machine, Merging, OfMachine, Phase, Planned, Recorder, RecorderSettings,
+    RunRecord, Sample, StepFailure, WorkerReport, Workers, merge, wire,
 };
 use proptest::prelude::*;
 
@@ -323,7 +323,7 @@ proptest! {
         }
         let ledgers = |record: &RunRecord| [record.total.warm_up.clone(), record.total.ledger.clone()];
         let [warm_up, measured] = ledgers(&other).map(|ledger| ledger.scheduled);
-        let unaccounted = merging.close(1, Planned { warm_up, measured });
+        let unaccounted = merging.close(1, Planned { warm_up, measured, users: 0 });
         let end_ns = |bytes: &Vec<u8>| wire::from_bytes::<Interval>(bytes).unwrap().end_ns;
         let known_to_ns = other.whole[..kept].last().map_or(0, end_ns);
         merging.describe(1, &Agent::named("b"), Some("it was silent"));
@@ -346,6 +346,47 @@ proptest! {
             prop_assert_eq!(&interval.missing, if is_missing { &[1u32][..] } else { &[] });
         }
     }
+}
+
+/// A part with users that is lost: those under way are unfinished, and the rest of its schedule is unaccounted for,
+/// without those that are known not to have begun.
+#[test]
+fn the_users_of_a_lost_part_are_accounted_for() {
+    let parts = [Workers { first: 0, count: 1, of: 2 }, Workers { first: 1, count: 1, of: 2 }];
+    let settings = CollectorSettings {
+        digits: 3,
+        requests: 2,
+        journeys: 2,
+        warm_up_ns: 0,
+        connections_asked: 2,
+        workers: Workers::all(2),
+    };
+    let mut merging = Merging::new(settings, &parts).unwrap();
+    for part in 0..2 {
+        let mut interval = Interval { index: Some(0), end_ns: 10, ..Interval::new(3, 2, 2) };
+        (interval.ledger.scheduled, interval.ledger.sent, interval.ledger.ok) = (20, 20, 17);
+        for (journey, started, completed) in [(0, 7, 5), (1, 4, 4)] {
+            let one = &mut interval.journeys[journey];
+            (one.started, one.completed) = (started, completed);
+        }
+        interval.journeys[0].failed =
+            vec![Failures { request: 0, why: StepFailure::Shed, count: 1 }];
+        interval.users_not_begun = 3;
+        merging.deliver(part, &wire::to_bytes(&interval)).unwrap();
+        merging.lost(part);
+    }
+    let planned = |users| Planned { users, ..Planned::default() };
+    assert_eq!(merging.close(0, planned(20)), 20 - 7 - 4 - 3);
+    assert_eq!(merging.close(0, planned(20)), 0, "they count once");
+    assert_eq!(merging.close(1, planned(13)), 0, "not fewer than none");
+    let total = merging.finish().total;
+    assert_eq!((total.users_unaccounted, total.users_not_begun), (6, 6));
+    let users: Vec<_> = total.journeys.iter().map(|one| (one.started, one.unfinished)).collect();
+    assert_eq!(users, [(14, 2), (8, 0)]);
+    assert!(total.journeys.iter().all(JourneyCounts::balances), "{:?}", total.journeys);
+    // How many requests these users would have made is not known: those in flight are unfinished, and that is all.
+    assert_eq!((total.ledger.scheduled, total.ledger.unfinished), (40, 6));
+    assert!(total.ledger.unaccounted == 0 && total.ledger.balances(), "{:?}", total.ledger);
 }
 
 /// A part of a run of four workers.

@@ -48,20 +48,21 @@ impl Fleet {
         let id = RunId(folder::random().map_err(|error| failed(&error))?);
         let settings = self.settings(id, plan)?;
         let coordinator = Coordinator::new(settings, monotonic_ns());
-        self.drive(coordinator, id, Some(plan), control, observer)
+        self.drive(coordinator, id, (plan, true), control, observer)
     }
 
     /// Makes the record of a run whose own coordinator died, from what agents and the broker's stream have.
     pub(crate) fn recall(&self, open: &Open, control: &Control) -> Result<RunRecord, LabError> {
         let settings = self.settings(open.run, &open.plan)?;
         let coordinator = Coordinator::recall(settings, open.shares.clone(), monotonic_ns());
-        self.drive(coordinator, open.run, None, control, &mut ())
+        self.drive(coordinator, open.run, (&open.plan, false), control, &mut ())
     }
 
     fn settings(&self, run: RunId, plan: &Plan) -> Result<Settings, LabError> {
         Ok(Settings {
             key: RunKey { run, epoch: 0 },
             plan: plan.clone(),
+            rows: candor_engine::rows_limit(plan)?,
             wanted: self.wanted.clone(),
             threads: Threads::ByCores,
             on_loss: self.on_loss,
@@ -76,18 +77,20 @@ impl Fleet {
         &self,
         coordinator: Coordinator,
         id: RunId,
-        plan: Option<&Plan>,
+        (plan, is_new): (&Plan, bool),
         control: &Control,
         observer: &mut dyn Observer,
     ) -> Result<RunRecord, LabError> {
         let link =
             Link::of_coordinator(&self.operator.broker, id).map_err(|error| failed(&error))?;
+        // With journeys the schedule is one of users.
+        let what = if plan.journeys.is_empty() { "request" } else { "user" };
         let driven = Driven {
             fleet: self,
             coordinator,
             link,
             id,
-            plan,
+            plan: is_new.then_some(plan),
             kept: None,
             has_begun: false,
             stops: 0,
@@ -99,7 +102,7 @@ impl Fleet {
         for (agent, _, unaccounted) in lost {
             console::say(format_args!(
                 "candor: agent {agent}: {} unaccounted for",
-                fmt_plural(*unaccounted, "request")
+                fmt_plural(*unaccounted, what)
             ));
         }
         match (verdict, record) {

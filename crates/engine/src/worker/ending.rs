@@ -140,7 +140,9 @@ impl<R: Reactor, S: Protocol, M: Fn() -> S> Worker<R, S, M> {
     fn leave_backlog(&mut self, end_ns: u64, now_ns: u64, control: &Control) -> (u64, bool) {
         let together =
             self.dispatch.backlog(end_ns.saturating_sub(1)) > MANY && self.books.tracer.is_none();
-        let mut unsent = self.leave_users(end_ns, now_ns);
+        let of_steps = self.leave_users(end_ns, now_ns);
+        let mut unsent = of_steps;
+        let has_users = self.dispatch.users().is_some();
         let Some(open) = self.dispatch.open() else { return (unsent, true) };
         while let Some(due) = open.peek().filter(|due| due.due_ns < end_ns) {
             if control.is_impatient() {
@@ -164,6 +166,9 @@ impl<R: Reactor, S: Protocol, M: Fn() -> S> Worker<R, S, M> {
                 1
             };
             unsent += if phase == Phase::Measured { count } else { 0 };
+        }
+        if has_users {
+            self.books.recorder.users_not_begun(now_ns, unsent - of_steps);
         }
         (unsent, true)
     }

@@ -108,7 +108,7 @@ pub enum Verdict {
 pub struct Outcome {
     /// How it went.
     pub verdict: Verdict,
-    /// The agents that did not do their share, why, and how many of their requests are unaccounted
+    /// The agents that did not do their share, why, and how many of their requests, or users, are unaccounted
     /// for.
     pub losses: Vec<(AgentName, Loss, u64)>,
     /// The record; `None` if the run is void.

@@ -3,7 +3,7 @@
 use candor_record::{Agent, CollectorSettings, RunRecord, Workers, wire};
 
 use super::member::{Fate, Member};
-use super::{Coordinator, Event, Loss, Outcome, Stage, Verdict, Void};
+use super::{Coordinator, Event, Loss, Outcome, Settings, Stage, Verdict, Void};
 use crate::message::{Final, Phase};
 use crate::settlement::{Item, ItemError};
 use crate::share::planned;
@@ -82,6 +82,10 @@ impl Coordinator {
         let has_obeyed = |one: &&Member| one.fate == Fate::Settled && !one.has_lapsed;
         let end_ns = self.members.iter().filter(has_obeyed).filter_map(|one| one.window_end_ns);
         let end_ns = end_ns.max().filter(|_| self.is_stopping);
+        // Rows of data end the schedule as a count does.
+        let Settings { plan, rows, .. } = &self.settings;
+        let limited = rows.and_then(|_| plan.with(|parts| parts.stop.count = *rows).ok());
+        let plan = limited.as_ref().unwrap_or(plan);
         let mut losses = Vec::new();
         for (at, member) in self.members.iter().enumerate() {
             let why = match &member.fate {
@@ -104,7 +108,7 @@ impl Coordinator {
             let words = why.as_ref().map(Loss::to_string);
             merging.describe(at, &agent, words.as_deref());
             if let Some(why) = why {
-                let planned = planned(&self.settings.plan, member.workers, end_ns);
+                let planned = planned(plan, member.workers, end_ns);
                 losses.push((member.name.clone(), why, merging.close(at, planned)));
             }
         }

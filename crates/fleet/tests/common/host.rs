@@ -134,9 +134,14 @@ impl Host {
                 ledger.scheduled += 1;
                 ledger.sent += 1;
                 interval.requests[0].sent += u64::from(!is_warm_up);
+                // With journeys it is all that a user does.
+                let users = interval.journeys.iter_mut().filter(|_| !is_warm_up);
+                users.for_each(|users| users.started += 1);
             }
             if within.contains(&one.done_ns) {
                 ledger.ok += 1;
+                let users = interval.journeys.iter_mut().filter(|_| !is_warm_up);
+                users.for_each(|users| users.completed += 1);
                 if !is_warm_up {
                     interval.latencies.response.record(one.done_ns - one.due_ns);
                     interval.latencies.service.record(one.done_ns - one.due_ns);

@@ -257,6 +257,7 @@ impl World {
         coordinator::Settings {
             key: self.key,
             plan: self.plan.clone(),
+            rows: None,
             wanted: self.wanted.clone(),
             threads: self.threads.clone(),
             on_loss: self.on_loss,

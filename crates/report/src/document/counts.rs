@@ -72,7 +72,7 @@ impl LedgerCounts {
     }
 }
 
-fn is_zero(count: &u64) -> bool {
+pub(super) fn is_zero(count: &u64) -> bool {
     *count == 0
 }
 

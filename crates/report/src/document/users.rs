@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::StatusCount;
 use super::asked::asked_between;
+use super::counts::is_zero;
 use super::latency::Distribution;
 
 /// The users of a run with journeys.
@@ -16,6 +17,10 @@ pub struct Users {
     pub asked_per_s: Option<f64>,
     /// Users who began in the measured window, per second.
     pub started_per_s: Option<f64>,
+    /// Users that the schedule had for a lost agent, and of whom its results say nothing. They are in no journey's
+    /// count. Absent if zero.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub unaccounted: u64,
     /// Each journey.
     pub journeys: Vec<JourneyRow>,
 }
@@ -96,6 +101,7 @@ impl Users {
         (!plan.journeys.is_empty()).then(|| Users {
             asked_per_s: asked.and_then(|count| per_s(count * record.of.share())),
             started_per_s: per_s(started as f64),
+            unaccounted: record.total.users_unaccounted,
             journeys: plan.journeys.iter().zip(counts).map(row).collect(),
         })
     }

@@ -21,11 +21,15 @@ pub(super) fn agent_lost(document: &Document) -> Option<Finding> {
         0 => String::new(),
         others => format!(", and {} later", fmt_plural(others as u64, "other agent")),
     };
-    let unaccounted = ledger.unaccounted.saturating_add(document.warm_up.unaccounted);
+    // With journeys the schedule is one of users.
+    let (unaccounted, what) = match &document.users {
+        Some(users) => (users.unaccounted, "user"),
+        None => (ledger.unaccounted.saturating_add(document.warm_up.unaccounted), "request"),
+    };
     let missing = match unaccounted {
         0 => "the result lacks the rest of its share".to_owned(),
-        1 => "1 scheduled request is unaccounted for".to_owned(),
-        _ => format!("{} scheduled requests are unaccounted for", fmt_count(unaccounted)),
+        1 => format!("1 scheduled {what} is unaccounted for"),
+        _ => format!("{} scheduled {what}s are unaccounted for", fmt_count(unaccounted)),
     };
     Some(Finding {
         severity: Severity::Warning,
@@ -106,6 +110,7 @@ fn mean_ns(all: impl Iterator<Item = Option<f64>>) -> Option<f64> {
 mod tests {
     use super::super::found;
     use crate::document::Document;
+    use crate::document::users::Users;
     use crate::testing;
     use candor_record::Lost;
 
@@ -145,6 +150,11 @@ mod tests {
         document.ledger.unaccounted = 1234;
         let text = sentence(&document, "agent-lost").unwrap();
         assert!(text.contains("1,234 scheduled requests are unaccounted for"), "{text}");
+        // With journeys the schedule is one of users.
+        let users = testing::users_run().document().users.unwrap();
+        document.users = Some(Users { unaccounted: 1, ..users });
+        let text = sentence(&document, "agent-lost").unwrap();
+        assert!(text.contains("1 scheduled user is unaccounted for"), "{text}");
     }
 
     #[test]

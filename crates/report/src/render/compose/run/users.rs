@@ -16,6 +16,11 @@ const FAILURES: usize = 8;
 pub(super) fn section(section: &mut Section, document: &Document) {
     let Some(users) = &document.users else { return };
     section.text(arrivals(users));
+    if users.unaccounted > 0 {
+        let count = fmt_plural(users.unaccounted, "user");
+        let text = format!("{count} unaccounted for: scheduled for an agent that was lost.");
+        section.toned(Some(Tone::Doubtful), text);
+    }
     let counts = ["started", "completed", "failed", "unfinished", "per second"];
     let times = ["p50", "p99", "max", "p50 active"];
     let mut table = Table::new(
@@ -96,8 +101,12 @@ pub(super) fn in_short(users: &Users) -> String {
         0 => String::new(),
         more => format!(" · {} under way at the end", fmt_count(more)),
     };
+    let unaccounted = match users.unaccounted {
+        0 => String::new(),
+        more => format!(" · {} unaccounted for", fmt_count(more)),
+    };
     format!(
-        "{began}{} began · {completed} completed · {failed}{unfinished}",
+        "{began}{} began · {completed} completed · {failed}{unfinished}{unaccounted}",
         asked.unwrap_or_default()
     )
 }
@@ -128,6 +137,21 @@ mod tests {
             assert!(full.contains(line), "{line}\n{full}");
         }
         assert!(full.contains("buy: login"), "{full}");
+    }
+
+    #[test]
+    fn users_of_a_lost_agent_are_told() {
+        let mut document = testing::users_run().document();
+        let pages = |document: &_| {
+            [Depth::Full, Depth::Short]
+                .map(|depth| compose::run(document, depth).text(Style::Plain))
+        };
+        assert!(pages(&document).iter().all(|page| !page.contains("unaccounted")));
+        document.users.as_mut().unwrap().unaccounted = 1234;
+        let [full, short] = pages(&document);
+        let said = "1,234 users unaccounted for: scheduled for an agent that was lost.";
+        assert!(full.contains(said), "{full}");
+        assert!(short.contains("4 under way at the end · 1,234 unaccounted for"), "{short}");
     }
 
     #[test]
