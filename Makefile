@@ -1,6 +1,6 @@
 # The targets install what they need: a fresh Debian machine needs only Rust and make.
 
-.PHONY: help build demo docs dist dist-try test beam beam-test beam-test-current lint gate format deny bench many mutants soak hostile fleet fuzz miri tsan clean
+.PHONY: help build demo docs dist dist-try test beam beam-test beam-test-current lint gate format deny bench many mutants soak hostile fleet fleet-real fuzz miri tsan clean
 
 help: ## The targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-17s %s\n", $$1, $$2}'
@@ -94,6 +94,11 @@ fleet: ## Simulated fleets: SEEDS=100000 runs with faults; and the cost of a coo
 	@scripts/need-cc
 	CANDOR_FLEET_SEEDS=$(or $(SEEDS),100000) cargo test -p candor-fleet --test simulation -- --nocapture
 	cargo bench -p candor-fleet --bench thousand_agents
+
+fleet-real: build ## Real fleets with real faults in namespaces of this machine, beside what was true (as root; half an hour)
+	@scripts/need-package nginx:nginx-light nats-server ip:iproute2 python3
+	cargo build --release -p candor-fleet-nats --example clocks
+	bench/fleet $(if $(OUT),--out $(OUT))
 
 clean: ## Removes all builds
 	cargo clean
