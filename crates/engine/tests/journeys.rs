@@ -441,8 +441,8 @@ fn varied(load: candor_plan::Load) -> Parts {
     plan
 }
 
-/// A run in any parts, as those of a fleet are, has the users of a run on one thread: each with the same number, journey,
-/// row of data and random values.
+/// A run in any parts, as those of a fleet are, has the users of a run on one thread: each with the same number,
+/// journey, row of data and random values.
 #[test]
 fn the_users_of_all_parts_are_those_of_one_thread() {
     let part = |first, count, of| Workers { first, count, of };

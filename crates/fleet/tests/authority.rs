@@ -345,7 +345,7 @@ fn users_count_by_the_most_requests_that_they_make() {
         refused.to_string(),
         "its policy forbids this: this agent's share is 350/s if each user makes 7 requests, the most; the limit is 349/s"
     );
-    // A rate of requests is one of users before that: a tenth make 4.5, the others 3, so 320/s are 101.6 users a second.
+    // A rate of requests is one of users before that: a tenth make 4.5, the others 3, so 320/s are 101.6 users.
     let requests = of("rate = 320\nrate-of = \"requests\"\nduration = \"1m\"\n", "");
     assert_eq!(Demand::of(&requests, half).rate, Some(Rate::per_second(102 * 7 / 2)));
     // Users with a connection each.

@@ -423,7 +423,7 @@ impl Recorder {
         self.journey(now_ns, journey).unfinished += 1;
     }
 
-    /// Users of an open load who came did not begin, and will not.
+    /// Users of an open load came, did not begin, and will not.
     pub fn users_not_begun(&mut self, now_ns: u64, count: u64) {
         self.advance(now_ns);
         self.current.users_not_begun += count;
