@@ -10,7 +10,9 @@ use candor_fleet::coordinator::{
     Coordinator, Event, Loss, OnLoss, Outcome, Settings, Verdict, Void, Wanted,
 };
 use candor_fleet::message::{Beat, Ends, Hello, Phase, Segment};
-use candor_fleet::{Digest, Head, Message, Outbox, RunId, RunKey, Shares, Threads, Timings};
+use candor_fleet::{
+    AgentName, Digest, Head, Message, Outbox, RunId, RunKey, Shares, Threads, Timings,
+};
 use candor_record::{
     Collector, CollectorSettings, EndReason, Interval, Machine, WorkerReport, Workers, wire,
 };
@@ -93,7 +95,7 @@ fn recall(
         expires_unix_s: UNIX_S + 60,
         timings: Timings::default(),
     };
-    let name = |at: u32| format!("a{at}").parse().unwrap();
+    let name = |at: u32| -> AgentName { format!("a{at}").parse().unwrap() };
     let shares: Shares = (0..AGENTS).map(|at| (name(at), u64::from(at), share(at))).collect();
     let mut coordinator = Coordinator::recall(settings, shares, S);
     let (mut now_ns, mut outcomes, mut fetches) = (S, Vec::new(), 0);

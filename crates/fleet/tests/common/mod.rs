@@ -419,8 +419,8 @@ impl World {
             }
             What::Stored(at, after) => {
                 let own_ns = self.clock.at(self.now_ns);
-                let behind = self.stream.iter().zip(1..).skip(after as usize);
-                let found = behind.into_iter().find(|((from, _), _)| *from == at);
+                let mut behind = self.stream.iter().zip(1..).skip(after as usize);
+                let found = behind.find(|((from, _), _)| *from == at);
                 let found = found.map(|((_, bytes), number)| (number, codec::decode(bytes)));
                 let name = self.nodes[at].name.clone();
                 let Some(coordinator) = &mut self.coordinator else { return };
