@@ -463,8 +463,9 @@ impl Agent {
                 // The first chunks are due now, by poll_timeout.
             }
             (Command::Go(go), Stage::Prepared { .. }) => self.handle_go(now, go),
-            // The beat after the order may have been lost.
-            (Command::Go(_), Stage::Armed { .. }) => self.beat(now.ns),
+            // The beat after the order may have been lost. A reply to a beat gets none, or the two would talk without
+            // a pause.
+            (Command::Go(_), Stage::Armed { .. }) if order.beat_ns.is_none() => self.beat(now.ns),
             (Command::Stop, Stage::Running) => {
                 self.stop(now, Stage::Draining, What::Stopped, "");
             }

@@ -199,6 +199,26 @@ fn a_lease_that_is_over_is_not_extended() {
 }
 
 /// A lease that ends before the start, or at the start, starts nothing.
+/// Of the coordinator's orders to start, each of which a beat may have asked for, only those of its own accord get one.
+#[test]
+fn an_armed_agent_and_its_coordinator_do_not_talk_without_a_pause() {
+    let mut agent = agent(1 << 20);
+    fetch(&mut agent, &usual(), 1);
+    agent.handle_prepared(NOW, key(1), Ok(2));
+    let command = Command::Go(Go { origin_ns: NOW.ns + S, offset_ns: 0, bound_ns: 1 });
+    agent.handle_message(NOW, order(1, command));
+    let beats = |agent: &mut Agent| {
+        let said = std::iter::from_fn(|| agent.poll_transmit());
+        said.filter(|(_, one)| matches!(one, Message::Beat { .. })).count()
+    };
+    beats(&mut agent);
+    agent.handle_message(NOW, order(1, command));
+    assert_eq!(beats(&mut agent), 1);
+    let reply = Order { beat_ns: Some(NOW.ns), command, have: Have::default() };
+    agent.handle_message(NOW, Message::Lease { head: head(1), order: reply });
+    assert_eq!(beats(&mut agent), 0);
+}
+
 #[test]
 fn nothing_starts_when_the_lease_is_over() {
     for origin_ns in [5 * S, 5 * S + 1, 8 * S] {

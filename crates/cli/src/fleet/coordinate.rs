@@ -285,10 +285,12 @@ impl Driven<'_> {
             }
             Event::Lost(agent, why) => {
                 let then = match self.fleet.on_loss {
-                    OnLoss::Stop => "all agents stop",
-                    OnLoss::Continue => "the others continue",
+                    // Those of a recall have ended.
+                    _ if self.plan.is_none() => "",
+                    OnLoss::Stop => "; all agents stop",
+                    OnLoss::Continue => "; the others continue",
                 };
-                say(observer, &format!("agent {agent} is lost: {why}; {then}"));
+                say(observer, &format!("agent {agent} is lost: {why}{then}"));
             }
         }
     }

@@ -152,9 +152,11 @@ fn text(state: &State) -> String {
             return format!("{elapsed}: step {number}{of}: {what}{left}");
         }
         Of::Done { .. } | Of::Waiting {} => {
+            let warm_up_ns = state.run.as_ref().map_or(0, |run| run.head.warm_up_ns);
             let phase = match state.now.course {
                 Course::None | Course::Connecting => "connecting",
-                _ => "warm-up",
+                Course::Sending { elapsed_ns } if elapsed_ns < warm_up_ns => "warm-up",
+                _ => "no interval yet",
             };
             return format!("{elapsed}: {phase}");
         }
