@@ -384,7 +384,7 @@ fn the_stream_stands_in_for_dead_agents() {
             has_no_stream,
             // Before it would lapse, and before its coordinator would call it lost.
             deaths: dead.iter().map(|at| (*at, 5 * S)).collect(),
-            coordinator_dies: Some((300, Some(20 * S))),
+            coordinator_dies: Some((165, Some(20 * S))),
             ..Faults::default()
         };
         let mut world = World::new(seed, 3, plan.clone(), faults, OnLoss::Stop);
