@@ -427,7 +427,7 @@ fn varied(load: candor_plan::Load) -> Parts {
     let mut plan = of(plan(40, load, 100 * S), requests, Think::Exponential { mean_ns: 5 * MS });
     plan.journeys[0].steps[0].captures = vec![capture("token", "header:X-Token")];
     plan.journeys[0].steps[1].repeat = (1, 4);
-    let last = plan.journeys[0].steps.pop().unwrap();
+    let last = plan.journeys[0].steps.pop().expect("it has steps");
     plan.journeys.push(Journey { name: "look".to_owned(), weight: 2, ..journey(vec![last]) });
     let rows: String = (0..300).map(|row| format!("user-{row}\n")).collect();
     plan.data = vec![DataSet {
