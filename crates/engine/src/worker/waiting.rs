@@ -11,6 +11,14 @@ pub(super) const LONGEST_WAIT_NS: u64 = 5_000_000;
 /// How often a backlog is looked at that may open more connections.
 const BACKLOG_LOOK_NS: u64 = 100_000;
 
+/// What a worker waits for, at this time.
+enum Next {
+    /// A request that is due, and can leave at once.
+    Due(u64),
+    /// Anything else.
+    Other(u64),
+}
+
 impl<R: Reactor, S: Protocol, M: Fn() -> S> Worker<R, S, M> {
     /// Waits for whatever comes first: an event, a time-out, or the next due time. Returns what
     /// time it is, if that was asked for already and nothing was done since.
@@ -26,12 +34,13 @@ impl<R: Reactor, S: Protocol, M: Fn() -> S> Worker<R, S, M> {
             self.look_and_handle();
             return None;
         }
-        let until_ns = self.next_event_ns(now_ns);
-        let due_ns = self.next_due_ns().filter(|due_ns| *due_ns <= until_ns);
-        let Some(due_ns) = due_ns else {
-            self.pacer.rest(now_ns);
-            self.wait_and_handle(until_ns);
-            return None;
+        let due_ns = match self.next_event(now_ns) {
+            Next::Due(due_ns) => due_ns,
+            Next::Other(until_ns) => {
+                self.pacer.rest(now_ns);
+                self.wait_and_handle(until_ns);
+                return None;
+            }
         };
         match self.pacer.wait(now_ns, due_ns) {
             Wait::Spin => {
@@ -117,14 +126,6 @@ impl<R: Reactor, S: Protocol, M: Fn() -> S> Worker<R, S, M> {
         self.handle_found(first);
     }
 
-    /// When the next request is due that could leave at once.
-    #[inline]
-    fn next_due_ns(&mut self) -> Option<u64> {
-        let can_leave =
-            self.stage == Stage::Running && (self.pool.has_free() || self.own_connections());
-        if can_leave { self.dispatch.next_due_ns() } else { None }
-    }
-
     /// How long it looked for events, again and again, and found none.
     pub(crate) fn spun_ns(&self) -> u64 {
         self.held_up.spun_ns()
@@ -136,7 +137,8 @@ impl<R: Reactor, S: Protocol, M: Fn() -> S> Worker<R, S, M> {
     }
 
     /// When the worker has something to do without being told by the reactor.
-    fn next_event_ns(&mut self, now_ns: u64) -> u64 {
+    #[inline]
+    fn next_event(&mut self, now_ns: u64) -> Next {
         let mut until_ns = (now_ns + LONGEST_WAIT_NS)
             .min(self.books.recorder.boundary_ns().max(now_ns))
             .min(self.timers.next_ns());
@@ -155,7 +157,9 @@ impl<R: Reactor, S: Protocol, M: Fn() -> S> Worker<R, S, M> {
                 }
                 if let Some(due_ns) = self.dispatch.next_due_ns() {
                     if self.pool.has_free() || self.own_connections() {
-                        until_ns = until_ns.min(due_ns);
+                        if due_ns <= until_ns {
+                            return Next::Due(due_ns);
+                        }
                     } else if self.pool.can_open_more() {
                         let look_ns = now_ns + BACKLOG_LOOK_NS;
                         let least_ns = self.pool.pace_ns().max(look_ns);
@@ -164,7 +168,7 @@ impl<R: Reactor, S: Protocol, M: Fn() -> S> Worker<R, S, M> {
                 }
             }
         }
-        until_ns
+        Next::Other(until_ns)
     }
 
     /// Waits, and handles what is ready. Returns whether anything was.
