@@ -196,6 +196,7 @@ fn stamps_are_refused_where_a_response_is_waited_for_or_has_none() {
         (&["-R", "9", "--pipeline", "2", "http://h/"], "--pipeline"),
         (&["-R", "9", "--h2c", "http://h/"], "HTTP/2"),
         (&["-R", "9", "https://h/"], "HTTP/2"),
+        (&["-R", "9", "--shed-after", "0", "http://h/"], "--shed-after"),
         (&["-R", "9", "--stream", "sse", "http://h/"], "--stream"),
         (&["-R", "9", "--reactor", "uring", "http://h/"], "--reactor uring"),
         (&["-R", "9", "--kernel-timestamps", "http://h/"], "--kernel-timestamps"),

@@ -633,6 +633,11 @@ fn stamps_refused(parts: &Parts) -> Option<(&'static str, &'static str)> {
     let unstamped = "the kernel stamps only what comes over TCP; leave one of them out";
     let refused = [
         (!matches!(parts.load, Load::Open(_)), "a closed load", goes_on),
+        (
+            matches!(&parts.load, Load::Open(open) if open.shed_after_ns.is_some()),
+            "--shed-after",
+            "what is shed depends on when a response was read; leave one of them out",
+        ),
         (!parts.journeys.is_empty(), "journeys", goes_on),
         (parts.script.is_some(), "--script", goes_on),
         (parts.requests.list.iter().any(|one| one.stream.is_some()), "--stream", goes_on),
