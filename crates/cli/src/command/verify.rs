@@ -41,7 +41,7 @@ pub(crate) struct VerifyArguments {
     /// Run only this check, without the noise floor; may be repeated
     #[arg(long, value_name = "CHECK")]
     only: Vec<String>,
-    /// How loads wait for due times; those that cannot wait so spin, and so does all that has a check of its own
+    /// How loads wait for due times; a load that cannot wait in this way spins
     #[arg(long, value_name = "WAY", default_value = "spin")]
     pacing: Pacing,
     /// Requests of each Poisson run, instead of as many as fit

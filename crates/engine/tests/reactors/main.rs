@@ -1,6 +1,6 @@
 //! The real reactors against real sockets. Every behaviour is tested on each: epoll; the one that takes times
-//! of arrival from stamps; io_uring as a run uses it; io_uring with cooperative task work, as on older kernels; and io_uring with so
-//! few and small buffers that it runs out of them all the time.
+//! of arrival from stamps; io_uring as a run uses it; io_uring with cooperative task work, as on older kernels;
+//! and io_uring with so few and small buffers that it runs out of them all the time.
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a panic is a failing test")]
 
 #[path = "../common/mod.rs"]
