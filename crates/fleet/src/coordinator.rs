@@ -549,11 +549,13 @@ impl Coordinator {
     }
 
     fn void(&mut self, now_ns: u64, why: Void) {
+        let may_have_sent = self.is_recall || self.stage >= Stage::Armed;
         self.is_stopping = true;
         self.merging = None;
         self.enter(now_ns, Stage::Over);
         (0..self.members.len()).for_each(|at| self.reply(at, None));
-        let outcome = Outcome { verdict: Verdict::Void(why), losses: Vec::new(), record: None };
+        let verdict = Verdict::Void(why);
+        let outcome = Outcome { verdict, losses: Vec::new(), record: None, may_have_sent };
         self.events.push_back(Event::Over(Box::new(outcome)));
     }
 }

@@ -429,6 +429,7 @@ fn a_run_that_cannot_start_as_planned_is_void() {
         });
         let Verdict::Void(void) = &outcome.verdict else { panic!("{stage:?}: {outcome:?}") };
         assert!(is_it(void), "{stage:?}: {void:?}");
+        assert_eq!(outcome.may_have_sent, stage >= Stage::Armed, "{stage:?}");
         // The other agent is told to stop.
         let is_stop = |(to, one): &(usize, Message)| {
             *to == 0

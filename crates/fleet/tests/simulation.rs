@@ -112,7 +112,12 @@ fn check(world: &World) {
         return;
     };
     match &outcome.verdict {
-        Verdict::Void(_) => assert_eq!(outcome.record, None),
+        Verdict::Void(_) => {
+            assert_eq!(outcome.record, None);
+            let sent: usize =
+                world.nodes.iter().flat_map(hosts).map(|one| one.requests().len()).sum();
+            assert!(outcome.may_have_sent || sent == 0, "{sent} requests were sent");
+        }
         Verdict::Complete => assert_eq!(outcome.losses, []),
         Verdict::Degraded => assert_ne!(outcome.losses, []),
     }

@@ -229,8 +229,8 @@ struct Connection {
     log: StampLog,
 }
 
-/// The simulated reactor.
-pub struct SimReactor<S> {
+/// The simulated reactor. With `DOZES` it knows when bytes arrived, and sleeps through that.
+pub struct SimReactor<S, const DOZES: bool = false> {
     server: S,
     link: Link,
     now_ns: u64,
@@ -246,11 +246,26 @@ pub struct SimReactor<S> {
     /// Datagrams that were sent, in both directions.
     sent_datagrams: u64,
     idle_waits: u32,
+    /// It sleeps through nothing any more.
+    wakes: bool,
 }
 
 impl<S: SimServer> SimReactor<S> {
     /// A network with `server` at its other end, at time 0.
     pub fn new(server: S, link: Link) -> Self {
+        SimReactor::at_zero(server, link)
+    }
+}
+
+impl<S: SimServer> SimReactor<S, true> {
+    /// The same for a loader that need not wake to know when a response came.
+    pub fn dozing(server: S, link: Link) -> Self {
+        SimReactor::at_zero(server, link)
+    }
+}
+
+impl<S: SimServer, const DOZES: bool> SimReactor<S, DOZES> {
+    fn at_zero(server: S, link: Link) -> Self {
         SimReactor {
             server,
             link,
@@ -265,6 +280,7 @@ impl<S: SimServer> SimReactor<S> {
             buffer: Vec::new(),
             sent_datagrams: 0,
             idle_waits: 0,
+            wakes: false,
         }
     }
 
@@ -393,6 +409,17 @@ impl<S: SimServer> SimReactor<S> {
         self.ready.push_back((ready, generation));
     }
 
+    /// All that was to happen by now.
+    fn happen_until_now(&mut self) {
+        while let Some(Reverse((at_ns, ..))) = self.future.peek()
+            && *at_ns <= self.now_ns
+            && let Some(Reverse((at_ns, _, key, generation, what))) = self.future.pop()
+        {
+            self.idle_waits = 0;
+            self.happen(at_ns, key, generation, what);
+        }
+    }
+
     /// Whether the link loses the next datagram.
     fn loses_next(&mut self) -> bool {
         let number = self.sent_datagrams;
@@ -421,8 +448,23 @@ impl<S: SimServer> SimReactor<S> {
     }
 }
 
-impl<S: SimServer> Reactor for SimReactor<S> {
-    const STAMPS: bool = true;
+impl<S: SimServer, const DOZES: bool> Reactor for SimReactor<S, DOZES> {
+    const STAMPS: bool = !DOZES;
+    const DOZES: bool = DOZES;
+
+    fn doze(&mut self, until_ns: u64) -> Option<u64> {
+        if !DOZES || self.wakes {
+            self.wait(until_ns);
+            return None;
+        }
+        self.move_to(self.origin_ns.saturating_add(until_ns));
+        self.happen_until_now();
+        Some(self.rel())
+    }
+
+    fn wake_for_ends(&mut self) {
+        self.wakes = true;
+    }
 
     fn stamps(&mut self, key: Key) -> Option<&mut StampLog> {
         self.link.left_after_ns?;
@@ -484,6 +526,7 @@ impl<S: SimServer> Reactor for SimReactor<S> {
             self.buffer.extend(inbox.drain(..inbox.len().min(limit)));
             let arrived_ns = connection.arrived_ns.saturating_sub(self.origin_ns);
             connection.log.arrived(Some(arrived_ns));
+            let at_ns = if DOZES { arrived_ns } else { at_ns };
             return Received::Bytes { bytes: &self.buffer, at_ns, more };
         }
         if let Some((block, read_ns)) = &connection.endless {
@@ -589,13 +632,7 @@ impl<S: SimServer> Reactor for SimReactor<S> {
             }
             _ => self.move_to(until_ns.max(self.now_ns + self.link.look_ns)),
         }
-        while let Some(Reverse((at_ns, ..))) = self.future.peek()
-            && *at_ns <= self.now_ns
-            && let Some(Reverse((at_ns, _, key, generation, what))) = self.future.pop()
-        {
-            self.idle_waits = 0;
-            self.happen(at_ns, key, generation, what);
-        }
+        self.happen_until_now();
     }
 
     fn next_ready(&mut self) -> Option<Ready> {

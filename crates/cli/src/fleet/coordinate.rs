@@ -97,7 +97,7 @@ impl Fleet {
             is_away: false,
             troubles: BTreeSet::new(),
         };
-        let Outcome { verdict, losses, record } = driven.drive(control, observer);
+        let Outcome { verdict, losses, record, may_have_sent } = driven.drive(control, observer);
         let lost = losses.iter().filter(|(_, _, unaccounted)| *unaccounted > 0);
         for (agent, _, unaccounted) in lost {
             console::say(format_args!(
@@ -106,6 +106,9 @@ impl Fleet {
             ));
         }
         match (verdict, record) {
+            (Verdict::Void(why), _) if may_have_sent => Err(failed(&format_args!(
+                "{why}; agents may have sent requests before they stopped"
+            ))),
             (Verdict::Void(why), _) => Err(failed(&why)),
             (_, Some(record)) => Ok(record),
             (_, None) => Err(LabError::Fleet("it has no record".to_owned())),

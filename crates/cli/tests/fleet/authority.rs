@@ -1,5 +1,8 @@
 //! Who may do what: grants, policies, certificates and the files that have secrets.
 
+use std::io::ErrorKind;
+use std::net::{Ipv4Addr, TcpListener};
+
 use super::*;
 
 /// The certificate of an agent neither makes, reads nor empties the stream, and adds to it in its own name only.
@@ -137,6 +140,78 @@ fn a_target_outside_of_the_policy_gets_nothing() {
     });
     assert!(refused);
     assert_eq!(nginx.stop().unwrap(), 0);
+}
+
+/// Listens where no load may go, and tells whether anybody came.
+struct Outside(TcpListener);
+
+impl Outside {
+    fn listen(port: u16) -> Outside {
+        let listener = TcpListener::bind((Ipv4Addr::new(127, 0, 0, 2), port)).unwrap();
+        listener.set_nonblocking(true).unwrap();
+        Outside(listener)
+    }
+
+    fn port(&self) -> u16 {
+        self.0.local_addr().unwrap().port()
+    }
+
+    fn is_untouched(&self) -> bool {
+        self.0.accept().is_err_and(|error| error.kind() == ErrorKind::WouldBlock)
+    }
+}
+
+/// A response that leads out of the policy is a response, and nothing follows it.
+#[test]
+fn a_redirect_leads_nowhere() {
+    let outside = Outside::listen(0);
+    let to = format!("location = /away {{ return 302 http://127.0.0.2:{}/; }}", outside.port());
+    let listener = Listener { directives: to, ..Listener::default() };
+    let nginx = Nginx::start_with(true, &[listener]).unwrap();
+    let fleet = Fleet::start(1, "127.0.0.1");
+    let url = format!("http://{}/away", nginx.listeners()[0]);
+    let outcome = fleet.measure(&["-R", "100", "-c", "4", "-d", "1s", &url]).finish();
+    assert_eq!(outcome.code(), 0, "{}{}", outcome.stdout, outcome.stderr);
+    let statuses = outcome.document().at("/statuses").clone();
+    assert_eq!((&statuses[0]["status"], &statuses[0]["count"]), (&302.into(), &100.into()));
+    assert_eq!(nginx.stop().unwrap(), 100);
+    assert!(outside.is_untouched());
+}
+
+/// A name that means another address later: a run keeps the address that was checked, the next one is refused.
+#[test]
+fn a_name_that_changes_leads_nowhere() {
+    if !common::is_root("a namespace of mounts") {
+        return;
+    }
+    let nginx = Nginx::start(true).unwrap();
+    let outside = Outside::listen(nginx.address().port());
+    let mut fleet = Fleet::start(1, "127.0.0.1");
+    let hosts = fleet.directory.path().join("hosts");
+    let resolve_to = |address: &str| fs::write(&hosts, format!("{address} target.test\n")).unwrap();
+    resolve_to("127.0.0.1");
+    fleet.agents.clear();
+    let bind = "mount --bind \"$0\" /etc/hosts && exec \"$@\"";
+    let own_hosts = ["unshare", "--mount", "sh", "-c", bind, hosts.to_str().unwrap()];
+    fleet.start_agent_as("a0", &own_hosts);
+    let url = format!("http://target.test:{}/", outside.port());
+    // Each request has a connection of its own.
+    let flags = ["-R", "200", "-c", "4", "-d", "2s", "--requests-per-connection", "1", &url];
+    let run = fleet.measure(&flags);
+    assert!(wait_until(PATIENCE, || lines(&nginx) > 50), "{}", fleet.log("a0"));
+    resolve_to("127.0.0.2");
+    let outcome = run.finish();
+    assert_eq!(outcome.code(), 0, "{}{}", outcome.stdout, outcome.stderr);
+    let document = outcome.document();
+    assert_eq!((document.ledger("scheduled"), document.ledger("ok")), (400, 400));
+    assert!(document.count("/connections/opened") >= 400);
+    let refused = fleet.measure(&flags).finish();
+    refused.assert_refused(COULD_NOT_RUN, &["agent a0", "no entry allows the target target.test"]);
+    let audit = fleet.audit("a0");
+    let (what, detail) = audit.last().unwrap();
+    assert!(what == "refused" && detail.contains("target.test"), "{what}: {detail}");
+    assert_eq!(nginx.stop().unwrap(), 400);
+    assert!(outside.is_untouched());
 }
 
 #[test]

@@ -101,10 +101,16 @@ impl Fleet {
     }
 
     fn start_agent(&mut self, name: &str) {
-        let folder = self.folder().join("agents").join(name);
+        self.start_agent_as(name, &[]);
+    }
+
+    /// Starts an agent by the command that these words begin.
+    fn start_agent_as(&mut self, name: &str, words: &[&str]) {
+        let folder = self.folder().join("agents").join(name).display().to_string();
         let log = fs::File::create(self.directory.path().join(format!("{name}.log"))).unwrap();
-        let mut command = Command::new(CANDOR);
-        command.arg("agent").arg(folder).stdin(Stdio::null()).stdout(Stdio::null()).stderr(log);
+        let words = [words, &[CANDOR, "agent", &folder]].concat();
+        let mut command = Command::new(words[0]);
+        command.args(&words[1..]).stdin(Stdio::null()).stdout(Stdio::null()).stderr(log);
         self.agents.insert(name.to_owned(), Managed::spawn(&mut command).unwrap());
     }
 
@@ -369,13 +375,9 @@ fn clocks_that_differ_by_days_make_no_difference() {
     }
     let nginx = Nginx::start(true).unwrap();
     let mut fleet = Fleet::start(1, "127.0.0.0/8");
-    let (name, offset_s) = ("a0", 300_000);
     fleet.agents.clear();
-    let mut command = Command::new("unshare");
-    command.args(["--time", "--monotonic", &offset_s.to_string(), "--fork", "--kill-child"]);
-    command.arg(CANDOR).arg("agent").arg(fleet.folder().join("agents").join(name));
-    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-    fleet.agents.insert(name.to_owned(), Managed::spawn(&mut command).unwrap());
+    let ahead_s = ["--time", "--monotonic", "300000", "--fork", "--kill-child"];
+    fleet.start_agent_as("a0", &[&["unshare"], &ahead_s[..]].concat());
     let url = format!("http://{}/", nginx.address());
     let outcome = fleet.measure(&["-R", "500", "-c", "4", "-d", "2s", &url]).finish();
     assert_eq!(outcome.code(), 0, "{}{}", outcome.stdout, outcome.stderr);

@@ -113,4 +113,6 @@ pub struct Outcome {
     pub losses: Vec<(AgentName, Loss, u64)>,
     /// The record; `None` if the run is void.
     pub record: Option<RunRecord>,
+    /// Orders to start were sent, so requests may have been.
+    pub may_have_sent: bool,
 }

@@ -117,7 +117,8 @@ impl Coordinator {
         for at in 0..self.members.len() {
             self.reply(at, None);
         }
-        let outcome = Outcome { verdict, losses, record: Some(merging.finish()) };
+        let record = Some(merging.finish());
+        let outcome = Outcome { verdict, losses, record, may_have_sent: true };
         self.events.push_back(Event::Over(Box::new(outcome)));
     }
 }
