@@ -437,9 +437,10 @@ impl Interval {
         are_alike && layouts(self) == layouts(other)
     }
 
-    /// Adds another worker's interval of the same stretch of time.
+    /// Adds another worker's interval of the same stretch of time. It begins where the last of them begins: the drain
+    /// of a worker that stopped early has the number of an interval in which others send.
     pub fn merge_worker(&mut self, other: &Interval) {
-        self.start_ns = self.start_ns.min(other.start_ns);
+        self.start_ns = self.start_ns.max(other.start_ns);
         self.end_ns = self.end_ns.max(other.end_ns);
         add(&mut self.connections.established, other.connections.established);
         add(&mut self.backlog, other.backlog);

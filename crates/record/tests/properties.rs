@@ -423,3 +423,43 @@ fn what_does_not_belong_together_is_refused() {
         4
     );
 }
+
+/// Of workers that stop at different times, the drains of some have the number of an interval in which others send.
+#[test]
+fn intervals_follow_each_other_although_workers_stop_apart() {
+    let mut collector = Collector::new(CollectorSettings {
+        digits: 1,
+        requests: REQUESTS,
+        journeys: 0,
+        warm_up_ns: 0,
+        connections_asked: 3,
+        workers: Workers::all(3),
+    });
+    let times = [
+        [1000, 2000, 3000, 3200, 3300],
+        [1000, 2000, 2700, 2900, 2900],
+        [1000, 1500, 1600, 1600, 1600],
+    ];
+    for (worker, ends) in times.iter().enumerate() {
+        let mut start_ns = 0;
+        for (index, &end_ns) in (0..).zip(ends) {
+            let mut interval = Interval::new(1, REQUESTS, 0);
+            (interval.index, interval.start_ns, interval.end_ns) = (Some(index), start_ns, end_ns);
+            start_ns = end_ns;
+            collector.deliver(worker, interval);
+        }
+    }
+    for (worker, window_end_ns) in [3200, 2700, 1500].into_iter().enumerate() {
+        collector.worker_ended(worker, WorkerReport::new(window_end_ns, EndReason::Interrupted));
+    }
+    let record = collector.finish(Machine::default(), Default::default());
+    let rows = record.intervals.iter().map(|one| (one.start_ns, one.end_ns, one.in_window));
+    let expected = [
+        (0, 1000, true),
+        (1000, 2000, true),
+        (2000, 3000, true),
+        (3000, 3200, true),
+        (3200, 3300, false),
+    ];
+    assert_eq!(rows.collect::<Vec<_>>(), expected);
+}

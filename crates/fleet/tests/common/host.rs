@@ -45,6 +45,8 @@ pub(crate) struct Host {
     collector: Collector,
     begins_ns: u64,
     index: Option<u64>,
+    /// Its intervals, as their indices and ends.
+    pub(crate) closed: Vec<(Option<u64>, u64)>,
     pub(crate) window_end_ns: u64,
     is_stopped: bool,
     /// Steps of an earlier turn are ignored.
@@ -86,6 +88,7 @@ impl Host {
             collector: Collector::new(settings),
             begins_ns: 0,
             index: (warm_up_ns == 0).then_some(0),
+            closed: Vec::new(),
             window_end_ns,
             is_stopped: false,
             turn: 0,
@@ -150,6 +153,7 @@ impl Host {
                 }
             }
         }
+        self.closed.push((self.index, end_ns));
         self.begins_ns = end_ns;
         self.index = Some(self.index.map_or(0, |index| index + 1));
         let bytes = wire::to_bytes(&interval);
