@@ -95,7 +95,7 @@ fleet: ## Simulated fleets: SEEDS=100000 runs with faults; and the cost of a coo
 	CANDOR_FLEET_SEEDS=$(or $(SEEDS),100000) cargo test -p candor-fleet --test simulation -- --nocapture
 	cargo bench -p candor-fleet --bench thousand_agents
 
-fleet-real: build ## Real fleets with real faults in namespaces of this machine, beside what was true (as root; half an hour)
+fleet-real: build ## Real fleets with real faults in namespaces of this machine, beside what was true (as root; a quarter of an hour)
 	@scripts/need-package nginx:nginx-light nats-server ip:iproute2 python3
 	cargo build --release -p candor-fleet-nats --example clocks
 	bench/fleet $(if $(OUT),--out $(OUT))
