@@ -166,7 +166,8 @@ pub(crate) struct World {
     /// When an agent was said to be lost.
     pub(crate) lost: Vec<(u64, AgentName, coordinator::Loss)>,
     pub(crate) messages: u64,
-    pub(crate) shown: u64,
+    /// When each interval was shown.
+    pub(crate) shown: Vec<u64>,
     /// How far the coordinators were from each other in a run with two.
     pub(crate) origin_ns: u64,
     queue: BinaryHeap<Reverse<(u64, u64, What)>>,
@@ -229,7 +230,7 @@ impl World {
             stages: Vec::new(),
             lost: Vec::new(),
             messages: 0,
-            shown: 0,
+            shown: Vec::new(),
             origin_ns: 0,
             queue: BinaryHeap::new(),
             sequence: 0,
@@ -411,9 +412,9 @@ impl World {
                     return;
                 }
                 let own_ns = self.clock.at(self.now_ns);
-                let shown = &mut self.shown;
+                let (now_ns, shown) = (self.now_ns, &mut self.shown);
                 if let Some(coordinator) = &mut self.coordinator {
-                    coordinator.handle_timeout(own_ns, &mut |_| *shown += 1);
+                    coordinator.handle_timeout(own_ns, &mut |_| shown.push(now_ns));
                     self.after_coordinator();
                 }
             }
