@@ -41,12 +41,7 @@ fn a_killed_agent_is_named_and_its_share_is_accounted_for() {
 /// By default the others stop, and sending ends soon.
 #[test]
 fn all_stop_when_one_is_lost() {
-    let nginx = Nginx::start(true).unwrap();
-    let mut fleet = Fleet::start(2, "127.0.0.0/8");
-    let url = format!("http://{}/", nginx.address());
-    let run = fleet.measure(&["-R", "500", "-c", "4", "-d", "60s", &url]);
-    let has_begun = || lines(&nginx) > 600;
-    assert!(wait_until(PATIENCE, has_begun), "{}", fleet.log("a0"));
+    let (_nginx, mut fleet, run) = under_way(2, "60s", 600);
     fleet.agents.remove("a0").unwrap().child().kill().unwrap();
     let outcome = run.finish();
     assert_eq!(outcome.code(), DEGRADED, "{}{}", outcome.stdout, outcome.stderr);
@@ -57,7 +52,6 @@ fn all_stop_when_one_is_lost() {
     assert_eq!(document.text("/end/reason"), "agent-lost");
     let what: Vec<String> = fleet.audit("a1").into_iter().map(|(what, _)| what).collect();
     assert_eq!(what, ["granted", "started", "stopped", "ended", "settled"]);
-    drop(nginx);
 }
 
 /// Agents whose coordinator is gone stop sending when their lease is over, by nginx's count; their results are
@@ -179,11 +173,7 @@ fn a_broker_without_a_stream_works_as_before() {
 /// none of them.
 #[test]
 fn a_suspended_agent_sends_nothing_when_it_wakes() {
-    let nginx = Nginx::start(true).unwrap();
-    let fleet = Fleet::start(1, "127.0.0.0/8");
-    let url = format!("http://{}/", nginx.address());
-    let run = fleet.measure(&["-R", "500", "-c", "4", "-d", "60s", &url]);
-    assert!(wait_until(PATIENCE, || lines(&nginx) > 300), "{}", fleet.log("a0"));
+    let (nginx, fleet, run) = under_way(1, "60s", 300);
     fleet.agents["a0"].signal(Signal::STOP).unwrap();
     let outcome = run.finish();
     assert_eq!(outcome.code(), DEGRADED, "{}{}", outcome.stdout, outcome.stderr);
@@ -197,11 +187,7 @@ fn a_suspended_agent_sends_nothing_when_it_wakes() {
 
 #[test]
 fn a_broker_that_is_away_for_a_while_changes_nothing() {
-    let nginx = Nginx::start(true).unwrap();
-    let mut fleet = Fleet::start(2, "127.0.0.0/8");
-    let url = format!("http://{}/", nginx.address());
-    let run = fleet.measure(&["-R", "500", "-c", "4", "-d", "6s", &url]);
-    assert!(wait_until(PATIENCE, || lines(&nginx) > 500), "{}", fleet.log("a0"));
+    let (nginx, mut fleet, run) = under_way(2, "6s", 500);
     fleet.kill_broker();
     std::thread::sleep(Duration::from_secs(2));
     fleet.broker = start_broker(&fleet.folder(), fleet.address);
@@ -216,11 +202,7 @@ fn a_broker_that_is_away_for_a_while_changes_nothing() {
 /// Without a broker agents stop by themselves, and the coordinator says so.
 #[test]
 fn a_broker_that_is_gone_ends_the_run() {
-    let nginx = Nginx::start(true).unwrap();
-    let mut fleet = Fleet::start(2, "127.0.0.0/8");
-    let url = format!("http://{}/", nginx.address());
-    let run = fleet.measure(&["-R", "500", "-c", "4", "-d", "60s", &url]);
-    assert!(wait_until(PATIENCE, || lines(&nginx) > 500), "{}", fleet.log("a0"));
+    let (nginx, mut fleet, run) = under_way(2, "60s", 500);
     fleet.kill_broker();
     let killed = Instant::now();
     let has_lapsed = || {

@@ -184,6 +184,16 @@ impl Fleet {
     }
 }
 
+/// A run of 500 requests a second on a fleet of its own, of which nginx has counted some.
+fn under_way(agents: usize, duration: &str, requests: usize) -> (Nginx, Fleet, Candor) {
+    let nginx = Nginx::start(true).unwrap();
+    let fleet = Fleet::start(agents, "127.0.0.0/8");
+    let url = format!("http://{}/", nginx.address());
+    let run = fleet.measure(&["-R", "500", "-c", "4", "-d", duration, &url]);
+    assert!(wait_until(PATIENCE, || lines(&nginx) > requests), "{}", fleet.log("a0"));
+    (nginx, fleet, run)
+}
+
 fn names_of_lost(document: &Document) -> Vec<String> {
     let lost = document.list("/machines").iter().filter(|one| !one["agent"]["lost"].is_null());
     lost.map(|one| one["agent"]["name"].as_str().unwrap().to_owned()).collect()
@@ -337,11 +347,7 @@ fn experiments_make_each_of_their_runs_on_the_fleet() {
 /// The first signal to the coordinator stops all agents in order: what they sent is what nginx counted.
 #[test]
 fn a_signal_stops_the_whole_fleet() {
-    let nginx = Nginx::start(true).unwrap();
-    let fleet = Fleet::start(2, "127.0.0.0/8");
-    let url = format!("http://{}/", nginx.address());
-    let run = fleet.measure(&["-R", "500", "-c", "4", "-d", "60s", &url]);
-    assert!(wait_until(PATIENCE, || lines(&nginx) > 300), "{}", fleet.log("a0"));
+    let (nginx, _fleet, run) = under_way(2, "60s", 300);
     run.signal(Signal::INT);
     let outcome = run.finish();
     assert_eq!(outcome.code(), INTERRUPTED, "{}{}", outcome.stdout, outcome.stderr);
@@ -354,11 +360,7 @@ fn a_signal_stops_the_whole_fleet() {
 /// An agent that a signal ends says so, and the coordinator waits for no silence.
 #[test]
 fn an_agent_that_is_ended_leaves_its_run() {
-    let nginx = Nginx::start(true).unwrap();
-    let fleet = Fleet::start(2, "127.0.0.0/8");
-    let url = format!("http://{}/", nginx.address());
-    let run = fleet.measure(&["-R", "500", "-c", "4", "-d", "60s", &url]);
-    assert!(wait_until(PATIENCE, || lines(&nginx) > 300), "{}", fleet.log("a0"));
+    let (_nginx, fleet, run) = under_way(2, "60s", 300);
     fleet.agents["a1"].signal(Signal::TERM).unwrap();
     let outcome = run.finish();
     assert_eq!(outcome.code(), DEGRADED, "{}{}", outcome.stdout, outcome.stderr);
@@ -410,10 +412,7 @@ fn a_fleet_is_shown_and_its_runs_are_killed() {
         .assert_refused(COULD_NOT_RUN, &["none is in a run"]);
     let url = format!("http://{}/", nginx.address());
     let run = fleet.measure(&["-R", "500", "-c", "4", "-d", "60s", &url]);
-    let has_begun = || {
-        fs::read_to_string(nginx.path("access.log")).is_ok_and(|text| text.lines().count() > 100)
-    };
-    assert!(wait_until(PATIENCE, has_begun), "{}", fleet.log("a0"));
+    assert!(wait_until(PATIENCE, || lines(&nginx) > 100), "{}", fleet.log("a0"));
     assert_eq!(status().matches("in run ").count(), 2);
     let killed = candor(&["fleet", "kill", "--operator", &operator]);
     assert_eq!(killed.code(), 0, "{}", killed.stderr);
