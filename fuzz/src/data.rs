@@ -1,6 +1,7 @@
 //! Data files and templates: what a user was given by others.
 
 use candor_data::columns;
+use candor_plan::journey::Known;
 use candor_plan::template::{Names, Template, Value};
 use candor_plan::{DataFormat, DataOrder, DataSet, Request, Variable};
 use candor_protocol::made::{Batch, Form, Values};
@@ -54,7 +55,7 @@ pub(crate) fn template(bytes: &[u8]) {
         content: None,
     }];
     let environment = [Variable { name: "E".to_owned(), value: value.into() }];
-    let names = Names { data: &data, environment: &environment, captured: &[] };
+    let names = Names { data: &data, environment: &environment, captured: Known::default() };
     let Ok(template) = Template::compile(&one, 0, names) else { return };
     // The plan's rules for fixed text.
     let is_clean = |text: &str| !text.contains(|c: char| c.is_control() || c.is_whitespace());

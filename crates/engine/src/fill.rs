@@ -13,7 +13,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use candor_data::{Fault, Rows, Selection, Table};
 use candor_memory::Memory;
 use candor_pace::{Limit, Ranks, below, draw};
-use candor_plan::journey::known_before;
+use candor_plan::journey::{Variables, step_of};
 use candor_plan::template::{Names, Piece, Template, Value};
 use candor_plan::url::HttpUrl;
 use candor_plan::{DataOrder, Load, Messages, Plan};
@@ -208,10 +208,9 @@ impl Whose<'_> {
 impl Filling {
     /// `None` where no request has holes.
     pub(crate) fn new(plan: &Plan, tables: &Tables) -> Option<Self> {
-        let has_cookies = |number| {
-            let is_of = |step: &candor_plan::Step| step.request == number;
-            plan.journeys.iter().any(|one| one.cookies && one.steps.iter().any(is_of))
-        };
+        let has_cookies =
+            |number| step_of(&plan.journeys, number).is_some_and(|(journey, _)| journey.cookies);
+        let variables = Variables::of(&plan.journeys);
         // The plan's check has read it, here and below.
         let schema = plan.calls.as_ref().and_then(|calls| calls.schema().ok());
         let form = |(number, request): (usize, &candor_plan::Request)| {
@@ -219,9 +218,8 @@ impl Filling {
             if !request.holes && !cookies {
                 return None;
             }
-            let captured = known_before(&plan.journeys, number as u32);
-            let names =
-                Names { data: &plan.data, environment: &plan.environment, captured: &captured };
+            let captured = variables.before(number as u32);
+            let names = Names { data: &plan.data, environment: &plan.environment, captured };
             let template = Template::compile(request, number, names).ok()?;
             let messages = match &schema {
                 Some(schema) if !request.literal_body => {

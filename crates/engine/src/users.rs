@@ -17,6 +17,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use candor_memory::{Memory, Site};
 use candor_pace::{Due, Picker, draw};
+use candor_plan::journey::Variables;
 use candor_plan::url::HttpUrl;
 use candor_plan::{Load, OnFailure, Plan};
 use candor_protocol::made::Made;
@@ -181,7 +182,7 @@ impl Users {
             let_go: Vec::new(),
             filling: None,
             site: Site::new(&host, plan.target.tls.is_some()),
-            variables: candor_plan::journey::variables(&plan.journeys).len(),
+            variables: Variables::of(&plan.journeys).names().len(),
             seed: plan.seed,
             warm_up_ns: own.warm_up_ns,
         })

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 pub use candor_grpc::{Kind as CallKind, Method as CallMethod};
 
 use crate::error::PlanError;
-use crate::journey::known_before;
+use crate::journey::Variables;
 use crate::kept::Kept;
 use crate::model::{Parts, Request};
 use crate::template::{Escape, Names, Piece, Template, TemplateError};
@@ -57,13 +57,13 @@ impl Messages {
     /// Of request number `number` of these parts, which is a call of `method`.
     pub(crate) fn of(
         parts: &Parts,
+        variables: &Variables<'_>,
         method: &CallMethod,
         number: usize,
         request: &Request,
     ) -> Result<Self, PlanError> {
-        let captured = known_before(&parts.journeys, number as u32);
-        let names =
-            Names { data: &parts.data, environment: &parts.environment, captured: &captured };
+        let captured = variables.before(number as u32);
+        let names = Names { data: &parts.data, environment: &parts.environment, captured };
         let compiled = Template::compile(request, number, names)
             .and_then(|template| Messages::compile(method, &template.body));
         compiled.map_err(|TemplateError(problem)| PlanError::Request {

@@ -3,6 +3,8 @@
 //! A user is one run through a journey. Each step is a request of the plan's list; what it captures from a response,
 //! later steps can use as `${NAME}`.
 
+use std::collections::HashMap;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -102,26 +104,91 @@ pub enum OnFailure {
     GoOn,
 }
 
-/// Names of the variables of all journeys, in the order of their first capture. A variable's number is its place here.
-pub fn variables(journeys: &[Journey]) -> Vec<&str> {
-    let mut all = Vec::new();
-    let captures = journeys.iter().flat_map(|one| &one.steps).flat_map(|step| &step.captures);
-    for capture in captures {
-        if !all.contains(&capture.variable.as_str()) {
-            all.push(capture.variable.as_str());
-        }
-    }
-    all
+/// The journey, by its place, whose steps have this request of the plan among them, if any have.
+fn journey_of(journeys: &[Journey], request: u32) -> Option<usize> {
+    let begins = |one: &Journey| one.steps.first().is_none_or(|step| step.request <= request);
+    journeys.partition_point(begins).checked_sub(1)
 }
 
-/// The variables that are known before this request of the plan, and their numbers: those that earlier steps of its
-/// journey capture.
-pub fn known_before(journeys: &[Journey], request: u32) -> Vec<(&str, usize)> {
-    let all = variables(journeys);
-    let is_of = |journey: &&Journey| journey.steps.iter().any(|step| step.request == request);
-    let Some(journey) = journeys.iter().find(is_of) else { return Vec::new() };
-    let earlier = journey.steps.iter().take_while(|step| step.request != request);
-    let names = earlier.flat_map(|step| &step.captures).map(|capture| capture.variable.as_str());
-    let numbered = |name| Some((name, all.iter().position(|one| *one == name)?));
-    names.filter_map(numbered).collect()
+/// The journey and the step of this request, of journeys whose steps have the requests of their plan in order.
+pub fn step_of(journeys: &[Journey], request: u32) -> Option<(&Journey, &Step)> {
+    let journey = &journeys[journey_of(journeys, request)?];
+    let at = journey.steps.binary_search_by_key(&request, |step| step.request).ok()?;
+    Some((journey, &journey.steps[at]))
+}
+
+/// The variables of a plan's journeys: which there are, and which of them are known before a request.
+#[derive(Debug, Default)]
+pub struct Variables<'p> {
+    /// In the order of their first capture.
+    names: Vec<&'p str>,
+    /// The place of each in `names`, which is the variable's number.
+    numbers: HashMap<&'p str, usize>,
+    journeys: &'p [Journey],
+    /// For a journey and a variable, by their numbers, the first request whose response has it.
+    first: HashMap<(usize, usize), u32>,
+}
+
+impl<'p> Variables<'p> {
+    /// Those of `journeys`, whose steps have the requests of the plan in order.
+    pub fn of(journeys: &'p [Journey]) -> Self {
+        let mut all = Variables { journeys, ..Variables::default() };
+        for (journey, one) in journeys.iter().enumerate() {
+            for step in &one.steps {
+                for capture in &step.captures {
+                    let name = capture.variable.as_str();
+                    let next = all.names.len();
+                    let number = *all.numbers.entry(name).or_insert(next);
+                    if number == next {
+                        all.names.push(name);
+                    }
+                    all.first.entry((journey, number)).or_insert(step.request);
+                }
+            }
+        }
+        all
+    }
+
+    /// Their names, each at the place of its number.
+    pub fn names(&self) -> &[&'p str] {
+        &self.names
+    }
+
+    /// The number of a variable.
+    pub fn number(&self, name: &str) -> Option<usize> {
+        self.numbers.get(name).copied()
+    }
+
+    /// Those that earlier steps of its journey capture before this request of the plan.
+    pub fn before(&self, request: u32) -> Known<'_> {
+        let before = |journey| Before { all: self, journey, request };
+        Known(journey_of(self.journeys, request).map(before))
+    }
+}
+
+/// The variables that are known before a request; by default none.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Known<'a>(Option<Before<'a>>);
+
+#[derive(Debug, Clone, Copy)]
+struct Before<'a> {
+    all: &'a Variables<'a>,
+    journey: usize,
+    request: u32,
+}
+
+impl<'a> Known<'a> {
+    /// The number of a variable, if it is known.
+    pub fn number(self, name: &str) -> Option<usize> {
+        let Before { all, journey, request } = self.0?;
+        let number = all.number(name)?;
+        let first = *all.first.get(&(journey, number))?;
+        (first < request).then_some(number)
+    }
+
+    /// The names of those that are known.
+    pub fn names(self) -> impl Iterator<Item = &'a str> {
+        let all = self.0.map_or(&[][..], |before| before.all.names());
+        all.iter().copied().filter(move |name| self.number(name).is_some())
+    }
 }

@@ -10,6 +10,7 @@ mod parse;
 pub use escape::Escape;
 
 use crate::data::DataSet;
+use crate::journey::Known;
 use crate::model::{Request, Variable};
 use parse::Parser;
 
@@ -106,8 +107,8 @@ pub struct Names<'a> {
     pub data: &'a [DataSet],
     /// Variables of the environment.
     pub environment: &'a [Variable],
-    /// Variables of a user that are known by then, and their numbers.
-    pub captured: &'a [(&'a str, usize)],
+    /// Variables of a user that are known by then.
+    pub captured: Known<'a>,
 }
 
 /// Why a template cannot be used.

@@ -2,7 +2,9 @@
 
 mod common;
 
-use candor_plan::journey::{known_before, variables};
+use std::time::Instant;
+
+use candor_plan::journey::Variables;
 use candor_plan::{Capture, OnFailure, Options, Plan, Segment, Think};
 use common::*;
 
@@ -59,10 +61,15 @@ fn a_journey_is_steps_of_requests() {
     assert_eq!((login.think, login.repeat, &login.when), (Think::None, (1, 1), &None));
     assert_eq!(cart.think, Think::Exponential { mean_ns: 2_000_000_000 });
     assert_eq!((cart.repeat, cart.when.as_deref()), ((1, 3), Some("${token}")));
-    assert_eq!(variables(&plan.journeys), ["id", "token"]);
-    assert_eq!(known_before(&plan.journeys, 0), []);
-    assert_eq!(known_before(&plan.journeys, 1), [("id", 0), ("token", 1)]);
-    assert_eq!(known_before(&plan.journeys, 2), [], "a user of another journey has not logged in");
+    let variables = Variables::of(&plan.journeys);
+    assert_eq!(variables.names(), ["id", "token"]);
+    let before = |request: u32| {
+        let known = variables.before(request);
+        known.names().map(|name| (name, known.number(name).unwrap())).collect::<Vec<_>>()
+    };
+    assert_eq!(before(0), []);
+    assert_eq!(before(1), [("id", 0), ("token", 1)]);
+    assert_eq!(before(2), [], "a user of another journey has not logged in");
 }
 
 #[test]
@@ -195,5 +202,40 @@ fn every_thread_has_a_user() {
         let expected =
             "--threads: 4 threads cannot share 3 users; raise --users, or lower --threads";
         assert!(error.contains(expected), "{error}");
+    }
+}
+
+#[test]
+fn a_plan_is_read_in_time_that_grows_with_its_length_alone() {
+    let steps = |count: usize| -> String {
+        let step = |at: usize| {
+            format!(
+                "[[journey.step]]\nname = 's{at}'\npath = '/${{id}}'\ncapture = {{ v{at} = 'body' }}\n"
+            )
+        };
+        (0..count).map(step).collect()
+    };
+    let login = "[[journey.step]]\ncapture = { id = 'body' }\n";
+    let journeys = |count: usize| -> String {
+        let journey = |at: usize| format!("[[journey]]\nname = 'j{at}'\n{login}{}", steps(1));
+        (0..count).map(journey).collect()
+    };
+    let long = |count: usize| format!("[[journey]]\n{login}{}", steps(count));
+    let requests = |count: usize| "[[request]]\npath = '/${seq}'\n".repeat(count);
+    let kinds: [(&str, &dyn Fn(usize) -> String); 3] =
+        [("journeys", &journeys), ("steps", &long), ("requests", &requests)];
+    for (kind, tables) in kinds {
+        let fastest = |count: usize| {
+            let text = format!("url = 'http://h/'\n{}", tables(count));
+            let once = |_| {
+                let begun = Instant::now();
+                planned(&text).expect(kind);
+                begun.elapsed()
+            };
+            (0..3).map(once).min().expect("three times")
+        };
+        let times = fastest(16_000).as_secs_f64() / fastest(1_000).as_secs_f64();
+        // Where something looks through all others for each, it is 256.
+        assert!(times < 64.0, "{kind}: 16 times as many take {times} times as long");
     }
 }

@@ -1,5 +1,6 @@
 //! Requests of templates: what is filled is one request, whatever the values are.
 
+use candor_plan::journey::Known;
 use candor_plan::template::{Names, Template, Value};
 use candor_plan::{
     BodyExpect, DataFormat, DataOrder, DataSet, Delivery, Expect, Request, StatusSet,
@@ -35,7 +36,7 @@ fn form(request: &Request) -> Form {
         columns: vec!["a".to_owned(), "b".to_owned()],
         content: None,
     }];
-    let names = Names { data: &data, environment: &[], captured: &[] };
+    let names = Names { data: &data, environment: &[], captured: Known::default() };
     let template = Template::compile(request, 0, names).expect("a template");
     Form::new(template, request, 7, "host:80", false)
 }

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use candor_grpc::Schema;
 use candor_memory::{Capture, Captures, Source};
 use candor_pace::{below, exponential};
-use candor_plan::journey::{known_before, variables};
+use candor_plan::journey::Variables;
 use candor_plan::template::{Names, Piece, Template, compile_text};
 use candor_plan::{CallMethod, OnFailure, Plan, Think};
 use candor_protocol::Keep;
@@ -45,7 +45,7 @@ pub(super) fn journeys(plan: &Plan) -> Vec<Journey> {
 
 /// The steps of all journeys, each at the place of its request.
 pub(super) fn steps(plan: &Plan) -> Vec<Step> {
-    let numbers = variables(&plan.journeys);
+    let variables = Variables::of(&plan.journeys);
     let schema = plan.calls.as_ref().and_then(|calls| calls.schema().ok());
     let of_journey = |journey: &'_ candor_plan::Journey| {
         let following = journey.steps.iter().skip(1).map(|step| Some(step.request));
@@ -54,7 +54,7 @@ pub(super) fn steps(plan: &Plan) -> Vec<Step> {
             .steps
             .iter()
             .zip(following)
-            .map(|(one, next)| step(plan, &numbers, schema.as_ref(), one, next))
+            .map(|(one, next)| step(plan, &variables, schema.as_ref(), one, next))
             .collect();
         all
     };
@@ -63,17 +63,17 @@ pub(super) fn steps(plan: &Plan) -> Vec<Step> {
 
 fn step(
     plan: &Plan,
-    numbers: &[&str],
+    variables: &Variables<'_>,
     schema: Option<&Schema>,
     step: &candor_plan::Step,
     next: Option<u32>,
 ) -> Step {
-    let captured = known_before(&plan.journeys, step.request);
-    let names = Names { data: &plan.data, environment: &plan.environment, captured: &captured };
+    let captured = variables.before(step.request);
+    let names = Names { data: &plan.data, environment: &plan.environment, captured };
     let request = &plan.requests.list[step.request as usize];
     let template = Template::compile(request, step.request as usize, names).ok();
     let capture = |one: &candor_plan::Capture| {
-        let variable = numbers.iter().position(|name| *name == one.variable)? as u32;
+        let variable = variables.number(&one.variable)? as u32;
         let source = Source::parse(&one.source).ok()?;
         Some(Capture { variable, name: one.variable.clone(), source })
     };

@@ -11,6 +11,7 @@ use candor_grpc::{
 use super::{Files, conflict};
 use crate::call::{Call, CallKind, CallMethod, Calls, Messages};
 use crate::error::PlanError;
+use crate::journey::Variables;
 use crate::model::{Parts, Request};
 use crate::options::{Options, RequestOptions, Unanswered};
 use crate::plan::Plan;
@@ -30,13 +31,14 @@ pub(super) fn are_asked(options: &Options) -> bool {
     options.calls.call.is_some() || tables.any(|table| table.call.is_some())
 }
 
-/// The method that the request of `table` calls; `None` in a plan without calls.
+/// The method that the request of `table` calls; `None` in a plan without calls, which [`are_asked`] knows.
 pub(super) fn call<'a>(
     options: &'a Options,
     table: &'a RequestOptions,
     url: &HttpUrl,
+    are_asked: bool,
 ) -> Result<Option<&'a CallName>, PlanError> {
-    if !are_asked(options) {
+    if !are_asked {
         return Ok(None);
     }
     let Some(call) = table.call.as_ref().or(options.calls.call.as_ref()) else {
@@ -114,11 +116,12 @@ pub(super) fn complete(
             .map_or(DEFAULT_MESSAGE_BYTES, |Size(bytes)| bytes),
     });
     let mut list = std::mem::take(&mut parts.requests.list);
+    let variables = Variables::of(&parts.journeys);
     for (number, request) in list.iter_mut().enumerate() {
         let method = schema.method(&request.path).map_err(of_schema)?;
         // The body is read as a call's.
         request.call = Some(Call { kind: method.kind, messages: 0 });
-        let messages = encode(parts, &method, number, request)?;
+        let messages = encode(parts, &variables, &method, number, request)?;
         request.call = Some(Call { kind: method.kind, messages });
     }
     parts.requests.list = list;
@@ -146,6 +149,7 @@ fn needless(options: &Options) -> Result<(), PlanError> {
 /// Encodes messages that are the same in every request. How many messages there are.
 fn encode(
     parts: &Parts,
+    variables: &Variables<'_>,
     method: &CallMethod,
     number: usize,
     request: &mut Request,
@@ -156,7 +160,7 @@ fn encode(
     let text = if text.trim().is_empty() && !method.kind.client_streams() { "{}" } else { text };
     let may_have_holes = request.holes && !request.literal_body;
     if may_have_holes && template::has_holes(text) {
-        let messages = Messages::of(parts, method, number, request)?;
+        let messages = Messages::of(parts, variables, method, number, request)?;
         return Ok(messages.encoder.messages() as u32);
     }
     let text = if may_have_holes { template::plain(text) } else { text.to_owned() };

@@ -1,5 +1,7 @@
 //! Data sets, and the variables of the environment that templates name.
 
+use std::collections::HashSet;
+
 use super::Files;
 use crate::data::{DataFormat, DataSet};
 use crate::error::PlanError;
@@ -48,14 +50,11 @@ pub(super) fn environment(requests: &[Request], files: &Files<'_>) -> Vec<Variab
         let headers = one.headers.iter().map(|(_, value)| value.as_str());
         headers.chain([one.path.as_str(), body])
     });
-    let mut all: Vec<Variable> = Vec::new();
-    for name in texts.flat_map(template::variables) {
-        if all.iter().any(|one| one.name == name) {
-            continue;
-        }
-        if let Some(value) = files.files.variable(name) {
-            all.push(Variable { name: name.to_owned(), value: value.into_bytes().into() });
-        }
-    }
-    all
+    let mut known = HashSet::new();
+    let names = texts.flat_map(template::variables).filter(|name| known.insert(*name));
+    let named = |name: &str| {
+        let value = files.files.variable(name)?.into_bytes().into();
+        Some(Variable { name: name.to_owned(), value })
+    };
+    names.filter_map(named).collect()
 }

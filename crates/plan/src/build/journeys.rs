@@ -1,6 +1,6 @@
 //! The journeys of a plan: each `[[journey.step]]` is a request of the list.
 
-use super::{Files, conflict, requests};
+use super::{Files, calls, conflict, requests};
 use crate::error::PlanError;
 use crate::journey::{ConnectionUse, Journey, RateOf, Step};
 use crate::model::{Load, Rate, Request, Segment};
@@ -14,10 +14,22 @@ pub(super) fn journeys(
     url: &HttpUrl,
     files: &mut Files<'_>,
 ) -> Result<(Vec<Journey>, Vec<Request>), PlanError> {
+    let are_calls = calls::are_asked(options);
     let mut list = Vec::new();
     let mut all = Vec::new();
     for (number, table) in options.requests.journey.iter().enumerate() {
-        all.push(journey(options, table, number, url, files, &mut list)?);
+        let mut steps = Vec::new();
+        for one in &table.step {
+            steps.push(step(one, list.len() as u32));
+            list.push(requests::request(options, one, url, are_calls, files)?);
+        }
+        all.push(Journey {
+            name: table.name.clone().unwrap_or_else(|| format!("journey {}", number + 1)),
+            weight: table.weight.map_or(1, SmallCount::get),
+            steps,
+            cookies: table.cookies,
+            on_failure: table.on_failure,
+        });
     }
     Ok((all, list))
 }
@@ -47,34 +59,15 @@ pub(super) fn own_connections(options: &Options) -> Result<bool, PlanError> {
     }
 }
 
-fn journey(
-    options: &Options,
-    table: &JourneyOptions,
-    number: usize,
-    url: &HttpUrl,
-    files: &mut Files<'_>,
-    list: &mut Vec<Request>,
-) -> Result<Journey, PlanError> {
-    let mut steps = Vec::new();
-    for one in &table.step {
-        let request = requests::request(options, one, url, files)?;
-        let RequestOptions { think, repeat, when, capture, .. } = one;
-        steps.push(Step {
-            request: list.len() as u32,
-            think: think.map(|think| think.0).unwrap_or_default(),
-            repeat: repeat.map_or((1, 1), |repeat| (repeat.0, repeat.1)),
-            when: when.clone(),
-            captures: capture.clone(),
-        });
-        list.push(request);
+fn step(table: &RequestOptions, request: u32) -> Step {
+    let RequestOptions { think, repeat, when, capture, .. } = table;
+    Step {
+        request,
+        think: think.map(|think| think.0).unwrap_or_default(),
+        repeat: repeat.map_or((1, 1), |repeat| (repeat.0, repeat.1)),
+        when: when.clone(),
+        captures: capture.clone(),
     }
-    Ok(Journey {
-        name: table.name.clone().unwrap_or_else(|| format!("journey {}", number + 1)),
-        weight: table.weight.map_or(1, SmallCount::get),
-        steps,
-        cookies: table.cookies,
-        on_failure: table.on_failure,
-    })
 }
 
 /// Where rates count requests: makes them rates of users, by the mean number of requests of one.

@@ -40,8 +40,9 @@ pub(super) fn requests(
     let only = [RequestOptions::default()];
     let tables =
         if options.requests.request.is_empty() { &only[..] } else { &options.requests.request[..] };
+    let are_calls = calls::are_asked(options);
     let list: Result<Vec<Request>, PlanError> =
-        tables.iter().map(|table| request(options, table, url, files)).collect();
+        tables.iter().map(|table| request(options, table, url, are_calls, files)).collect();
     Ok(Requests {
         list: list?,
         order,
@@ -67,12 +68,13 @@ pub(super) fn request(
     options: &Options,
     table: &RequestOptions,
     url: &HttpUrl,
+    are_calls: bool,
     files: &mut Files<'_>,
 ) -> Result<Request, PlanError> {
     let method = table.method.clone().or_else(|| options.requests.method.clone());
     let mut method = method.map_or_else(|| "GET".to_owned(), |one| one.into_string());
     let mut path = table.path.clone().map_or_else(|| url.path.clone(), RequestPath::into_string);
-    let call = calls::call(options, table, url)?;
+    let call = calls::call(options, table, url, are_calls)?;
     if let Some(call) = call {
         (method, path) = ("POST".to_owned(), call.path().to_owned());
     }

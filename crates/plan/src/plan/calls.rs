@@ -4,11 +4,12 @@ use super::rules::{need, value};
 use crate::build::conflict;
 use crate::call::Messages;
 use crate::error::PlanError;
+use crate::journey::Variables;
 use crate::model::{HttpVersion, Parts, Request};
 
 const CALL: &str = "--call";
 
-pub(super) fn check(parts: &Parts) -> Result<(), PlanError> {
+pub(super) fn check(parts: &Parts, variables: &Variables<'_>) -> Result<(), PlanError> {
     let list = &parts.requests.list;
     let Some(calls) = &parts.calls else {
         return need(list.iter().all(|one| one.call.is_none()), "calls", "has the schema of calls");
@@ -29,7 +30,7 @@ pub(super) fn check(parts: &Parts) -> Result<(), PlanError> {
         need(is_call && one.method == "POST", "a call", "is of a method of the schema")?;
         need(one.stream.is_none(), "a call", "has no stream of events")?;
         if one.holes && !one.literal_body {
-            Messages::of(parts, &method, number, one)?;
+            Messages::of(parts, variables, &method, number, one)?;
         } else {
             need(has_messages(one), "the body of a call", "is its messages")?;
         }

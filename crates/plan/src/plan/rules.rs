@@ -4,12 +4,14 @@
 //! the options. Only bytes that no [`Options`](crate::Options) made can break the others, and the
 //! error names the part.
 
+use std::collections::HashSet;
+
 use super::{calls, stream};
 use crate::build::conflict;
 use crate::data::DataOrder;
 use crate::delivery::Delivery;
 use crate::error::PlanError;
-use crate::journey::{Journey, Step, Think, known_before};
+use crate::journey::{Journey, Step, Think, Variables};
 use crate::model::{
     Arrivals, BodyExpect, Connections, Endpoint, HttpVersion, Load, NS_PER_S, OpenLoad, Pacing,
     Parts, Rate, ReactorChoice, Request, Segment, Trace,
@@ -35,12 +37,13 @@ const LARGEST_OWN_TABLE: u32 = 4096;
 pub(super) fn check(parts: &Parts) -> Result<(), PlanError> {
     whole(parts)?;
     target(parts)?;
-    journeys(parts)?;
-    requests(parts)?;
+    let variables = Variables::of(&parts.journeys);
+    journeys(parts, &variables)?;
+    requests(parts, &variables)?;
     connections(parts)?;
     early_data(parts)?;
     websocket(parts)?;
-    calls::check(parts)?;
+    calls::check(parts, &variables)?;
     if let Load::Open(open) = &parts.load {
         schedule(open)?;
     }
@@ -196,7 +199,7 @@ fn early_data(parts: &Parts) -> Result<(), PlanError> {
     }
 }
 
-fn requests(parts: &Parts) -> Result<(), PlanError> {
+fn requests(parts: &Parts, variables: &Variables<'_>) -> Result<(), PlanError> {
     let requests = &parts.requests;
     need(!requests.list.is_empty(), "requests.list", "has at least one request")?;
     for (number, one) in requests.list.iter().enumerate() {
@@ -206,7 +209,7 @@ fn requests(parts: &Parts) -> Result<(), PlanError> {
             stream::check(parts, streaming)?;
         }
         if one.holes {
-            holes(parts, one, number)?;
+            holes(parts, one, number, variables)?;
         }
     }
     data(parts)?;
@@ -270,10 +273,15 @@ fn has_blank(text: &str) -> bool {
 }
 
 /// A request whose text is made anew each time, as that of a script is.
-fn holes(parts: &Parts, one: &Request, number: usize) -> Result<(), PlanError> {
+fn holes(
+    parts: &Parts,
+    one: &Request,
+    number: usize,
+    variables: &Variables<'_>,
+) -> Result<(), PlanError> {
     let wrong = |problem: String| Err(PlanError::Request { name: one.name.clone(), problem });
-    let captured = known_before(&parts.journeys, number as u32);
-    let names = Names { data: &parts.data, environment: &parts.environment, captured: &captured };
+    let captured = variables.before(number as u32);
+    let names = Names { data: &parts.data, environment: &parts.environment, captured };
     if let Err(TemplateError(problem)) = Template::compile(one, number, names) {
         return wrong(problem);
     }
@@ -310,7 +318,7 @@ fn holes(parts: &Parts, one: &Request, number: usize) -> Result<(), PlanError> {
     }
 }
 
-fn journeys(parts: &Parts) -> Result<(), PlanError> {
+fn journeys(parts: &Parts, variables: &Variables<'_>) -> Result<(), PlanError> {
     if parts.journeys.is_empty() {
         need(!parts.connections.own, "connections.own", "is for users")?;
         return match parts.users {
@@ -336,32 +344,40 @@ fn journeys(parts: &Parts) -> Result<(), PlanError> {
         let why = "an upgraded connection cannot be given requests of users; use --h2";
         return Err(conflict("--h2c-upgrade", "[[journey]]", why));
     }
-    for (at, journey) in parts.journeys.iter().enumerate() {
+    let mut names = HashSet::new();
+    for journey in &parts.journeys {
         let wrong =
             |problem: String| Err(PlanError::Journey { name: journey.name.clone(), problem });
-        if parts.journeys[..at].iter().any(|other| other.name == journey.name) {
+        if !names.insert(&journey.name) {
             return wrong("two journeys have this name; give one of them another".to_owned());
         }
         if journey.steps.is_empty() {
             return wrong("it has no step; add a [[journey.step]]".to_owned());
         }
         need(is_small(journey.weight), "a journey's weight", "is from 1 to 1,000,000")?;
+        let mut names = HashSet::new();
         for step in &journey.steps {
-            step_of(parts, journey, step)?;
+            let is_first_of_its_name =
+                names.insert(&parts.requests.list[step.request as usize].name);
+            step_of(parts, journey, step, is_first_of_its_name, variables)?;
         }
     }
     Ok(())
 }
 
-fn step_of(parts: &Parts, journey: &Journey, step: &Step) -> Result<(), PlanError> {
+fn step_of(
+    parts: &Parts,
+    journey: &Journey,
+    step: &Step,
+    is_first_of_its_name: bool,
+    variables: &Variables<'_>,
+) -> Result<(), PlanError> {
     let name = &parts.requests.list[step.request as usize].name;
     let wrong = |problem: String| {
         let problem = format!("step {name:?}: {problem}");
         Err(PlanError::Journey { name: journey.name.clone(), problem })
     };
-    let same =
-        journey.steps.iter().filter(|one| parts.requests.list[one.request as usize].name == *name);
-    if same.count() > 1 {
+    if !is_first_of_its_name {
         return wrong("two steps have this name; give one of them another".to_owned());
     }
     let (low, high) = step.repeat;
@@ -378,9 +394,8 @@ fn step_of(parts: &Parts, journey: &Journey, step: &Step) -> Result<(), PlanErro
         }
     }
     if let Some(when) = &step.when {
-        let captured = known_before(&parts.journeys, step.request);
-        let names =
-            Names { data: &parts.data, environment: &parts.environment, captured: &captured };
+        let captured = variables.before(step.request);
+        let names = Names { data: &parts.data, environment: &parts.environment, captured };
         if let Err(TemplateError(problem)) = template::compile_text(when, names) {
             return wrong(format!("when: {problem}"));
         }

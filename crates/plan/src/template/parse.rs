@@ -152,8 +152,8 @@ impl<'a> Parser<'a> {
             ("url", inner) => return self.function(Escape::Url, inner, depth),
             ("json", inner) => return self.function(Escape::Json, inner, depth),
             ("path", inner) => return self.function(Escape::Path, inner, depth),
-            _ => match self.names.captured.iter().find(|(name, _)| *name == text) {
-                Some((_, number)) => Value::Variable(*number),
+            _ => match self.names.captured.number(text) {
+                Some(number) => Value::Variable(number),
                 None => self.column(text)?,
             },
         };
@@ -222,7 +222,7 @@ impl<'a> Parser<'a> {
             let columns = data
                 .iter()
                 .flat_map(|set| set.columns.iter().map(|one| format!("{}.{one}", set.name)));
-            let captured = self.names.captured.iter().map(|(name, _)| (*name).to_owned());
+            let captured = self.names.captured.names().map(str::to_owned);
             let words = WORDS.map(str::to_owned);
             let known: Vec<String> = columns.chain(captured).chain(words).collect();
             let mut hint = did_you_mean(text, known.iter().map(String::as_str));

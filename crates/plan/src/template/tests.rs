@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::data::{DataFormat, DataOrder};
+use crate::journey::Known;
 use crate::model::{BodyExpect, Expect, StatusSet};
 
 fn request(path: &str, headers: &[(&str, &str)], body: &str) -> Request {
@@ -37,7 +38,7 @@ fn set(name: &str, columns: &[&str]) -> DataSet {
 fn compiled(request: &Request) -> Result<Template, String> {
     let data = [set("users", &["name", "pass word", "id"]), set("items", &["id"])];
     let environment = [Variable { name: "TOKEN".to_owned(), value: b"a\"b/c\n".to_vec().into() }];
-    let names = Names { data: &data, environment: &environment, captured: &[] };
+    let names = Names { data: &data, environment: &environment, captured: Known::default() };
     Template::compile(request, 3, names).map_err(|error| error.to_string())
 }
 

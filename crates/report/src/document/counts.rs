@@ -1,7 +1,7 @@
 //! Counts: ledger, statuses, errors, connections, bytes, requests.
 
-use candor_plan::Journey;
 use candor_plan::Parts;
+use candor_plan::journey::step_of;
 use candor_record::{
     ErrorKind, GoAways, Handshake, Interval, Ledger, LossKind, RunRecord, StatusCount, Tally,
 };
@@ -316,10 +316,8 @@ impl RequestRow {
     pub(super) fn all(plan: &Parts, total: &Interval) -> Vec<Self> {
         let is_several = plan.requests.list.len() > 1 || !plan.journeys.is_empty();
         let several = Some(&plan.requests.list).filter(|_| is_several);
-        let journey = |number: usize| {
-            let has = |one: &&Journey| one.steps.iter().any(|step| step.request as usize == number);
-            plan.journeys.iter().find(has).map(|one| one.name.clone())
-        };
+        let journey =
+            |number: usize| step_of(&plan.journeys, number as u32).map(|(one, _)| one.name.clone());
         several
             .into_iter()
             .flatten()

@@ -1,5 +1,6 @@
 //! Users and their journeys: the ledger of users, and the rows of their steps.
 
+use candor_plan::journey::{Variables, step_of};
 use candor_plan::{Parts, Step};
 use candor_record::{Failures, JourneyCounts, RunRecord, StepCounts, StepFailure};
 use schemars::JsonSchema;
@@ -86,6 +87,8 @@ impl Users {
         let asked = asked_between(&plan.load, from_ns, from_ns.saturating_add(record.window_ns));
         let counts = &record.total.journeys;
         let started = counts.iter().fold(0u64, |sum, one| sum.saturating_add(one.started));
+        let variables = Variables::of(&plan.journeys);
+        let failures = |one: &Failures| StepFailures::of(plan, &variables, one);
         let row = |(journey, counts): (&candor_plan::Journey, &JourneyCounts)| JourneyRow {
             name: journey.name.clone(),
             started: counts.started,
@@ -93,8 +96,8 @@ impl Users {
             failed: counts.failures(),
             unfinished: counts.unfinished,
             completed_per_s: per_s(counts.completed as f64),
-            failures: counts.failed.iter().map(|one| StepFailures::of(plan, one)).collect(),
-            passed_over: counts.passed_over.iter().map(|one| StepFailures::of(plan, one)).collect(),
+            failures: counts.failed.iter().map(failures).collect(),
+            passed_over: counts.passed_over.iter().map(failures).collect(),
             duration: Distribution::of(&counts.duration),
             active: Distribution::of(&counts.active),
         };
@@ -117,32 +120,27 @@ impl JourneyRow {
 
 impl StepFailures {
     /// Parts of other processes may name what the plan does not have.
-    fn of(plan: &Parts, failures: &Failures) -> Self {
+    fn of(plan: &Parts, variables: &Variables<'_>, failures: &Failures) -> Self {
         let Failures { request, why, count } = *failures;
-        let named = plan.requests.list.get(request as usize).map(|one| one.name.clone());
-        let steps = || plan.journeys.iter().flat_map(|one| &one.steps);
+        let step = plan.requests.list.get(request as usize).map(|one| one.name.clone());
+        let named =
+            |number: u32| variables.names().get(number as usize).map(|name| (*name).to_owned());
         let captured = |step: &Step, capture: u32| {
             step.captures.get(capture as usize).map(|one| one.variable.clone())
         };
         let (reason, variable) = match why {
             StepFailure::Error(kind) => (kind.id(), None),
             StepFailure::Capture(capture) => {
-                let step = steps().find(|step| step.request == request);
-                ("capture", step.and_then(|step| captured(step, capture)))
+                let step = step_of(&plan.journeys, request);
+                ("capture", step.and_then(|(_, step)| captured(step, capture)))
             }
-            StepFailure::Unset(variable) => ("unset", variable_of(plan, variable)),
-            StepFailure::Unfit(variable) => ("unfit", variable_of(plan, variable)),
+            StepFailure::Unset(variable) => ("unset", named(variable)),
+            StepFailure::Unfit(variable) => ("unfit", named(variable)),
             StepFailure::Shed => ("shed", None),
         };
-        let step = named.unwrap_or_else(|| format!("request {request}"));
+        let step = step.unwrap_or_else(|| format!("request {request}"));
         StepFailures { step, reason: reason.to_owned(), variable, count }
     }
-}
-
-/// The name of a variable.
-fn variable_of(plan: &Parts, number: u32) -> Option<String> {
-    let all = candor_plan::journey::variables(&plan.journeys);
-    all.get(number as usize).map(|name| (*name).to_owned())
 }
 
 impl StepRow {

@@ -6,8 +6,9 @@
 use std::fmt::Write;
 
 use candor_engine::{Exchange, Response, Text};
+use candor_plan::journey::Variables;
 use candor_plan::units::{fmt_bytes, fmt_count, fmt_duration_ns, fmt_plural};
-use candor_plan::{BodyExpect, Plan, Step, Think, journey};
+use candor_plan::{BodyExpect, Plan, Step, Think};
 use candor_record::{Failures, Outcome, RunRecord, StepFailure, Traced};
 use candor_report::render::{Style, Tone, visible};
 
@@ -168,8 +169,9 @@ impl<'a> View<'a> {
         let went_on = self.has_completed
             || self.exchanged.iter().any(|one| one.exchange.request as usize > request);
         if let Some((variable, why)) = self.failures.iter().find_map(unset) {
-            let variables = journey::variables(&self.trial.plan.journeys);
-            let variable = visible(variables.get(variable as usize).unwrap_or(&"?")).into_owned();
+            let variables = Variables::of(&self.trial.plan.journeys);
+            let variable =
+                visible(variables.names().get(variable as usize).unwrap_or(&"?")).into_owned();
             self.problem(Some(request), &format!("not sent: ${{{variable}}} {why}"));
         } else if let Some(step) = step.filter(|_| went_on) {
             // Nothing else makes a user pass a step over.
