@@ -11,7 +11,7 @@ use crate::control::Control;
 use crate::fill::Tables;
 use crate::observer::{Observer, TraceIntake};
 use crate::reactor::Reactor;
-use crate::registry::{Spoken, Use};
+use crate::registry::{Sessions, Spoken, Use};
 use crate::run::collecting_part;
 use crate::script::{Scripted, Scripts};
 use crate::users::Users;
@@ -79,13 +79,13 @@ pub fn drive_sessions<R: Reactor, S: Protocol>(
     reactor: R,
     control: &Control,
     observer: &mut (impl Observer + ?Sized),
-    sessions: impl Fn() -> S,
+    sessions: impl Fn() -> S + Clone + 'static,
 ) -> RunRecord {
     let mut reactor = Some(reactor);
     let reactors = |_| reactor.take().expect("there is one worker");
     let (workers, scripts) = (Workers::all(1), Scripts::default());
     drive_workers(plan, workers, reactors, control, &scripts, observer, |_, _, drive| {
-        drive.with(&sessions)
+        drive.with(Box::new(sessions.clone()))
     })
 }
 
@@ -158,7 +158,7 @@ impl<R: Reactor, O: Observer + ?Sized> Use for Drive<'_, R, O> {
     /// The origin of its time, and how it ended.
     type Output = (u64, WorkerReport);
 
-    fn with<S: Protocol>(self, sessions: impl Fn() -> S) -> (u64, WorkerReport) {
+    fn with<S: Protocol>(self, sessions: Sessions<S>) -> (u64, WorkerReport) {
         let Drive { plan, tables, share, reactor, script, control, mut sink } = self;
         let mut worker = Worker::new(plan, share, reactor, sessions);
         worker.follow(script);

@@ -12,8 +12,7 @@ use candor_memory::Source;
 use candor_plan::{CallMethod, Parts, Plan};
 use candor_protocol::h1::{self, Prepared};
 use candor_protocol::{
-    Answer, Capture, CaptureRoom, Event, Input, Keep, Outgoing, Protocol, RequestId, Session,
-    Transmit, Transport,
+    Answer, Capture, CaptureRoom, Event, Input, Keep, Outgoing, RequestId, Session, Transmit,
 };
 
 use crate::users::{BODIES_AT_A_TIME, MOST_BODY_BYTES, kept, said};
@@ -264,12 +263,11 @@ impl Watched {
     }
 }
 
-impl Protocol for Watched {
-    const SPEAKS_UNASKED: bool = true;
-    const TRANSPORT: Transport = Transport::Stream;
-}
-
 impl Session for Watched {
+    fn speaks_unasked(&self) -> bool {
+        self.inner.speaks_unasked()
+    }
+
     fn free_places(&self) -> u32 {
         self.inner.free_places()
     }

@@ -1,9 +1,9 @@
 //! The registry of protocols: what each is called, how a server chooses it, what carries it, and how
 //! its sessions are made. Which of them a run speaks is decided once.
 //!
-//! The worker is compiled for each entry, so that HTTP/1.1 in clear text pays nothing for the others.
-//! What is generic over them is a [`Use`]. Within TLS the server chooses, and a session is behind a
-//! pointer: encryption costs a hundred times more than the call.
+//! The worker is compiled for HTTP/1.1 and for HTTP/2 in clear text, whose cost is what Candor is measured by, and
+//! once for all other sessions, which are behind a pointer: what they do beside costs a hundred times more than
+//! the call. What is generic over these is a [`Use`].
 
 use std::cell::Cell;
 use std::num::NonZeroUsize;
@@ -25,8 +25,11 @@ pub(crate) trait Use {
     type Output;
 
     /// Does it; `sessions` makes one for each new connection.
-    fn with<S: Protocol>(self, sessions: impl Fn() -> S) -> Self::Output;
+    fn with<S: Protocol>(self, sessions: Sessions<S>) -> Self::Output;
 }
+
+/// Makes the sessions of one thread.
+pub(crate) type Sessions<S> = Box<dyn Fn() -> S>;
 
 /// The entries, each with its session, which says what carries it, its name for ALPN if it has one, and a
 /// function from the plan and the room for responses that are kept to a maker of sessions, which one
@@ -53,17 +56,8 @@ macro_rules! registry {
                 match self { $(Entry::$name => <$session>::TRANSPORT,)* }
             }
 
-            /// Hands the maker of its sessions to `what`.
-            fn with<U: Use>(self, plan: &Parts, room: Option<CaptureRoom>, what: U) -> U::Output {
-                match self { $(Entry::$name => what.with($sessions(plan, room)),)* }
-            }
-
-            /// The same, whatever it is.
-            fn boxed(
-                self,
-                plan: &Parts,
-                room: Option<CaptureRoom>,
-            ) -> Box<dyn Fn() -> Box<dyn Session>> {
+            /// The maker of its sessions, whatever it is.
+            fn boxed(self, plan: &Parts, room: Option<CaptureRoom>) -> Sessions<Box<dyn Session>> {
                 match self { $(Entry::$name => {
                     let sessions = $sessions(plan, room);
                     Box::new(move || Box::new(sessions()))
@@ -126,14 +120,29 @@ impl Spoken {
         watch: Option<Watch>,
         what: U,
     ) -> U::Output {
+        match (self, &watch) {
+            (Spoken::Clear(Entry::H1), None) => what.with(Box::new(h1_sessions(plan, room))),
+            (Spoken::Clear(Entry::H2), None) => what.with(Box::new(h2_sessions(plan, room))),
+            _ => what.with(self.boxed(plan, room, watch)),
+        }
+    }
+
+    /// The maker of sessions, whatever they speak.
+    pub(crate) fn boxed(
+        &self,
+        plan: &Parts,
+        room: Option<CaptureRoom>,
+        watch: Option<Watch>,
+    ) -> Sessions<Box<dyn Session>> {
         match (self, watch) {
-            (Spoken::Clear(entry), None) => entry.with(plan, room, what),
+            (Spoken::Clear(entry), None) => entry.boxed(plan, room),
             (Spoken::Clear(entry), Some(watch)) => {
                 let sessions = entry.boxed(plan, room);
-                what.with(move || watch.over(sessions()))
+                Box::new(move || Box::new(watch.over(sessions())))
             }
             (Spoken::Tls(connector), watch) => {
-                what.with(connector.sessions(by_alpn(plan, room, watch)))
+                let sessions = connector.sessions(by_alpn(plan, room, watch));
+                Box::new(move || Box::new(sessions()))
             }
         }
     }

@@ -10,8 +10,8 @@ use std::sync::{Barrier, Mutex, PoisonError};
 use std::thread;
 
 use candor_pace::Share;
-use candor_plan::{Plan, ReactorChoice};
-use candor_protocol::{Protocol, Transport};
+use candor_plan::{Parts, Plan, ReactorChoice};
+use candor_protocol::{CaptureRoom, Protocol, Transport};
 use candor_record::{
     Collector, CollectorSettings, Interval, Machine, RunRecord, Traced, WorkerHealth, WorkerReport,
     Workers,
@@ -30,14 +30,15 @@ use crate::observer::{Observer, TraceIntake};
 use crate::plan_share;
 use crate::reactor::choice::{ReactorKind, decide, probe_uring};
 use crate::reactor::socket::{Address, Dialer};
-use crate::reactor::{ConnectFailure, Start};
+use crate::reactor::{Chosen, ConnectFailure, Start, chosen};
 use crate::reactor::{dozing, epoll, stamped, uring};
-use crate::registry::{Spoken, Use};
+use crate::registry::{Sessions, Spoken, Use};
 use crate::resolve::Addresses;
 use crate::script::{Destination, Scripted, Scripts};
 use crate::throttle;
 use crate::users::Users;
 use crate::worker::{Sink, Worker};
+use rustix::io::Errno;
 
 /// From the agreement on the origin to the origin: time for every thread to be told.
 const LEAD_NS: u64 = 500_000;
@@ -146,7 +147,7 @@ pub fn run_part(
     tables.unusable(plan).for_each(|(file, lines)| observer.leaves_out(file, lines));
     let plan = &*tables.limited(plan)?;
     let spoken = Spoken::of(plan)?;
-    let opened = Opened { plan, tables: &tables, spoken: &spoken };
+    let opened = Opened { plan, tables: &tables };
     let Workers { count: workers, of, .. } = part.workers;
     if of > plan.connections.count {
         return Err(EngineError::Workers { workers: of, connections: plan.connections.count });
@@ -170,47 +171,49 @@ pub fn run_part(
             Dialer { addresses: [Address::Tcp(*address)].into(), ..dialer.clone() }
         }
     };
-    let refused =
-        |what, error: std::io::Error| EngineError::System { what, reason: error.to_string() };
-    let what = "make an epoll instance";
     let with_stamps = |address: &Address| {
         dialer.transport == Transport::Stream && matches!(address, Address::Tcp(_))
     };
-    if let Some(stamps) = plan.recording.kernel_timestamps
-        && dialer.addresses.iter().any(with_stamps)
-    {
-        let one = |worker| stamped::Unstarted::new(dialer_of(worker), stamps.one_in);
-        let reactors: Result<Vec<_>, _> = part.workers.indices().map(one).collect();
-        let reactors = reactors.map_err(|errno| refused(what, errno.into()))?;
-        return run_on(reactors, opened, part, scripts, control, observer);
-    }
-    if plan.dozes() {
-        let one = |worker| dozing::Unstarted::new(dialer_of(worker));
-        let reactors: Result<Vec<_>, _> = part.workers.indices().map(one).collect();
-        let reactors = reactors.map_err(|errno| refused(what, errno.into()))?;
-        return run_on(reactors, opened, part, scripts, control, observer);
-    }
+    let stamps = plan.recording.kernel_timestamps;
+    let stamps = stamps.filter(|_| dialer.addresses.iter().any(with_stamps));
     // Reactors are made here, so that one that cannot be made ends the run before it begins.
     let choice = match dialer.transport {
         Transport::Stream => plan.threads.reactor,
         // Only epoll has datagrams.
         Transport::Datagrams => ReactorChoice::Epoll,
     };
-    match decide(choice, plan.connections.count.div_ceil(of), probe_uring) {
-        ReactorKind::Epoll => {
-            let one = |worker| epoll::Unstarted::new(dialer_of(worker));
-            let reactors: Result<Vec<_>, _> = part.workers.indices().map(one).collect();
-            let reactors = reactors.map_err(|errno| refused(what, errno.into()))?;
-            run_on(reactors, opened, part, scripts, control, observer)
+    let epoll = |errno: Errno| refused("make an epoll instance", errno.into());
+    let dialers = part.workers.indices().map(dialer_of);
+    let others: Result<Vec<Chosen>, EngineError> = if let Some(stamps) = stamps {
+        let one = |dialer| stamped::Unstarted::new(dialer, stamps.one_in).map(chosen);
+        dialers.map(|dialer| one(dialer).map_err(epoll)).collect()
+    } else if plan.dozes() {
+        dialers.map(|dialer| dozing::Unstarted::new(dialer).map(chosen).map_err(epoll)).collect()
+    } else {
+        match decide(choice, plan.connections.count.div_ceil(of), probe_uring) {
+            ReactorKind::Epoll => {
+                let one = |dialer| epoll::Unstarted::new(dialer).map_err(epoll);
+                let reactors: Vec<_> = dialers.map(one).collect::<Result<_, _>>()?;
+                return run_on(reactors, opened, part, scripts, control, observer, |begun| {
+                    let Begun { own, room, watch, thread } = begun;
+                    spoken.with_sessions(own, room, watch, thread);
+                });
+            }
+            ReactorKind::Uring => {
+                let what = "make an io_uring instance for each thread";
+                let one = |dialer| uring::Unstarted::new(dialer).map(chosen);
+                dialers.map(|dialer| one(dialer).map_err(|error| refused(what, error))).collect()
+            }
         }
-        ReactorKind::Uring => {
-            let what = "make an io_uring instance for each thread";
-            let one = |worker| uring::Unstarted::new(dialer_of(worker));
-            let reactors: Result<Vec<_>, _> = part.workers.indices().map(one).collect();
-            let reactors = reactors.map_err(|error| refused(what, error))?;
-            run_on(reactors, opened, part, scripts, control, observer)
-        }
-    }
+    };
+    run_on(others?, opened, part, scripts, control, observer, |begun| {
+        let Begun { own, room, watch, thread } = begun;
+        thread.with(spoken.boxed(own, room, watch));
+    })
+}
+
+fn refused(what: &'static str, error: std::io::Error) -> EngineError {
+    EngineError::System { what, reason: error.to_string() }
 }
 
 /// A plan, and what was opened for it.
@@ -218,10 +221,18 @@ pub fn run_part(
 struct Opened<'a> {
     plan: &'a Plan,
     tables: &'a Tables,
-    spoken: &'a Spoken,
 }
 
-/// The run with a worker for each of `reactors`.
+/// A thread of a run, and what its sessions are made of.
+struct Begun<'a, U> {
+    /// The plan, with the request of the thread's script.
+    own: &'a Parts,
+    room: Option<CaptureRoom>,
+    watch: Option<Watch>,
+    thread: Thread<'a, U>,
+}
+
+/// The run with a worker for each of `reactors`; `begin` gives each its sessions.
 fn run_on<U: Start>(
     reactors: Vec<U>,
     opened: Opened<'_>,
@@ -229,8 +240,9 @@ fn run_on<U: Start>(
     scripts: &Scripts,
     control: &Control,
     observer: &mut (impl Observer + ?Sized),
+    begin: impl Fn(Begun<'_, U>) + Sync,
 ) -> Result<RunRecord, EngineError> {
-    let Opened { plan, tables, spoken } = opened;
+    let Opened { plan, tables } = opened;
     let cores = usable_cores();
     let Workers { first, count: workers, of } = part.workers;
     let meeting = Meeting {
@@ -262,7 +274,7 @@ fn run_on<U: Start>(
             let core = (plan.threads.pin && workers as usize <= cores.len())
                 .then(|| cores[cores.len() - 1 - worker]);
             let share = Share { worker: first + worker as u32, workers: of };
-            let meeting = &meeting;
+            let (meeting, begin) = (&meeting, &begin);
             let exchanges = exchanges.clone();
             scope.spawn(move || {
                 let script = scripts.take(share.worker);
@@ -285,7 +297,7 @@ fn run_on<U: Start>(
                     meeting,
                     control,
                 };
-                spoken.with_sessions(&own, room, watch, thread);
+                begin(Begun { own: &own, room, watch, thread });
             });
         }
         drop(out);
@@ -350,7 +362,7 @@ struct Thread<'a, U> {
 impl<U: Start> Use for Thread<'_, U> {
     type Output = ();
 
-    fn with<S: Protocol>(self, sessions: impl Fn() -> S) {
+    fn with<S: Protocol>(self, sessions: Sessions<S>) {
         let Thread { plan, tables, script, share, part, reactor, mut link, core, meeting, control } =
             self;
         let core = core.filter(|&core| keep_to_cores(&[core]));

@@ -40,11 +40,6 @@ pub type RequestId = u32;
 
 /// A kind of session that an engine can be compiled for.
 pub trait Protocol: Session {
-    /// Whether it has things to say that no request asked for: a handshake, acknowledgements. The
-    /// engine then looks for bytes to transmit after every input. HTTP/1.1 in clear text does not,
-    /// and pays nothing for those that do.
-    const SPEAKS_UNASKED: bool;
-
     /// What carries it.
     const TRANSPORT: Transport;
 }
@@ -61,6 +56,11 @@ pub enum Transport {
 
 /// One connection's protocol state. All times are nanoseconds of the engine's clock.
 pub trait Session {
+    /// Whether it has things to say that no request asked for: a handshake, acknowledgements. The
+    /// engine then looks for bytes to transmit after every input. HTTP/1.1 in clear text does not,
+    /// and pays nothing for those that do. The same for all sessions of a worker, at all times.
+    fn speaks_unasked(&self) -> bool;
+
     /// How many more requests it takes now. Zero before [`Event::Ready`], and after a response that
     /// ends the connection.
     fn free_places(&self) -> u32;
@@ -113,6 +113,70 @@ pub trait Session {
     /// The engine is about to close the connection: a protocol with a goodbye (HTTP/2's GOAWAY, TLS's
     /// close_notify) has it to transmit now.
     fn handle_close(&mut self);
+}
+
+/// Behind a pointer, whatever it is; over a stream.
+impl Protocol for Box<dyn Session> {
+    const TRANSPORT: Transport = Transport::Stream;
+}
+
+impl Session for Box<dyn Session> {
+    fn speaks_unasked(&self) -> bool {
+        (**self).speaks_unasked()
+    }
+
+    fn free_places(&self) -> u32 {
+        (**self).free_places()
+    }
+
+    fn handle_request(&mut self, id: RequestId, request: Outgoing<'_>) {
+        (**self).handle_request(id, request);
+    }
+
+    fn poll_transmit<'a>(&'a mut self, now_ns: u64, slices: &mut [IoSlice<'a>]) -> Transmit {
+        (**self).poll_transmit(now_ns, slices)
+    }
+
+    fn handle_transmitted(
+        &mut self,
+        now_ns: u64,
+        bytes: usize,
+        started: &mut dyn FnMut(RequestId),
+    ) -> bool {
+        (**self).handle_transmitted(now_ns, bytes, started)
+    }
+
+    fn handle_input(&mut self, now_ns: u64, input: &mut Input<'_>) -> Option<Event> {
+        (**self).handle_input(now_ns, input)
+    }
+
+    fn poll_event(&mut self) -> Option<Event> {
+        (**self).poll_event()
+    }
+
+    fn poll_timeout(&self) -> Option<u64> {
+        (**self).poll_timeout()
+    }
+
+    fn handle_timeout(&mut self, now_ns: u64) {
+        (**self).handle_timeout(now_ns);
+    }
+
+    fn cancel(&mut self, id: RequestId) -> bool {
+        (**self).cancel(id)
+    }
+
+    fn take_captured(&mut self) -> Option<Capture> {
+        (**self).take_captured()
+    }
+
+    fn handle_end(&mut self) {
+        (**self).handle_end();
+    }
+
+    fn handle_close(&mut self) {
+        (**self).handle_close();
+    }
 }
 
 /// A request to send.

@@ -449,8 +449,13 @@ impl<S: SimServer, const DOZES: bool> SimReactor<S, DOZES> {
 }
 
 impl<S: SimServer, const DOZES: bool> Reactor for SimReactor<S, DOZES> {
-    const STAMPS: bool = !DOZES;
-    const DOZES: bool = DOZES;
+    fn has_stamps(&self) -> bool {
+        !DOZES
+    }
+
+    fn dozes(&self) -> bool {
+        DOZES
+    }
 
     fn doze(&mut self, until_ns: u64) -> Option<u64> {
         if !DOZES || self.wakes {

@@ -57,7 +57,9 @@ impl Start for Unstarted {
 }
 
 impl Reactor for DozingReactor {
-    const DOZES: bool = true;
+    fn dozes(&self) -> bool {
+        true
+    }
 
     fn doze(&mut self, until_ns: u64) -> Option<u64> {
         if self.in_a_row.is_none_or(|reads| reads < TRUSTED_FROM) {

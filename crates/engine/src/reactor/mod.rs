@@ -2,7 +2,8 @@
 //!
 //! A [`Reactor`] owns the sockets of one worker and its clock. The worker names a connection by
 //! its [`Key`] and never sees a descriptor. There is one implementation for each way of asking
-//! the kernel, and a simulated one for tests; the engine is monomorphised over it.
+//! the kernel, and a simulated one for tests. The worker is compiled for epoll, and once for all others, behind a
+//! pointer ([`Chosen`]).
 //!
 //! ```text
 //! connect(key) ─→ Ready{writable} ─→ finish_connect(key)
@@ -66,7 +67,7 @@ pub enum Received<'a> {
     Bytes {
         /// The bytes, valid until the next call.
         bytes: &'a [u8],
-        /// When they were read; with [`Reactor::DOZES`], when they had arrived.
+        /// When they were read; with [`Reactor::dozes`], when they had arrived.
         at_ns: u64,
         /// There may be more: receive again.
         more: bool,
@@ -190,13 +191,35 @@ pub trait Start: Send {
     fn start(self) -> Self::Reactor;
 }
 
+/// Any reactor.
+pub type Chosen = Box<dyn FnOnce() -> Box<dyn Reactor> + Send>;
+
+/// `unstarted`, whatever it is.
+pub fn chosen<U: Start<Reactor: 'static> + 'static>(unstarted: U) -> Chosen {
+    Box::new(move || Box::new(unstarted.start()))
+}
+
+impl Start for Chosen {
+    type Reactor = Box<dyn Reactor>;
+
+    fn start(self) -> Box<dyn Reactor> {
+        self()
+    }
+}
+
 /// Sockets and clock of one worker.
 pub trait Reactor {
-    /// Whether connections can have the kernel's time stamps.
-    const STAMPS: bool = false;
+    /// Whether connections can have the kernel's time stamps: always or never.
+    #[inline]
+    fn has_stamps(&self) -> bool {
+        false
+    }
 
-    /// Whether it knows when bytes arrived, so that nobody need be awake for that.
-    const DOZES: bool = false;
+    /// Whether it knows when bytes arrived, so that nobody need be awake for that: always or never.
+    #[inline]
+    fn dozes(&self) -> bool {
+        false
+    }
 
     /// Sleeps until `until_ns`, whatever arrives meanwhile, and then looks what is ready. Returns when the sleep
     /// ended; `None`: it woke for what arrives.
@@ -280,4 +303,90 @@ pub trait Reactor {
 
     /// The next of what the last [`Reactor::wait`] found.
     fn next_ready(&mut self) -> Option<Ready>;
+}
+
+impl Reactor for Box<dyn Reactor> {
+    fn has_stamps(&self) -> bool {
+        (**self).has_stamps()
+    }
+
+    fn dozes(&self) -> bool {
+        (**self).dozes()
+    }
+
+    fn doze(&mut self, until_ns: u64) -> Option<u64> {
+        (**self).doze(until_ns)
+    }
+
+    fn wake_for_ends(&mut self) {
+        (**self).wake_for_ends();
+    }
+
+    fn stamps(&mut self, key: Key) -> Option<&mut StampLog> {
+        (**self).stamps(key)
+    }
+
+    fn stamp_facts(&self) -> StampFacts {
+        (**self).stamp_facts()
+    }
+
+    fn now_ns(&mut self) -> u64 {
+        (**self).now_ns()
+    }
+
+    fn cpu_ns(&mut self) -> u64 {
+        (**self).cpu_ns()
+    }
+
+    fn times_waited(&mut self) -> u64 {
+        (**self).times_waited()
+    }
+
+    fn set_origin_ns(&mut self, origin_ns: u64) {
+        (**self).set_origin_ns(origin_ns);
+    }
+
+    fn connect(&mut self, key: Key, turn: u64) -> Result<(), ConnectFailure> {
+        (**self).connect(key, turn)
+    }
+
+    fn finish_connect(&mut self, key: Key) -> Result<bool, ConnectFailure> {
+        (**self).finish_connect(key)
+    }
+
+    fn receive(&mut self, key: Key) -> Received<'_> {
+        (**self).receive(key)
+    }
+
+    fn send(&mut self, key: Key, slices: &[IoSlice<'_>]) -> Sent {
+        (**self).send(key, slices)
+    }
+
+    fn receive_datagrams(&mut self, key: Key) -> (Received<'_>, Segments) {
+        (**self).receive_datagrams(key)
+    }
+
+    fn send_datagrams(&mut self, key: Key, slices: &[IoSlice<'_>], segments: Segments) -> Sent {
+        (**self).send_datagrams(key, slices, segments)
+    }
+
+    fn dropped(&mut self, key: Key) -> u64 {
+        (**self).dropped(key)
+    }
+
+    fn end_sending(&mut self, key: Key) {
+        (**self).end_sending(key);
+    }
+
+    fn close(&mut self, key: Key) {
+        (**self).close(key);
+    }
+
+    fn wait(&mut self, until_ns: u64) {
+        (**self).wait(until_ns);
+    }
+
+    fn next_ready(&mut self) -> Option<Ready> {
+        (**self).next_ready()
+    }
 }

@@ -175,7 +175,9 @@ fn collect(fd: &OwnedFd, log: &mut StampLog, since_origin: impl Fn(u64) -> Optio
 }
 
 impl Reactor for StampedReactor {
-    const STAMPS: bool = true;
+    fn has_stamps(&self) -> bool {
+        true
+    }
 
     fn stamps(&mut self, key: Key) -> Option<&mut StampLog> {
         self.logs.get_mut(key as usize)?.as_mut()

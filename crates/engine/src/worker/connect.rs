@@ -39,7 +39,7 @@ pub(super) enum Loss {
     BrokenOff,
 }
 
-impl<R: Reactor, S: Protocol, M: Fn() -> S> Worker<R, S, M> {
+impl<R: Reactor, S: Protocol> Worker<R, S> {
     /// Begins to connect.
     pub(super) fn open(&mut self, key: Key) {
         let now_ns = self.reactor.now_ns();
@@ -127,7 +127,7 @@ impl<R: Reactor, S: Protocol, M: Fn() -> S> Worker<R, S, M> {
 
     /// Lets the session say its last words, if its protocol has any and the kernel takes them.
     pub(super) fn say_goodbye(&mut self, key: Key, now_ns: u64) {
-        if !S::SPEAKS_UNASKED {
+        if !self.speaks_unasked(key) {
             return;
         }
         let session_ns = self.session_ns(now_ns);

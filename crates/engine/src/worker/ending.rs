@@ -11,7 +11,7 @@ use crate::reactor::Reactor;
 /// A backlog that is not counted request by request.
 const MANY: u64 = 1 << 16;
 
-impl<R: Reactor, S: Protocol, M: Fn() -> S> Worker<R, S, M> {
+impl<R: Reactor, S: Protocol> Worker<R, S> {
     /// The stop rule.
     pub(super) fn should_stop(&mut self, now_ns: u64, control: &Control) -> Option<EndReason> {
         if self.stage != Stage::Running {
@@ -88,7 +88,7 @@ impl<R: Reactor, S: Protocol, M: Fn() -> S> Worker<R, S, M> {
         &mut self,
         window_end_ns: u64,
         control: &Control,
-        sink: &mut impl Sink,
+        sink: &mut dyn Sink,
     ) -> bool {
         let now_ns = self.reactor.now_ns();
         for key in 0..self.own.max_connections {

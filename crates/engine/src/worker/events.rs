@@ -169,7 +169,7 @@ impl Applying<'_> {
     }
 }
 
-impl<R: Reactor, S: Protocol, M: Fn() -> S> Worker<R, S, M> {
+impl<R: Reactor, S: Protocol> Worker<R, S> {
     /// Asks the session of a connection for the events that need no input, and does what they ask
     /// for.
     #[cold]
@@ -258,7 +258,7 @@ impl<R: Reactor, S: Protocol, M: Fn() -> S> Worker<R, S, M> {
     /// A protocol with a goodbye has no half of a connection to end: there, what has come by now is
     /// heard, and no more.
     fn break_off(&mut self, key: Key) {
-        if !S::SPEAKS_UNASKED {
+        if !self.speaks_unasked(key) {
             return self.reactor.end_sending(key);
         }
         let generation = self.pool[key].generation;

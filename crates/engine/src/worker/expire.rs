@@ -10,7 +10,7 @@ use super::{Stage, Worker};
 use crate::connection::{Place, State};
 use crate::reactor::{Key, Reactor};
 
-impl<R: Reactor, S: Protocol, M: Fn() -> S> Worker<R, S, M> {
+impl<R: Reactor, S: Protocol> Worker<R, S> {
     /// Does everything whose time has come. Returns whether places became free by it.
     #[inline]
     pub(super) fn expire(&mut self, now_ns: u64) -> bool {

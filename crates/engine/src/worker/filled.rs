@@ -10,7 +10,7 @@ use crate::control::Control;
 use crate::fill::{DataRows, Filling, Tables, Whose};
 use crate::reactor::Reactor;
 
-impl<R: Reactor, S: Protocol, M: Fn() -> S> Worker<R, S, M> {
+impl<R: Reactor, S: Protocol> Worker<R, S> {
     /// Gives the worker, and its script if it has one, the values of requests, before it prepares.
     pub(crate) fn fill_with(&mut self, plan: &Plan, tables: &Tables) {
         let filling = Filling::new(plan, tables);

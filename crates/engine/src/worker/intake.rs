@@ -52,7 +52,7 @@ impl Applying<'_> {
     }
 }
 
-impl<R: Reactor, S: Protocol, M: Fn() -> S> Worker<R, S, M> {
+impl<R: Reactor, S: Protocol> Worker<R, S> {
     /// Something can be done on a connection.
     #[inline]
     pub(super) fn handle(&mut self, ready: Ready) {
@@ -82,10 +82,16 @@ impl<R: Reactor, S: Protocol, M: Fn() -> S> Worker<R, S, M> {
         }
     }
 
+    /// Whether the connection's protocol has things to say that no request asked for.
+    #[inline]
+    pub(super) fn speaks_unasked(&self, key: Key) -> bool {
+        self.pool[key].session.as_ref().is_some_and(S::speaks_unasked)
+    }
+
     /// Writes what the protocol has to say by itself.
     #[inline]
     fn speak_unasked(&mut self, key: Key, now_ns: u64) {
-        if S::SPEAKS_UNASKED && self.is_live(key) && !self.pool[key].blocked {
+        if self.speaks_unasked(key) && self.is_live(key) && !self.pool[key].blocked {
             self.flush(key, now_ns);
         }
     }
@@ -95,14 +101,14 @@ impl<R: Reactor, S: Protocol, M: Fn() -> S> Worker<R, S, M> {
         let mut share = SHARE_BYTES;
         loop {
             let Some(intake) = self.receive_piece(key) else {
-                let now_ns = if S::SPEAKS_UNASKED { self.reactor.now_ns() } else { 0 };
+                let now_ns = if self.speaks_unasked(key) { self.reactor.now_ns() } else { 0 };
                 return self.speak_unasked(key, now_ns);
             };
             let Intake { came_to, at_ns, bytes, more } = intake;
             self.follow_up(key, came_to, at_ns);
             // What a full read of HTTP/1.1 has left behind answers nothing that is sent from now on:
             // it is read first. That takes one more read, because it is an error.
-            let is_owed = S::SPEAKS_UNASKED || self.pool[key].account.outstanding > 0;
+            let is_owed = self.speaks_unasked(key) || self.pool[key].account.outstanding > 0;
             if !more || is_owed {
                 self.dispatch(at_ns);
             }
@@ -122,6 +128,7 @@ impl<R: Reactor, S: Protocol, M: Fn() -> S> Worker<R, S, M> {
     fn receive_piece(&mut self, key: Key) -> Option<Intake> {
         let connection = &mut self.pool[key];
         let session = connection.session.as_mut()?;
+        let has_stamps = self.reactor.has_stamps();
         let (received, segments) = match S::TRANSPORT {
             Transport::Stream => (self.reactor.receive(key), Segments::default()),
             Transport::Datagrams => self.reactor.receive_datagrams(key),
@@ -130,7 +137,7 @@ impl<R: Reactor, S: Protocol, M: Fn() -> S> Worker<R, S, M> {
             Received::Bytes { bytes, at_ns, more } => (bytes, at_ns, more),
             Received::Nothing => return None,
             Received::End { at_ns } => {
-                if R::DOZES && connection.account.outstanding > 0 {
+                if self.reactor.dozes() && connection.account.outstanding > 0 {
                     self.reactor.wake_for_ends();
                 }
                 self.lose(key, Loss::End, at_ns);
@@ -146,7 +153,7 @@ impl<R: Reactor, S: Protocol, M: Fn() -> S> Worker<R, S, M> {
         self.books.recorder.bytes_received(bytes.len() as u64);
         self.turn.spend(bytes.len());
         // They were there when the last wait ended, and its requests left after that.
-        let is_early = !S::SPEAKS_UNASKED
+        let is_early = !session.speaks_unasked()
             && connection.account.outstanding > 0
             && connection.asked_after == self.waits;
         let mut applying = Applying {
@@ -155,7 +162,7 @@ impl<R: Reactor, S: Protocol, M: Fn() -> S> Worker<R, S, M> {
             script: &mut self.script,
             users: self.dispatch.users(),
             key,
-            kernel: if R::STAMPS { Some(&mut self.kernel) } else { None },
+            kernel: if has_stamps { Some(&mut self.kernel) } else { None },
             answered: None,
             at_ns,
             #[cfg(candor_mutant = "late_parts")]
@@ -179,7 +186,7 @@ impl<R: Reactor, S: Protocol, M: Fn() -> S> Worker<R, S, M> {
         };
         let Applying { came_to, answered, .. } = applying;
         let length = bytes.len();
-        let at_ns = match R::DOZES {
+        let at_ns = match self.reactor.dozes() {
             false => at_ns,
             // What follows happens now.
             true => {
@@ -193,7 +200,7 @@ impl<R: Reactor, S: Protocol, M: Fn() -> S> Worker<R, S, M> {
         if came_to.stops {
             self.dispatch.stop();
         }
-        if R::STAMPS {
+        if has_stamps {
             match (answered, self.reactor.stamps(key)) {
                 (Some(answered), Some(log)) if ends_here => {
                     self.kernel.ended_read(&answered, log, at_ns);

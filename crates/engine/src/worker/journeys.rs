@@ -10,7 +10,7 @@ use crate::reactor::Reactor;
 /// Steps and users shed before the loop goes round.
 const SHED_AT_ONCE: u32 = 4096;
 
-impl<R: Reactor, S: Protocol, M: Fn() -> S> Worker<R, S, M> {
+impl<R: Reactor, S: Protocol> Worker<R, S> {
     /// Sends every step that is due, each by itself, with a time of its own.
     pub(super) fn dispatch_users(&mut self, now_ns: u64) {
         self.tell_users();

@@ -51,6 +51,7 @@ use crate::fill::Filling;
 use crate::pacing::Pacer;
 use crate::plan_share::WorkerPlan;
 use crate::reactor::{ConnectFailure, Reactor};
+use crate::registry::Sessions;
 use crate::script::Scripted;
 
 /// Attempts to connect that one worker has going on at once before the run, so that a listener's
@@ -89,9 +90,9 @@ enum Stage {
 }
 
 /// One thread's part of a run.
-pub(crate) struct Worker<R, S, M> {
+pub(crate) struct Worker<R, S> {
     reactor: R,
-    make_session: M,
+    make_session: Sessions<S>,
     own: WorkerPlan,
     dispatch: Dispatch,
     books: Books,
@@ -124,9 +125,9 @@ pub(crate) struct Worker<R, S, M> {
     data_failed: bool,
 }
 
-impl<R: Reactor, S: Protocol, M: Fn() -> S> Worker<R, S, M> {
+impl<R: Reactor, S: Protocol> Worker<R, S> {
     /// Worker `share` of a run of `plan`.
-    pub(crate) fn new(plan: &Plan, share: Share, reactor: R, make_session: M) -> Self {
+    pub(crate) fn new(plan: &Plan, share: Share, reactor: R, make_session: Sessions<S>) -> Self {
         let own = WorkerPlan::new(plan, share);
         let settings = RecorderSettings {
             digits: plan.recording.digits,
@@ -137,6 +138,7 @@ impl<R: Reactor, S: Protocol, M: Fn() -> S> Worker<R, S, M> {
             requests: plan.requests.list.len(),
             journeys: plan.journeys.len(),
         };
+        let has_stamps = reactor.has_stamps() || reactor.dozes();
         Worker {
             reactor,
             make_session,
@@ -146,10 +148,7 @@ impl<R: Reactor, S: Protocol, M: Fn() -> S> Worker<R, S, M> {
                 trace::tracer(plan, share),
                 &plan.requests.list,
             ),
-            kernel: KernelBooks::new(match R::STAMPS || R::DOZES {
-                true => plan.recording.digits,
-                false => 1,
-            }),
+            kernel: KernelBooks::new(if has_stamps { plan.recording.digits } else { 1 }),
             pool: Pool::new(&own, plan.connections.places()),
             timers: Timers::new(own.max_connections),
             shift_ns: 0,
@@ -210,7 +209,7 @@ impl<R: Reactor, S: Protocol, M: Fn() -> S> Worker<R, S, M> {
         &mut self,
         origin_ns: u64,
         control: &Control,
-        sink: &mut impl Sink,
+        sink: &mut dyn Sink,
     ) -> WorkerReport {
         let wake_ns = if self.pacer.never_sleeps() { 0 } else { origin_ns };
         while self.reactor.now_ns() < origin_ns {
@@ -242,7 +241,7 @@ impl<R: Reactor, S: Protocol, M: Fn() -> S> Worker<R, S, M> {
                     end.end = EndReason::Interrupted;
                 }
                 end.trace = self.end_trace(sink);
-                let has_stamps = R::STAMPS || R::DOZES;
+                let has_stamps = self.reactor.has_stamps() || self.reactor.dozes();
                 end.kernel = has_stamps.then(|| self.kernel.finish(self.reactor.stamp_facts()));
                 return end;
             }
@@ -267,7 +266,7 @@ impl<R: Reactor, S: Protocol, M: Fn() -> S> Worker<R, S, M> {
         self.delay_first_places();
     }
 
-    fn close_interval(&mut self, now_ns: u64, sink: &mut impl Sink) {
+    fn close_interval(&mut self, now_ns: u64, sink: &mut dyn Sink) {
         if self.stage == Stage::Running {
             let backlog = self.dispatch.backlog(now_ns);
             self.books.recorder.set_backlog(backlog);

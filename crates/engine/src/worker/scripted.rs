@@ -12,7 +12,7 @@ use crate::control::Control;
 use crate::reactor::{Key, Reactor};
 use crate::script::Scripted;
 
-impl<R: Reactor, S: Protocol, M: Fn() -> S> Worker<R, S, M> {
+impl<R: Reactor, S: Protocol> Worker<R, S> {
     /// Gives the worker its script, before it prepares.
     pub(crate) fn follow(&mut self, script: Option<Scripted>) {
         let Some(mut script) = script else { return };

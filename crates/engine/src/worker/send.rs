@@ -20,7 +20,7 @@ const SHED_AT_ONCE: u32 = 4096;
 /// The loop goes round after a script has made requests for this time.
 const SCRIPT_TURN_NS: u64 = 10_000_000;
 
-impl<R: Reactor, S: Protocol, M: Fn() -> S> Worker<R, S, M> {
+impl<R: Reactor, S: Protocol> Worker<R, S> {
     /// Sends everything that can be sent at `now_ns`.
     #[inline]
     pub(super) fn dispatch(&mut self, now_ns: u64) {
@@ -179,14 +179,14 @@ impl<R: Reactor, S: Protocol, M: Fn() -> S> Worker<R, S, M> {
                 let books = &mut self.books;
                 books.recorder.bytes_sent(bytes as u64);
                 let kernel = &mut self.kernel;
-                let end = match R::STAMPS {
+                let end = match self.reactor.has_stamps() {
                     true => self.reactor.stamps(key).map_or(0, |log| log.position()),
                     false => 0,
                 };
                 let session_ns = at_ns + self.shift_ns;
                 let has_word = session.handle_transmitted(session_ns, bytes, &mut |id| {
                     books.sent(id, at_ns);
-                    if R::STAMPS {
+                    if self.reactor.has_stamps() {
                         kernel.sent(id, end);
                     }
                 });

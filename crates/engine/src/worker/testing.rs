@@ -15,11 +15,15 @@ use crate::plan_share::WorkerPlan;
 pub(super) struct Fake(pub(super) u32);
 
 impl Protocol for Fake {
-    const SPEAKS_UNASKED: bool = false;
     const TRANSPORT: Transport = Transport::Stream;
 }
 
 impl Session for Fake {
+    #[inline]
+    fn speaks_unasked(&self) -> bool {
+        false
+    }
+
     fn free_places(&self) -> u32 {
         self.0
     }

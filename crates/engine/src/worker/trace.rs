@@ -27,7 +27,7 @@ pub(super) fn tracer(plan: &Plan, share: Share) -> Option<Box<Tracer>> {
     Some(Box::new(Tracer::new(TraceSettings { rule, worker, workers })))
 }
 
-impl<R: Reactor, S: Protocol, M: Fn() -> S> Worker<R, S, M> {
+impl<R: Reactor, S: Protocol> Worker<R, S> {
     /// Whether there are full blocks to give away.
     #[inline]
     pub(super) fn has_full_trace(&self) -> bool {
@@ -37,20 +37,20 @@ impl<R: Reactor, S: Protocol, M: Fn() -> S> Worker<R, S, M> {
     /// Gives full blocks away, `all` also the one that is being filled, and takes back what is
     /// empty.
     #[inline]
-    pub(super) fn deliver_trace(&mut self, all: bool, sink: &mut impl Sink) {
+    pub(super) fn deliver_trace(&mut self, all: bool, sink: &mut dyn Sink) {
         if let Some(tracer) = &mut self.books.tracer {
             deliver(tracer, all, sink);
         }
     }
 
     /// Gives everything away.
-    pub(super) fn end_trace(&mut self, sink: &mut impl Sink) -> TraceCounts {
+    pub(super) fn end_trace(&mut self, sink: &mut dyn Sink) -> TraceCounts {
         self.deliver_trace(true, sink);
         self.books.tracer.as_ref().map_or(TraceCounts::default(), |tracer| tracer.counts())
     }
 }
 
-fn deliver(tracer: &mut Tracer, all: bool, sink: &mut impl Sink) {
+fn deliver(tracer: &mut Tracer, all: bool, sink: &mut dyn Sink) {
     if all {
         tracer.end_block();
     }

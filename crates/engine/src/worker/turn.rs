@@ -53,7 +53,7 @@ impl Turn {
     }
 }
 
-impl<R: Reactor, S: Protocol, M: Fn() -> S> Worker<R, S, M> {
+impl<R: Reactor, S: Protocol> Worker<R, S> {
     /// Waits until `until_ns`, unless there is something to do already, and finds what is ready.
     #[inline]
     pub(super) fn find(&mut self, until_ns: u64) -> Option<Ready> {

@@ -19,7 +19,7 @@ enum Next {
     Other(u64),
 }
 
-impl<R: Reactor, S: Protocol, M: Fn() -> S> Worker<R, S, M> {
+impl<R: Reactor, S: Protocol> Worker<R, S> {
     /// Waits for whatever comes first: an event, a time-out, or the next due time. Returns what
     /// time it is, if that was asked for already and nothing was done since.
     #[inline]
@@ -47,7 +47,9 @@ impl<R: Reactor, S: Protocol, M: Fn() -> S> Worker<R, S, M> {
                 self.wait_and_handle(0);
                 None
             }
-            Wait::SleepUntil(wake_ns) if R::DOZES && self.pacer.dozes(now_ns, wake_ns) => {
+            Wait::SleepUntil(wake_ns)
+                if self.reactor.dozes() && self.pacer.dozes(now_ns, wake_ns) =>
+            {
                 self.doze_and_handle(wake_ns);
                 None
             }

@@ -30,7 +30,7 @@ pub(crate) fn drive_traced(plan: &Parts, reactor: impl Reactor) -> (RunRecord, V
 pub(crate) fn drive_sessions_traced<S: Protocol>(
     plan: &Parts,
     reactor: impl Reactor,
-    sessions: impl Fn() -> S,
+    sessions: impl Fn() -> S + Clone + 'static,
 ) -> (RunRecord, Vec<Traced>) {
     let mut plan = plan.clone();
     plan.recording.trace = Some(Trace::All);

@@ -93,11 +93,15 @@ impl Asking {
 }
 
 impl Protocol for Asking {
-    const SPEAKS_UNASKED: bool = true;
     const TRANSPORT: Transport = Transport::Datagrams;
 }
 
 impl Session for Asking {
+    #[inline]
+    fn speaks_unasked(&self) -> bool {
+        true
+    }
+
     fn free_places(&self) -> u32 {
         if self.is_ready { self.places - self.open.len() as u32 } else { 0 }
     }

@@ -41,7 +41,7 @@ impl SimServer for Answering {
 
 fn run(plan: &Parts, places: u32, loses: fn(u64) -> bool) -> (RunRecord, Vec<Traced>) {
     let link = Link { latency_ns: LATENCY_NS, loses: Some(loses), ..Link::default() };
-    let sessions = || Asking::new(places, AGAIN_NS);
+    let sessions = move || Asking::new(places, AGAIN_NS);
     drive_sessions_traced(plan, SimReactor::new(Answering, link), sessions)
 }
 

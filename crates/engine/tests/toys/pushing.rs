@@ -80,11 +80,15 @@ impl Pushing {
 }
 
 impl Protocol for Pushing {
-    const SPEAKS_UNASKED: bool = true;
     const TRANSPORT: Transport = Transport::Stream;
 }
 
 impl Session for Pushing {
+    #[inline]
+    fn speaks_unasked(&self) -> bool {
+        true
+    }
+
     fn free_places(&self) -> u32 {
         u32::from(self.requests.is_empty())
     }

@@ -33,7 +33,7 @@ impl SimServer for Ticking {
 fn run(takes_unasked: bool, piece_bytes: usize) -> RunRecord {
     let plan = plan(1, open(8, Arrivals::Constant), 4 * S);
     let reactor = SimReactor::new(Ticking, Link { piece_bytes, ..Link::default() });
-    drive_sessions_traced(&plan, reactor, || Pushing::new(takes_unasked)).0
+    drive_sessions_traced(&plan, reactor, move || Pushing::new(takes_unasked)).0
 }
 
 #[test]

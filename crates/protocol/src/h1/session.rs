@@ -208,11 +208,15 @@ pub(super) fn find<'a>(
 }
 
 impl crate::session::Protocol for Session {
-    const SPEAKS_UNASKED: bool = false;
     const TRANSPORT: crate::session::Transport = crate::session::Transport::Stream;
 }
 
 impl crate::session::Session for Session {
+    #[inline]
+    fn speaks_unasked(&self) -> bool {
+        false
+    }
+
     fn free_places(&self) -> u32 {
         if self.closing || matches!(self.state, State::Due | State::Ended | State::Dead) {
             0

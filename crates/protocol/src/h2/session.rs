@@ -332,11 +332,15 @@ fn write_fields(
 }
 
 impl crate::session::Protocol for Session {
-    const SPEAKS_UNASKED: bool = true;
     const TRANSPORT: crate::session::Transport = crate::session::Transport::Stream;
 }
 
 impl crate::session::Session for Session {
+    #[inline]
+    fn speaks_unasked(&self) -> bool {
+        true
+    }
+
     #[inline]
     fn free_places(&self) -> u32 {
         if !self.ready || self.closing {

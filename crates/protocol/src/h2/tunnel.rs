@@ -232,11 +232,15 @@ impl Tunnel {
 }
 
 impl Protocol for Tunnel {
-    const SPEAKS_UNASKED: bool = true;
     const TRANSPORT: Transport = Transport::Stream;
 }
 
 impl crate::session::Session for Tunnel {
+    #[inline]
+    fn speaks_unasked(&self) -> bool {
+        true
+    }
+
     fn free_places(&self) -> u32 {
         let open = self.conversation.as_ref().filter(|_| self.stage == Stage::Open);
         open.map_or(0, |conversation| conversation.free_places())

@@ -152,11 +152,15 @@ fn upgrades_to_h2c(head: &[u8]) -> bool {
 }
 
 impl crate::session::Protocol for Upgrade {
-    const SPEAKS_UNASKED: bool = true;
     const TRANSPORT: crate::session::Transport = crate::session::Transport::Stream;
 }
 
 impl crate::session::Session for Upgrade {
+    #[inline]
+    fn speaks_unasked(&self) -> bool {
+        true
+    }
+
     fn free_places(&self) -> u32 {
         match &self.stage {
             Stage::Idle => 1,

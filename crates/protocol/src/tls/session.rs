@@ -426,11 +426,15 @@ fn looks_like_text(input: &[u8]) -> bool {
 }
 
 impl Protocol for Tls {
-    const SPEAKS_UNASKED: bool = true;
     const TRANSPORT: Transport = Transport::Stream;
 }
 
 impl Session for Tls {
+    #[inline]
+    fn speaks_unasked(&self) -> bool {
+        true
+    }
+
     fn free_places(&self) -> u32 {
         match self.stage {
             // Without an inner session there is no place either.

@@ -134,11 +134,15 @@ impl Session {
 pub(crate) const AWAITED: &str = "the response that opens a WebSocket";
 
 impl Protocol for Session {
-    const SPEAKS_UNASKED: bool = true;
     const TRANSPORT: Transport = Transport::Stream;
 }
 
 impl crate::session::Session for Session {
+    #[inline]
+    fn speaks_unasked(&self) -> bool {
+        true
+    }
+
     #[inline]
     fn free_places(&self) -> u32 {
         self.open_ref().map_or(0, Conversation::free_places)
