@@ -244,20 +244,23 @@ impl Session {
             return Some(self.give_up(why));
         }
         let check = std::mem::take(&mut self.check);
+        // Its own request is still being written, as those behind it are.
+        let is_early = self.unwritten.len() == self.outstanding.len();
         let current = self.pop_outstanding()?;
         self.lines.release();
         self.interim_answers = 0;
         let body_bytes = check.length();
         let mut expected = check.finish(&self.prepared(current.request).expect, status);
-        let last = if !last {
+        let last = if !last && !is_early {
             self.state = State::Status;
             Last::No
         } else {
             self.state = State::Ended;
+            self.closing = true;
             if self.is_broken_off() {
                 expected = Err(Mismatch::BrokenOff);
             }
-            if self.limit == NO_PAUSE { Last::ByPeer } else { Last::ByUs }
+            if last && self.limit == NO_PAUSE { Last::ByPeer } else { Last::ByUs }
         };
         Some(Event::Done(Answer {
             id: current.id,

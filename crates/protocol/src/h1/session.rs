@@ -49,8 +49,9 @@ impl Default for Limits {
 ///
 /// Responses are matched to requests in the order in which these were handed in. Only a request
 /// whose first byte was written can be answered: call `handle_transmitted` for it before
-/// `handle_input`. A response may come while its own request is still being written; the rest of
-/// it is then written nevertheless, before the next one.
+/// `handle_input`. A response may begin while its own request is still being written, which goes on.
+/// When it is complete first, the rest is not written, and the connection is over (RFC 9112 9.5): a
+/// server that has said its last word may never read on.
 ///
 /// Requests that are not begun when a response announces the end of the connection are not
 /// written any more (RFC 9112 9.6) and fail in `handle_end`.
@@ -66,7 +67,7 @@ pub struct Session {
     pub(super) outstanding: VecDeque<InFlight>,
     /// How many of them were begun to be written.
     pub(super) started: usize,
-    /// Requests not wholly written, oldest first. The first may have its response already.
+    /// Requests not wholly written, oldest first: the last ones of those.
     pub(super) unwritten: VecDeque<InFlight>,
     /// How much of the first of them was written.
     pub(super) written_bytes: usize,

@@ -4,7 +4,7 @@ use std::io::IoSlice;
 use std::sync::Arc;
 
 use candor_protocol::h1::{Limits, Prepared, Session, prepare};
-use candor_protocol::{Event, Outgoing, Session as _};
+use candor_protocol::{Event, Last, Outgoing, Session as _};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::Index;
@@ -194,18 +194,40 @@ fn bytes_before_the_request_was_begun_are_no_answer_to_it() {
 }
 
 #[test]
-fn an_early_answer_does_not_stop_its_request_9112_9_3() {
-    let table = table(&[10, 0]);
-    let mut session = fresh(Arc::clone(&table), 1, Limits::default());
+fn a_response_that_is_complete_before_its_request_ends_the_connection_9112_9_5() {
+    for pipeline in [1, 3] {
+        let table = table(&[10, 0]);
+        let mut session = fresh(Arc::clone(&table), pipeline, Limits::default());
+        session.handle_request(1, Outgoing::Listed(0));
+        (2..=pipeline).for_each(|id| session.handle_request(id, Outgoing::Listed(1)));
+        let first = wire(&table[0]);
+        assert_eq!(written(&mut session, first.len() - 3), [1]);
+        // While it is on its way, the server may want the rest.
+        let head = b"HTTP/1.1 413 No\r\nContent-Length: 2\r\n\r\n";
+        assert_eq!(feed(&mut session, head), [Event::FirstByte(1)]);
+        assert_eq!(offered(&mut session, 8)[..3], first[first.len() - 3..]);
+        let [_, mut by_us] = answered(1, 413, 2, false);
+        if let Event::Done(answer) = &mut by_us {
+            answer.last = Last::ByUs;
+        }
+        assert_eq!(feed(&mut session, b"no"), [by_us]);
+        assert_eq!((session.free_places(), offered(&mut session, 8).len()), (0, 0));
+        // Those behind it were never begun.
+        let behind: Vec<Event> = (2..=pipeline).map(closed).collect();
+        assert_eq!(end(&mut session), behind);
+    }
+}
+
+#[test]
+fn a_response_to_a_whole_request_leaves_the_connection_to_those_that_are_written_behind_it() {
+    let table = table(&[0, 10]);
+    let mut session = fresh(Arc::clone(&table), 2, Limits::default());
     session.handle_request(1, Outgoing::Listed(0));
-    let first = wire(&table[0]);
-    assert_eq!(written(&mut session, first.len() - 3), [1]);
-    let events = feed(&mut session, b"HTTP/1.1 413 No\r\nContent-Length: 0\r\n\r\n");
-    assert_eq!(events, answered(1, 413, 0, false));
     session.handle_request(2, Outgoing::Listed(1));
-    assert_eq!(offered(&mut session, 4), [&first[first.len() - 3..], &wire(&table[1])].concat());
-    assert_eq!(written(&mut session, 3), [0u32; 0]);
-    assert_eq!(feed(&mut session, b"HTTP/1.1 200 OK\r\n"), [unasked()]);
+    assert_eq!(written(&mut session, wire(&table[0]).len() + 4), [1, 2]);
+    let events = feed(&mut session, b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n");
+    assert_eq!(events, answered(1, 200, 0, false));
+    assert_eq!(session.free_places(), 1);
 }
 
 #[test]
