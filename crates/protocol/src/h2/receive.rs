@@ -414,13 +414,20 @@ impl Session {
         }
         self.check_idle(id)?;
         let Some(stream) = self.streams.get(id) else { return Ok(None) };
-        stream.window += i64::from(by);
         if by == 0 {
             return Ok(Some(self.refuse(id, Error::StreamWindowUpdateZero)));
         }
-        if stream.window > i64::from(MAX_31) {
+        stream.credit += i64::from(by);
+        let credit = stream.credit;
+        let window = i64::from(self.peer.window) + credit;
+        if window > i64::from(MAX_31) {
             return Ok(Some(self.refuse(id, Error::StreamWindowOverflow)));
         }
+        if stream.is_starved && window > 0 {
+            stream.is_starved = false;
+            self.upload.feed(id);
+        }
+        self.streams.most_credit = self.streams.most_credit.max(credit);
         Ok(None)
     }
 
@@ -454,7 +461,7 @@ impl Session {
             self.decoder.set_limit(self.settings.header_table_bytes);
             return self.count_idle().map(|()| None);
         }
-        let more_places = self.take_settings(payload)?;
+        let other_places = self.take_settings(payload)?;
         frame::write(self.output.bytes(), kind::SETTINGS, flag::ACK, 0, &[]);
         if !self.ready {
             self.ready = true;
@@ -462,8 +469,8 @@ impl Session {
             return Ok(Some(Event::Ready(abilities)));
         }
         self.count_idle()?;
-        self.news.places = more_places;
-        self.news.any |= more_places;
+        self.news.places |= other_places;
+        self.news.any |= other_places;
         Ok(None)
     }
 }

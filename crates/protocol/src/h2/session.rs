@@ -15,7 +15,7 @@ use super::input::{Pieces, Reading};
 use super::memo::Memo;
 use super::output::Output;
 use super::parts::Asked;
-use super::settings::{DEFAULT_WINDOW, Peer};
+use super::settings::Peer;
 use super::streams::{self, Streams};
 use super::upload::Upload;
 use super::{Error, Prepared, Settings};
@@ -93,6 +93,9 @@ struct Repeated {
     generation: u32,
 }
 
+/// Looking at this many streams costs as much as a frame that carries nothing.
+const STREAMS_AS_A_FRAME: u32 = 64;
+
 /// Blocks up to this length fit in one frame of any server's.
 const ONE_FRAME: usize = 16_384;
 
@@ -145,7 +148,7 @@ impl Session {
     ) -> Self {
         let mut session = Session::new(table, settings);
         let stream = session.streams.open();
-        stream.begin(id, request, &session.table[request as usize], DEFAULT_WINDOW);
+        stream.begin(id, request, &session.table[request as usize]);
         stream.body = None;
         session.output.was_sent(stream.id);
         session
@@ -172,26 +175,28 @@ impl Session {
     /// is the one whose response is expected.
     pub fn handle_prepared(&mut self, id: RequestId, request: u32, made: &Prepared) {
         debug_assert!(!self.closing && self.ready, "no request may be handed in now");
-        let stream = open(&mut self.streams, &mut self.upload, &self.peer, id, request, made);
+        let stream = open(&mut self.streams, &mut self.upload, id, request, made);
         self.closing |= self.streams.are_exhausted();
         self.output.begin(stream, id);
         write_fields(self.output.bytes(), &mut self.encoder, &self.peer, stream, made);
     }
 
-    /// The peer's limits changed. Returns whether there may be more places now.
+    /// The peer's limits changed. Returns whether there may be more places now, or fewer.
+    ///
+    /// A larger window is looked at stream by stream only where one waits for it, or may not have it:
+    /// that counts as so many frames that carry nothing, so that a server which flips its setting
+    /// cannot ask for settings times streams of work.
     pub(super) fn take_settings(&mut self, payload: &[u8]) -> Result<bool, Error> {
         let before = self.peer;
         self.peer.update(payload, &mut self.encoder)?;
-        let change = i64::from(self.peer.window) - i64::from(before.window);
-        if change != 0 {
-            for stream in self.streams.iter_mut() {
-                stream.window += change;
-                if stream.window > i64::from(frame::MAX_31) {
-                    return Err(Error::SettingWindow);
-                }
-            }
+        let window = i64::from(self.peer.window);
+        let opens = window > i64::from(before.window);
+        let may_overflow = window + self.streams.most_credit > i64::from(frame::MAX_31);
+        if opens && (may_overflow || self.upload.starved > 0) {
+            self.idle_frames += self.streams.live() / STREAMS_AS_A_FRAME;
+            self.open_windows(window)?;
         }
-        Ok(self.peer.max_streams > before.max_streams)
+        Ok(self.peer.max_streams != before.max_streams)
     }
 
     /// The next event that is due without any more input.
@@ -292,13 +297,12 @@ impl Repeated {
 fn open(
     streams: &mut Streams,
     upload: &mut Upload,
-    peer: &Peer,
     id: RequestId,
     request: u32,
     made: &Prepared,
 ) -> u32 {
     let stream = streams.open();
-    stream.begin(id, request, made, peer.window);
+    stream.begin(id, request, made);
     if !made.body.is_empty() {
         upload.add(stream.id);
     }
@@ -365,7 +369,7 @@ impl crate::session::Session for Session {
             }
         };
         let prepared = &self.table[request as usize];
-        let stream = open(&mut self.streams, &mut self.upload, &self.peer, id, request, prepared);
+        let stream = open(&mut self.streams, &mut self.upload, id, request, prepared);
         self.closing |= self.streams.are_exhausted();
         self.output.begin(stream, id);
         let out = self.output.bytes();

@@ -62,7 +62,8 @@ pub struct Limits {
     /// Interim (1xx) responses to one request.
     pub interim_answers: u32,
     /// Frames that carry nothing (PING, SETTINGS, PRIORITY, empty DATA, frames of unknown types,
-    /// frames on streams that have ended, WINDOW_UPDATE) between two that carry something.
+    /// frames on streams that have ended, WINDOW_UPDATE) between two that carry something. A setting for
+    /// which streams have to be looked at counts as one more for every 64 of them.
     pub idle_frames: u32,
 }
 

@@ -36,8 +36,11 @@ pub(super) struct Stream {
     pub(super) refused: Option<Error>,
     /// What the server sent on it since its window was opened last.
     pub(super) received: u32,
-    /// How much of our data the server takes; below 0 after it lowered its setting.
-    pub(super) window: i64,
+    /// How much more of our data the server takes than its setting says; below 0 for what was sent.
+    /// Not the window itself: a setting changes those of all streams, at no cost for each.
+    pub(super) credit: i64,
+    /// It waits for its window, and not for its turn.
+    pub(super) is_starved: bool,
     /// What is still to be sent.
     pub(super) body: Option<Arc<[u8]>>,
     pub(super) body_sent: usize,
@@ -60,6 +63,8 @@ pub(super) struct Streams {
     /// The place at which a search begins: that of the last find. Requests that take too long, and
     /// those that a GOAWAY refuses, stand one after the other.
     found: usize,
+    /// No stream that is alive has a larger [`Stream::credit`].
+    pub(super) most_credit: i64,
     abandoned: Abandoned,
 }
 
@@ -74,6 +79,7 @@ impl Streams {
             next_id: 1,
             last_id,
             found: 0,
+            most_credit: 0,
             abandoned: Abandoned::default(),
         }
     }
@@ -213,12 +219,11 @@ impl Abandoned {
 impl Stream {
     /// What there is to know of a request before it is sent.
     #[inline]
-    pub(super) fn begin(&mut self, id: RequestId, request: u32, made: &Prepared, window: u32) {
+    pub(super) fn begin(&mut self, id: RequestId, request: u32, made: &Prepared) {
         self.request_id = id;
         self.request = request;
         self.no_body = made.is_head;
         self.is_connect = made.is_connect;
-        self.window = i64::from(window);
         if !made.body.is_empty() {
             self.body = Some(Arc::clone(&made.body));
         }

@@ -17,22 +17,30 @@ const ENOUGH: usize = 64 << 10;
 
 #[derive(Debug)]
 pub(super) struct Upload {
-    /// Streams that have something left to send, in the order of their turns.
+    /// Streams that have something left to send and a window for it, in the order of their turns.
     turns: VecDeque<u32>,
+    /// Streams that wait for their window; no more than that many.
+    pub(super) starved: u32,
     /// How much of our data the server takes on the whole connection.
     window: u32,
 }
 
 impl Default for Upload {
     fn default() -> Self {
-        Upload { turns: VecDeque::new(), window: DEFAULT_WINDOW }
+        Upload { turns: VecDeque::new(), starved: 0, window: DEFAULT_WINDOW }
     }
 }
 
 impl Upload {
-    /// Whether there is anything left to send, now or when a window opens.
+    /// Whether there is anything left to send, now or when the connection's window opens.
     pub(super) fn is_waiting(&self) -> bool {
         !self.turns.is_empty()
+    }
+
+    /// The window of a starved stream was opened.
+    pub(super) fn feed(&mut self, stream: u32) {
+        self.starved -= 1;
+        self.turns.push_back(stream);
     }
 
     pub(super) fn add(&mut self, stream: u32) {
@@ -58,11 +66,28 @@ impl Session {
         }
     }
 
+    /// The server's setting opened every stream's window.
+    pub(super) fn open_windows(&mut self, window: i64) -> Result<(), Error> {
+        self.upload.starved = 0;
+        let mut most_credit = 0;
+        for stream in self.streams.iter_mut() {
+            most_credit = most_credit.max(stream.credit);
+            if window + stream.credit > i64::from(MAX_31) {
+                return Err(Error::SettingWindow);
+            }
+            if stream.is_starved && window + stream.credit > 0 {
+                stream.is_starved = false;
+                self.upload.turns.push_back(stream.id);
+            }
+            self.upload.starved += u32::from(stream.is_starved);
+        }
+        self.streams.most_credit = most_credit;
+        Ok(())
+    }
+
     fn take_turns(&mut self) {
-        let mut without_progress = 0;
         while self.upload.window > 0
             && self.output.pending().len() < ENOUGH
-            && without_progress < self.upload.turns.len()
             && let Some(id) = self.upload.turns.pop_front()
         {
             // Streams that ended in the meantime have no body any more.
@@ -70,10 +95,11 @@ impl Session {
             let Some(body) = &stream.body else { continue };
             let rest = &body[stream.body_sent..];
             let frame_bytes = self.peer.frame_bytes.min(FRAME_BYTES).min(self.upload.window);
-            let most = i64::from(frame_bytes).min(stream.window);
+            let window = i64::from(self.peer.window) + stream.credit;
+            let most = i64::from(frame_bytes).min(window);
             if most <= 0 {
-                without_progress += 1;
-                self.upload.turns.push_back(id);
+                stream.is_starved = true;
+                self.upload.starved += 1;
                 continue;
             }
             let part = &rest[..rest.len().min(most as usize)];
@@ -85,10 +111,9 @@ impl Session {
             out.extend_from_slice(&header.to_bytes());
             out.extend_from_slice(part);
             stream.body_sent += part.len();
-            stream.window -= i64::from(length);
+            stream.credit -= i64::from(length);
             self.upload.window -= length;
             self.idle_frames = 0;
-            without_progress = 0;
             if is_last {
                 stream.body = None;
             } else {

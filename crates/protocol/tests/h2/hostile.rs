@@ -1,5 +1,7 @@
 //! Malicious servers: each case costs bounded memory, and gets the error it deserves.
 
+use std::time::{Duration, Instant};
+
 use candor_protocol::h2::{Error, Session, Settings};
 use candor_protocol::{Event, Outgoing, Session as _};
 
@@ -50,6 +52,76 @@ fn floods_of_frames_that_carry_nothing_end_the_connection() {
         assert!((5_000..=10_001).contains(&times), "{times} times {piece:?}");
         assert!(pending < MOST_PENDING, "{pending} bytes for {piece:?}");
     }
+}
+
+/// How long a session with `streams` uploads takes for settings that flip the window, in one read.
+fn time_for_flips(streams: u32) -> Duration {
+    let request = prepared("POST", &[b'x'; 100_000]);
+    let mut session = ready_with(&[request], Settings { streams, ..Settings::default() });
+    for id in 0..streams {
+        session.handle_request(id, Outgoing::Listed(0));
+        transmit(&mut session);
+    }
+    let flips = [setting(4, 0), setting(4, 65_535)].concat().repeat(4_000);
+    let begun = Instant::now();
+    assert_eq!(feed(&mut session, &flips), []);
+    begun.elapsed()
+}
+
+/// The work for a setting does not grow with the streams that it is for: otherwise a read of 120 kB keeps a worker
+/// for seconds, deaf to the clock and to signals.
+#[test]
+fn settings_that_flip_the_window_cost_the_same_for_any_number_of_streams() {
+    let least = |streams| (0..3).map(|_| time_for_flips(streams)).min().unwrap_or_default();
+    let (one, most) = (least(1), least(1 << 16));
+    // Looking at each stream for each setting would be ten thousands of times the time.
+    assert!(most < 100 * one, "{most:?} for 65,536 streams, {one:?} for one");
+}
+
+/// Streams that wait for their window are looked at when a setting opens it. That counts as what it costs: here each
+/// has sent more than any of the settings allows.
+#[test]
+fn settings_that_open_the_windows_of_many_streams_again_and_again_are_a_flood() {
+    const STREAMS: u32 = 1 << 16;
+    let request = prepared("POST", &[b'x'; 20]);
+    let mut session = ready_with(&[request], Settings { streams: STREAMS, ..Settings::default() });
+    feed(&mut session, &[setting(4, 16), number(WINDOW_UPDATE, 0, 20 * STREAMS)].concat());
+    (0..STREAMS).for_each(|id| session.handle_request(id, Outgoing::Listed(0)));
+    transmit(&mut session);
+    let (event, times, pending) =
+        flood_unwritten(&mut session, &[setting(4, 0), setting(4, 1)].concat(), 1000);
+    assert_eq!(event, broken(Error::Flood));
+    assert!(times <= 10, "{times}");
+    assert!(pending < MOST_PENDING, "{pending}");
+}
+
+/// As [`flood`], where nothing is written in between.
+fn flood_unwritten(session: &mut Session, piece: &[u8], most: usize) -> (Event, usize, usize) {
+    for times in 1..=most {
+        if let Some(event) = feed(session, piece).pop() {
+            return (event, times, transmit(session).len());
+        }
+    }
+    panic!("{most} times and no error");
+}
+
+/// A setting may open a window that WINDOW_UPDATE has opened before, but not beyond what a window may be.
+#[test]
+fn windows_of_settings_and_updates_add_up_6_9_2() {
+    let open = |by: u32, window: u32| {
+        let request = prepared("POST", &[b'x'; 10]);
+        let mut session = ready_with(&[request], Settings { streams: 2, ..Settings::default() });
+        (0..2).for_each(|id| session.handle_request(id, Outgoing::Listed(0)));
+        transmit(&mut session);
+        assert_eq!(feed(&mut session, &number(WINDOW_UPDATE, 3, by)), []);
+        feed(&mut session, &setting(4, window))
+    };
+    // Ten bytes of each were sent.
+    let most = 0x7fff_ffff;
+    assert_eq!(open(most - 65_535 + 10, 65_535), []);
+    assert_eq!(open(most - 65_535 + 10, 65_536), [broken(Error::SettingWindow)]);
+    assert_eq!(open(5, most), []);
+    assert_eq!(open(11, most), [broken(Error::SettingWindow)]);
 }
 
 #[test]

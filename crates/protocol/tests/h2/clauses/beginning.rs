@@ -91,11 +91,11 @@ fn settings_are_checked_6_5() {
 fn a_higher_limit_of_streams_makes_places_and_a_lower_one_takes_them() {
     let mut session = ready(10);
     assert_eq!(session.free_places(), 10);
-    assert_eq!(feed(&mut session, &setting(3, 2)), []);
+    assert_eq!(feed(&mut session, &setting(3, 2)), [Event::Changed]);
     assert_eq!(session.free_places(), 2);
     session.handle_request(0, Outgoing::Listed(0));
     assert_eq!(session.free_places(), 1);
-    assert_eq!(feed(&mut session, &setting(3, 0)), []);
+    assert_eq!(feed(&mut session, &setting(3, 0)), [Event::Changed]);
     assert_eq!(session.free_places(), 0);
     assert_eq!(feed(&mut session, &setting(3, 100)), [Event::Changed]);
     assert_eq!(session.free_places(), 9);
