@@ -43,6 +43,8 @@ pub(crate) struct Books {
     pub(crate) tracer: Option<Box<Tracer>>,
     /// Streams of events, if the plan has any.
     streams: Option<Box<Streams>>,
+    /// When the last response was complete, as expected or not.
+    pub(crate) answered_ns: u64,
     /// Outcomes of requests of users, who were not told yet.
     pub(crate) ended: Vec<Ended>,
     /// Requests that failed, if a script makes them, until it was told.
@@ -69,6 +71,7 @@ impl Books {
             recorder,
             tracer,
             streams,
+            answered_ns: 0,
             ended: Vec::new(),
             failed: None,
             names,
@@ -134,6 +137,7 @@ impl Books {
     /// Its response is complete.
     #[inline]
     pub(crate) fn complete(&mut self, answer: &Answer, chain: &mut Chain, at_ns: u64) {
+        self.answered_ns = at_ns;
         if answer.deviations != Deviations::default() {
             self.deviates(answer, at_ns);
         }

@@ -20,6 +20,8 @@ pub struct Control {
     origin_ns: AtomicU64,
     /// Workers that may still send.
     sending: AtomicU32,
+    /// Requests sent in intervals that are over.
+    sent: AtomicU64,
     /// The longest that a sleeping thread of the run was woken late until now.
     hiccup_ns: AtomicU64,
     /// Time does not begin before this, on the monotonic clock.
@@ -124,6 +126,16 @@ impl Control {
     /// Time begins here.
     pub fn begins(&self, origin_ns: u64) {
         self.origin_ns.store(origin_ns, Ordering::Release);
+    }
+
+    /// How many requests were sent, at least: those of intervals that are over.
+    pub fn least_sent(&self) -> u64 {
+        self.sent.load(Ordering::Relaxed)
+    }
+
+    /// An interval with so many sent requests is over. The engine calls this.
+    pub fn sent_more(&self, count: u64) {
+        self.sent.fetch_add(count, Ordering::Relaxed);
     }
 
     /// One worker sends nothing any more.

@@ -532,7 +532,7 @@ impl Users {
         if self.waiting > 0 {
             self.stop_waiting();
         }
-        let (due_ns, key) = self.wheel.first().filter(|(due_ns, _)| *due_ns < end_ns)?;
+        let (due_ns, key) = self.wheel.first().filter(|(due_ns, _)| *due_ns <= end_ns)?;
         self.wheel.take();
         let due = Due { index: self.table[key as usize].index, due_ns };
         Some((due, self.phase(due_ns)))

@@ -73,7 +73,7 @@ pub(crate) fn why_no_more(document: &Document) -> Option<String> {
         (EndReason::Interrupted, _) => Some("interrupted".to_owned()),
         (_, Some(how)) => Some(format!("the target ended {how} during the run")),
         (EndReason::GaveUp, None) => {
-            Some("no connection is possible any more: the target is gone".to_owned())
+            Some("no response came any more: the target is gone".to_owned())
         }
         (EndReason::AgentLost, None) => Some("an agent of the fleet was lost".to_owned()),
         (EndReason::DataFailed, None) => Some("a data file changed".to_owned()),

@@ -489,7 +489,7 @@ pub struct Stop {
     pub count: Option<u64>,
     /// How long to wait, after the end, for requests in flight.
     pub drain_ns: u64,
-    /// Without a duration: how long the run may go without any connection before it is given up.
+    /// Without a duration: how long the run may go without any response before it is given up.
     pub give_up_ns: u64,
 }
 

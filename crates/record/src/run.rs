@@ -27,7 +27,7 @@ pub enum EndReason {
     RowsUsed,
     /// Its script stopped at least one thread, as scripts may.
     Stopped,
-    /// No request could be sent for too long.
+    /// No response came for too long.
     GaveUp,
     /// A signal.
     Interrupted,

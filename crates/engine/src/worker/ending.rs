@@ -38,21 +38,19 @@ impl<R: Reactor, S: Protocol> Worker<R, S> {
             let used = closed.is_some_and(|closed| closed.has_used_rows());
             return Some(if used { EndReason::RowsUsed } else { self.own.exhausted });
         }
-        if self.is_able(now_ns) {
-            self.able_ns = now_ns;
-        }
-        let patience_is_over =
-            no_time && now_ns >= self.able_ns.saturating_add(self.own.give_up_ns);
-        patience_is_over.then_some(EndReason::GaveUp)
+        (no_time && self.is_patience_over(now_ns)).then_some(EndReason::GaveUp)
     }
 
-    /// Whether a request is on its way, or there is a place for the next one. Connections alone
-    /// do not count: a server may make them and let none of them take a request.
-    fn is_able(&mut self, now_ns: u64) -> bool {
-        self.books.flights.len() > 0
-            || self.pool.has_free()
+    /// Whether no response came for too long, though the load asked for one. Connections and sent
+    /// requests alone do not count: a server may take them all and respond to none.
+    fn is_patience_over(&mut self, now_ns: u64) -> bool {
+        let in_flight = self.books.flights.len() > 0;
+        let asks_nothing = (!in_flight && self.pool.has_free())
             || self.timers.has_thinking()
-            || self.dispatch.users().is_some_and(|users| users.has_thinking(now_ns))
+            || self.dispatch.users().is_some_and(|users| users.has_thinking(now_ns));
+        self.patience.look(now_ns, self.books.answered_ns, asks_nothing);
+        let oldest_ns = self.books.oldest().map(|(_, sent_ns)| sent_ns);
+        self.patience.is_over(self.own.give_up_ns, oldest_ns)
     }
 
     pub(super) fn end_window(&mut self, now_ns: u64, end: EndReason) -> WorkerReport {
@@ -82,14 +80,8 @@ impl<R: Reactor, S: Protocol> Worker<R, S> {
         self.books.flights.len() == 0 || now_ns >= until_ns || control.is_impatient()
     }
 
-    /// Accounts for everything that is left, and closes. False: nobody had the patience to let it
-    /// count the whole backlog.
-    pub(super) fn wind_up(
-        &mut self,
-        window_end_ns: u64,
-        control: &Control,
-        sink: &mut dyn Sink,
-    ) -> bool {
+    /// Accounts for everything that is left, and closes.
+    pub(super) fn wind_up(&mut self, window_end_ns: u64, sink: &mut dyn Sink) {
         let now_ns = self.reactor.now_ns();
         for key in 0..self.own.max_connections {
             let connection = &mut self.pool[key];
@@ -109,12 +101,11 @@ impl<R: Reactor, S: Protocol> Worker<R, S> {
             self.say_goodbye(key, now_ns);
             self.hang_up(key);
         }
-        let (unsent, is_whole) = self.leave_backlog(window_end_ns, now_ns, control);
+        let unsent = self.leave_backlog(window_end_ns, now_ns);
         self.books.recorder.finish(now_ns, unsent);
         while let Some(interval) = self.books.recorder.take_finished() {
             sink.deliver(interval);
         }
-        is_whole
     }
 
     /// Users who are under way stay so, and those of their steps that were due before the end are
@@ -131,27 +122,22 @@ impl<R: Reactor, S: Protocol> Worker<R, S> {
         unsent
     }
 
-    /// What was due before the end and has not left is unsent: how many measured requests, and
-    /// whether that was all of them.
+    /// What was due by the end and has not left is unsent: how many measured requests.
     ///
     /// There may be a billion. Of [`MANY`], those whose ages the record cannot tell apart are
-    /// counted together, by arithmetic where the schedule has one; and who stops the run a second
-    /// time is not made to wait for the rest.
-    fn leave_backlog(&mut self, end_ns: u64, now_ns: u64, control: &Control) -> (u64, bool) {
-        let together =
-            self.dispatch.backlog(end_ns.saturating_sub(1)) > MANY && self.books.tracer.is_none();
+    /// counted together, by arithmetic where the schedule has one. Whatever ends the run, all of
+    /// them are counted: the ledger says what was scheduled, and not what somebody waited for.
+    fn leave_backlog(&mut self, end_ns: u64, now_ns: u64) -> u64 {
+        let together = self.dispatch.backlog(end_ns) > MANY && self.books.tracer.is_none();
         let of_steps = self.leave_users(end_ns, now_ns);
         let mut unsent = of_steps;
         let has_users = self.dispatch.users().is_some();
-        let Some(open) = self.dispatch.open() else { return (unsent, true) };
-        while let Some(due) = open.peek().filter(|due| due.due_ns < end_ns) {
-            if control.is_impatient() {
-                return (unsent, false);
-            }
+        let Some(open) = self.dispatch.open() else { return unsent };
+        while let Some(due) = open.peek().filter(|due| due.due_ns <= end_ns) {
             let phase = open.phase(due);
             let count = if together {
                 let age_ns = end_ns - due.due_ns;
-                let least_ns = self.books.recorder.lowest_alike_age_ns(age_ns).max(1);
+                let least_ns = self.books.recorder.lowest_alike_age_ns(age_ns);
                 let before_ns = match phase {
                     Phase::WarmUp => (end_ns - least_ns + 1).min(self.own.warm_up_ns),
                     Phase::Measured => end_ns - least_ns + 1,
@@ -170,6 +156,32 @@ impl<R: Reactor, S: Protocol> Worker<R, S> {
         if has_users {
             self.books.recorder.users_not_begun(now_ns, unsent - of_steps);
         }
-        (unsent, true)
+        unsent
+    }
+}
+
+/// How long responses have been awaited, for a run that ends by a count.
+#[derive(Debug, Default)]
+pub(super) struct Patience {
+    /// Since then, not counting the time in which the load asked for nothing.
+    since_ns: u64,
+    looked_ns: u64,
+}
+
+impl Patience {
+    /// The last response came at `answered_ns`.
+    fn look(&mut self, now_ns: u64, answered_ns: u64, asks_nothing: bool) {
+        if asks_nothing {
+            self.since_ns += now_ns.saturating_sub(self.looked_ns);
+        }
+        self.since_ns = self.since_ns.max(answered_ns);
+        self.looked_ns = now_ns;
+    }
+
+    /// Whether it is over after `limit_ns`. What was sent before that has the time that requests have:
+    /// `oldest_ns` is when the oldest request in flight was sent.
+    fn is_over(&self, limit_ns: u64, oldest_ns: Option<u64>) -> bool {
+        let until_ns = self.since_ns.saturating_add(limit_ns);
+        self.looked_ns >= until_ns && oldest_ns.is_none_or(|oldest_ns| oldest_ns >= until_ns)
     }
 }

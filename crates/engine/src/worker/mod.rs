@@ -34,12 +34,11 @@ mod waiting;
 use candor_pace::Share;
 use candor_plan::Plan;
 use candor_protocol::Protocol;
-use candor_record::{
-    EndReason, HeldUp, Interval, Recorder, RecorderSettings, Traced, WorkerReport,
-};
+use candor_record::{HeldUp, Interval, Recorder, RecorderSettings, Traced, WorkerReport};
 
 pub(crate) use self::connect::words;
 use self::dispatch::Dispatch;
+use self::ending::Patience;
 use self::kernel::KernelBooks;
 use self::pool::Pool;
 use self::timers::Timers;
@@ -104,8 +103,8 @@ pub(crate) struct Worker<R, S> {
     shift_ns: u64,
     /// Nothing is sent at this time or later.
     send_until_ns: u64,
-    /// When a request could be sent last.
-    able_ns: u64,
+    /// For responses, in a run that ends by a count.
+    patience: Patience,
     next_turn: u64,
     pacer: Pacer,
     /// Of turns that do not sleep.
@@ -153,7 +152,7 @@ impl<R: Reactor, S: Protocol> Worker<R, S> {
             timers: Timers::new(own.max_connections),
             shift_ns: 0,
             send_until_ns: u64::MAX,
-            able_ns: 0,
+            patience: Patience::default(),
             next_turn: u64::from(share.worker),
             pacer: Pacer::new(plan.threads.pacing),
             held_up: HeldUp::default(),
@@ -237,9 +236,7 @@ impl<R: Reactor, S: Protocol> Worker<R, S> {
                     end.gaps = open.take_gaps();
                 }
                 end.held_up = self.held_up.take();
-                if !self.wind_up(end.window_end_ns, control, sink) {
-                    end.end = EndReason::Interrupted;
-                }
+                self.wind_up(end.window_end_ns, sink);
                 end.trace = self.end_trace(sink);
                 let has_stamps = self.reactor.has_stamps() || self.reactor.dozes();
                 end.kernel = has_stamps.then(|| self.kernel.finish(self.reactor.stamp_facts()));
@@ -248,7 +245,7 @@ impl<R: Reactor, S: Protocol> Worker<R, S> {
             if self.expire(now_ns) || !self.books.ended.is_empty() {
                 self.dispatch(now_ns);
             }
-            self.close_interval(now_ns, sink);
+            self.close_interval(now_ns, control, sink);
             woke_ns = self.pause(now_ns);
         }
     }
@@ -266,7 +263,7 @@ impl<R: Reactor, S: Protocol> Worker<R, S> {
         self.delay_first_places();
     }
 
-    fn close_interval(&mut self, now_ns: u64, sink: &mut dyn Sink) {
+    fn close_interval(&mut self, now_ns: u64, control: &Control, sink: &mut dyn Sink) {
         if self.stage == Stage::Running {
             let backlog = self.dispatch.backlog(now_ns);
             self.books.recorder.set_backlog(backlog);
@@ -278,6 +275,7 @@ impl<R: Reactor, S: Protocol> Worker<R, S> {
         let mut any = false;
         while let Some(interval) = self.books.recorder.take_finished() {
             any = true;
+            control.sent_more(interval.ledger.sent + interval.warm_up.sent);
             if let Some(empty) = sink.deliver(interval) {
                 self.books.recorder.recycle(empty);
             }

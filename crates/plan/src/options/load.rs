@@ -132,7 +132,7 @@ group! {
         #[arg(long, value_name = "TIME")]
         pub drain: Option<Nanos>,
 
-        /// With --requests and no --duration: give up if no request could be sent for this long
+        /// With --requests and no --duration: give up if no response comes for this long
         /// [default: 10s]
         #[arg(long, value_name = "TIME")]
         pub give_up: Option<PositiveNanos>,

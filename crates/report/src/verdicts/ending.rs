@@ -33,18 +33,18 @@ pub(super) fn aborted(document: &Document) -> Option<Finding> {
         .then(|| partial(document, "A condition ended the run", REMEDY))
 }
 
-/// No request could be sent for too long.
+/// No response came for too long.
 pub(super) fn gave_up(document: &Document) -> Option<Finding> {
     (document.end.reason == EndReason::GaveUp).then(|| {
         let failed: u64 = document.connect_errors.iter().map(|one| one.count).sum();
         Finding {
             severity: Severity::Warning,
             sentence: format!(
-                "No request could be sent for {}, so the run was given up: the result is partial.",
+                "No response came for {}, so the run was given up: the result is partial.",
                 fmt_duration_ns(document.plan.stop.give_up_ns)
             ),
             evidence: vec![("connect_errors", failed as f64)],
-            remedy: "Start the target, check its address, and run again.",
+            remedy: "Check that the target runs at this address, and responds to this protocol.",
         }
     })
 }

@@ -113,7 +113,7 @@ fn try_all(plan: &Plan) -> Result<Exit, UserError> {
             EndReason::Interrupted => return Ok(Exit::Interrupted),
             EndReason::GaveUp => {
                 return Err(UserError::could_not_run(
-                    "no connection could be made any more; check that the server is still running",
+                    "no response came any more; check that the server is still running",
                 ));
             }
             EndReason::DataFailed => {
