@@ -1,6 +1,6 @@
 //! One connection as its worker sees it.
 
-use candor_protocol::Abilities;
+use candor_protocol::{Abilities, Session};
 
 use crate::chain::Chain;
 use crate::reactor::{Key, Ready};
@@ -27,6 +27,10 @@ pub(crate) struct Connection<S> {
     pub(crate) session: Option<S>,
     /// Counts the connections under this key, so that a place of a former one is known.
     pub(crate) generation: u32,
+    /// Its place in the order of the target's addresses.
+    pub(crate) turn: u64,
+    /// The attempt failed: the next one is for the next address.
+    pub(crate) moves_on: bool,
     /// Requests handed to the session, ever.
     pub(crate) taken: u64,
     pub(crate) account: Account,
@@ -36,6 +40,8 @@ pub(crate) struct Connection<S> {
     pub(crate) asked_after: u64,
     /// The kernel took less than was offered: the rest waits for room.
     pub(crate) blocked: bool,
+    /// It took no request when it was looked at last, after it had taken this many.
+    pub(crate) stuck_at: Option<u64>,
     /// What it had no more time for in its turn.
     pub(crate) postponed: Option<Ready>,
     /// Places that were offered and have no request yet.
@@ -87,17 +93,27 @@ impl<S> Default for Connection<S> {
             state: State::Absent,
             session: None,
             generation: 0,
+            turn: 0,
+            moves_on: false,
             taken: 0,
             account: Account::default(),
             owner: NOBODY,
             asked_after: 0,
             blocked: false,
+            stuck_at: None,
             postponed: None,
             offered: 0,
             parked: 0,
             last_byte_ns: 0,
             opened_ns: 0,
         }
+    }
+}
+
+impl<S: Session> Connection<S> {
+    /// Whether no request may be handed to it now.
+    pub(crate) fn takes_none(&self) -> bool {
+        self.blocked || self.session.as_ref().is_none_or(|session| session.free_places() == 0)
     }
 }
 

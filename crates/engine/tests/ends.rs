@@ -1,11 +1,12 @@
-//! Ends of runs, on simulated time: whatever ends a run, its ledger has what was due by then.
+//! Ends of runs and of connections, on simulated time: whatever ends a run, its ledger has what was due by
+//! then; no connection is in a state that neither a timeout nor an event ends.
 
 mod common;
 
 use candor_engine::{Control, Observer, drive, drive_observed};
 use candor_pace::{Limit, Schedule, Share};
 use candor_plan::{Arrivals, HttpVersion, Load, Parts};
-use candor_record::{EndReason, ErrorKind, IntervalSummary, RunRecord};
+use candor_record::{EndReason, ErrorKind, IntervalSummary, LossKind, RunRecord};
 use candor_testkit::sim::{Link, Reaction, SimReactor, SimServer, ok_bytes};
 use common::*;
 use proptest::prelude::*;
@@ -223,4 +224,193 @@ fn a_target_that_hangs_is_given_up_when_the_requests_have_had_their_time() {
     let ledger = &record.total.ledger;
     assert_eq!((record.end, ledger.error(ErrorKind::Timeout)), (EndReason::GaveUp, 16));
     assert_eq!(record.window_ns / S, 12);
+}
+
+// ---- wedges ----
+
+/// How a server treats a connection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Manner {
+    /// Each request is answered after 50 ms.
+    Answers,
+    /// The head of an upload is answered, nothing more of it is read, and the connection stays.
+    AnswersEarly,
+    /// So many bytes are read, and nothing is said.
+    ReadsOnly(usize),
+    /// It is accepted, and that is all.
+    Silent,
+    /// It is not accepted.
+    Refuses,
+    /// Over HTTP/2: so many streams are allowed, none is answered.
+    Allows(u32),
+    /// The same, and after 100 ms none any more.
+    AllowsNoMore(u32),
+    /// The same, and after 100 ms it goes away, and stays.
+    GoesAway(u32),
+}
+
+struct Ill {
+    manners: Vec<Manner>,
+    made: usize,
+}
+
+impl Ill {
+    fn manner(&self, connection: u64) -> Manner {
+        self.manners[connection as usize % self.manners.len()]
+    }
+}
+
+impl SimServer for Ill {
+    fn accepts(&mut self, _: u64) -> bool {
+        self.made += 1;
+        self.manners[self.made % self.manners.len()] != Manner::Refuses
+    }
+
+    fn reads(&mut self, connection: u64) -> usize {
+        match self.manner(connection) {
+            Manner::ReadsOnly(bytes) => bytes,
+            Manner::AnswersEarly => 3000,
+            _ => usize::MAX,
+        }
+    }
+
+    fn request(&mut self, at_ns: u64, connection: u64, nth: u64) -> Reaction {
+        let is_first = nth == 0;
+        match self.manner(connection) {
+            Manner::Answers | Manner::AnswersEarly => {
+                Reaction::Answer { at_ns: at_ns + 50 * MS, bytes: ok_bytes() }
+            }
+            Manner::Allows(streams) if is_first => {
+                Reaction::Answer { at_ns, bytes: settings(streams) }
+            }
+            Manner::AllowsNoMore(streams) if is_first => {
+                Reaction::Answers(vec![(at_ns, settings(streams)), (at_ns + 100 * MS, settings(0))])
+            }
+            Manner::GoesAway(streams) if is_first => {
+                Reaction::Answers(vec![(at_ns, settings(streams)), (at_ns + 100 * MS, goaway())])
+            }
+            _ => Reaction::Never,
+        }
+    }
+
+    fn head(&mut self, at_ns: u64, connection: u64, _: u64) -> Reaction {
+        match self.manner(connection) {
+            Manner::AnswersEarly => Reaction::Answer { at_ns: at_ns + 50 * MS, bytes: ok_bytes() },
+            _ => Reaction::Never,
+        }
+    }
+}
+
+fn manners() -> impl Strategy<Value = Manner> {
+    prop_oneof![
+        Just(Manner::Answers),
+        Just(Manner::AnswersEarly),
+        (0usize..6000).prop_map(Manner::ReadsOnly),
+        Just(Manner::Silent),
+        Just(Manner::Refuses),
+        (0u32..3).prop_map(Manner::Allows),
+        (0u32..3).prop_map(Manner::AllowsNoMore),
+        (0u32..3).prop_map(Manner::GoesAway),
+    ]
+}
+
+/// What has happened to requests and connections, all together.
+fn turnover(record: &RunRecord) -> u64 {
+    let connections = &record.total.connections;
+    record.total.ledger.sent + connections.opened + connections.failed.total()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(200))]
+
+    /// Whatever servers do, each connection has an outcome, a loss or a failed attempt within the time
+    /// that attempts, requests and looks may take.
+    #[test]
+    fn no_connection_is_in_a_state_that_nothing_ends(
+        all in proptest::collection::vec(manners(), 1..5),
+        connections in 1u32..4,
+        pipeline in 1u32..4,
+        is_h2 in any::<bool>(),
+        is_open in any::<bool>(),
+        body_bytes in prop_oneof![Just(0usize), 1usize..8000],
+        idle in any::<bool>(),
+    ) {
+        const TIMES: u64 = 12;
+        const CONNECT_NS: u64 = 300 * MS;
+        const REQUEST_NS: u64 = 500 * MS;
+        // A request's timeout; two looks, of which the first may come just before it is over; an
+        // attempt, and the longest back-off.
+        const MOST_NS: u64 = REQUEST_NS + 3 * REQUEST_NS + CONNECT_NS + 250 * MS;
+        let load = if is_open { open(100, Arrivals::Constant) } else { closed(0) };
+        let mut plan = plan(connections, load, TIMES * MOST_NS);
+        let request = &mut plan.requests.list[0];
+        if body_bytes > 0 {
+            request.method = "POST".to_owned();
+            request.body = vec![b'x'; body_bytes].into();
+        }
+        if is_h2 {
+            plan = over_h2(plan);
+            plan.connections.streams = pipeline;
+        } else {
+            plan.connections.pipeline = pipeline;
+        }
+        plan.timeouts.connect_ns = CONNECT_NS;
+        plan.timeouts.request_ns = REQUEST_NS;
+        plan.timeouts.idle_ns = idle.then_some(200 * MS);
+        let record = run(&plan, Ill { manners: all, made: 0 });
+        let least = TIMES * u64::from(connections);
+        prop_assert!(turnover(&record) >= least, "{} of {least}: {:?}", turnover(&record), record.total);
+    }
+}
+
+/// The response counts by its status and at once, and its connection is replaced.
+#[test]
+fn a_response_before_its_request_was_written_is_one_and_ends_its_connection() {
+    let mut plan = plan(4, closed(0), S);
+    let request = &mut plan.requests.list[0];
+    (request.method, request.body) = ("POST".to_owned(), vec![b'x'; 20_000].into());
+    let record = run(&plan, Ill { manners: vec![Manner::AnswersEarly], made: 0 });
+    let (ledger, connections) = (&record.total.ledger, &record.total.connections);
+    // Each takes 50 ms.
+    assert_eq!((ledger.ok, ledger.sent), (4 * 20, 4 * 20));
+    assert_eq!(connections.retired, 4 * 20);
+    assert_eq!((connections.lost.total(), connections.failed.total()), (0, 0));
+}
+
+#[test]
+fn connections_that_take_nothing_are_lost_as_such_and_replaced() {
+    let mut plan = over_h2(plan(2, closed(0), 10 * S));
+    plan.timeouts.request_ns = S;
+    let record = run(&plan, Ill { manners: vec![Manner::Allows(0)], made: 0 });
+    let connections = &record.total.connections;
+    // Each second look gives one up; the next connection comes after a back-off.
+    assert_eq!(connections.lost.count(LossKind::Stuck as usize), 2 * 4);
+    assert_eq!((record.total.ledger.sent, connections.lost.total()), (0, 2 * 4));
+}
+
+/// One of two addresses is dead, and the worker's turns lead to it alone.
+#[test]
+fn an_attempt_that_failed_is_made_again_at_the_next_address() {
+    struct Every(u64);
+    impl SimServer for Every {
+        fn accepts(&mut self, _: u64) -> bool {
+            true
+        }
+        fn accepts_turn(&mut self, turn: u64) -> bool {
+            turn % 2 == self.0
+        }
+        fn request(&mut self, at_ns: u64, _: u64, _: u64) -> Reaction {
+            Reaction::Answer { at_ns: at_ns + MS, bytes: ok_bytes() }
+        }
+    }
+    let plan = plan(4, closed(0), S);
+    for alive in [0, 1] {
+        let workers = candor_record::Workers::all(2);
+        let reactors = |_| SimReactor::new(Every(alive), Link::default());
+        let record =
+            candor_engine::drive_part(&checked(&plan), workers, reactors, &Control::default());
+        let connections = &record.total.connections;
+        assert_eq!(connections.failed.total(), 2);
+        assert!(record.total.ledger.ok > 3900, "{:?}", record.total.ledger);
+    }
 }

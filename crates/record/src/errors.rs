@@ -287,17 +287,20 @@ pub enum LossKind {
     Timeout,
     /// Closed by us because a response was longer than scripts or captures may read.
     BodyLimit,
+    /// Closed by us because it took no request, and had none in flight whose timeout would have ended it.
+    Stuck,
 }
 
 impl LossKind {
     /// Every kind, in the order of reports.
-    pub const ALL: [LossKind; 6] = [
+    pub const ALL: [LossKind; 7] = [
         LossKind::Closed,
         LossKind::Reset,
         LossKind::Failed,
         LossKind::Malformed,
         LossKind::Timeout,
         LossKind::BodyLimit,
+        LossKind::Stuck,
     ];
 
     /// The stable id in documents.
@@ -309,6 +312,7 @@ impl LossKind {
             LossKind::Malformed => "lost-malformed",
             LossKind::Timeout => "lost-timeout",
             LossKind::BodyLimit => "lost-body-limit",
+            LossKind::Stuck => "lost-stuck",
         }
     }
 
@@ -323,6 +327,7 @@ impl LossKind {
             LossKind::BodyLimit => {
                 "given up because of a response longer than scripts or captures may read"
             }
+            LossKind::Stuck => "given up because it took no request",
         }
     }
 }

@@ -463,6 +463,20 @@ pub(crate) fn full() -> Document {
     document
 }
 
+/// A run that gave three connections up that took nothing.
+pub(crate) fn stuck() -> Document {
+    let mut document = healthy_open();
+    let kind = candor_record::LossKind::Stuck;
+    document.connections.losses.push(crate::document::counts::ErrorCount {
+        kind: kind.id().to_owned(),
+        count: 3,
+        sentence: kind.sentence().to_owned(),
+        example: Some("the server allowed no stream".to_owned()),
+        remedy: None,
+    });
+    document
+}
+
 /// One document for each verdict that the broken run does not provoke.
 pub(crate) fn provoked() -> Vec<Document> {
     let stopped = Hiccup { at_ns: 2000 * MS, late_ns: 500 * MS, waited_ns: 0, stolen_ns: 0 };
@@ -513,6 +527,7 @@ pub(crate) fn provoked() -> Vec<Document> {
         uneven,
         few,
         over_tls(Trust::Anybody),
+        stuck(),
     ];
     for document in &mut all {
         document.verdicts = verdicts::judge(document);

@@ -69,6 +69,12 @@ pub trait SimServer {
         true
     }
 
+    /// Whether the attempt with this place in the order of addresses is accepted.
+    fn accepts_turn(&mut self, turn: u64) -> bool {
+        let _ = turn;
+        true
+    }
+
     /// A complete request arrived at `at_ns`: the `nth` (from 0) on connection `connection`,
     /// which is unique in the run. Times count from the reactor's beginning, not from the
     /// run's; with a link without latency the two are the same.
@@ -90,6 +96,13 @@ pub trait SimServer {
     fn datagram(&mut self, at_ns: u64, connection: u64, bytes: &[u8]) -> Vec<(u64, Vec<u8>)> {
         let _ = (at_ns, connection, bytes);
         Vec::new()
+    }
+
+    /// How many bytes of connection `connection` are taken, by the server or by the kernels on the way;
+    /// there is never room for more.
+    fn reads(&mut self, connection: u64) -> usize {
+        let _ = connection;
+        usize::MAX
     }
 
     /// The same for the head of a request whose body is not all there: what is sent before it is.
@@ -215,6 +228,8 @@ struct Connection {
     ended: bool,
     reset: bool,
     full: bool,
+    /// Bytes that the server's side has taken.
+    taken: usize,
     /// Bytes at the server that are not a complete request yet.
     at_server: Vec<u8>,
     served: u64,
@@ -492,13 +507,13 @@ impl<S: SimServer, const DOZES: bool> Reactor for SimReactor<S, DOZES> {
         self.origin_ns += origin_ns;
     }
 
-    fn connect(&mut self, key: Key, _turn: u64) -> Result<(), ConnectFailure> {
+    fn connect(&mut self, key: Key, turn: u64) -> Result<(), ConnectFailure> {
         self.close(key);
         // Datagrams need no round trip before they leave.
         let trips = if self.link.loses.is_some() { 0 } else { 2 };
         let round_trip_ns = trips * self.link.latency_ns;
         let (now_ns, latency_ns) = (self.now_ns, self.link.latency_ns);
-        let accepted = self.server.accepts(now_ns + latency_ns);
+        let accepted = self.server.accepts(now_ns + latency_ns) && self.server.accepts_turn(turn);
         let what = if accepted { Happening::Connected } else { Happening::Refused };
         self.later(now_ns + round_trip_ns, key, what);
         Ok(())
@@ -547,6 +562,8 @@ impl<S: SimServer, const DOZES: bool> Reactor for SimReactor<S, DOZES> {
         let limit = self.link.send_limit_bytes;
         let (now_ns, left_after_ns) = (self.now_ns, self.link.left_after_ns);
         let rel_ns = self.rel();
+        let generation = self.connection(key).generation;
+        let reads = self.server.reads(generation);
         let connection = self.connection(key);
         if connection.reset {
             let message = "simulated: broken pipe".to_owned();
@@ -556,7 +573,12 @@ impl<S: SimServer, const DOZES: bool> Reactor for SimReactor<S, DOZES> {
             return Sent::Blocked;
         }
         let offered: usize = slices.iter().map(|slice| slice.len()).sum();
-        let taken = if limit == 0 { offered } else { offered.min(limit) };
+        let wanted = if limit == 0 { offered } else { offered.min(limit) };
+        let taken = wanted.min(reads - connection.taken);
+        connection.taken += taken;
+        if taken == 0 && wanted > 0 {
+            return Sent::Blocked;
+        }
         let bytes = slices.iter().flat_map(|slice| slice.iter().copied()).take(taken);
         connection.at_server.extend(bytes);
         if let Some(after_ns) = left_after_ns {
@@ -564,7 +586,7 @@ impl<S: SimServer, const DOZES: bool> Reactor for SimReactor<S, DOZES> {
             let last = connection.log.position() - 1;
             connection.log.left(last as u32, rel_ns + after_ns);
         }
-        if taken < offered || limit > 0 {
+        if taken == wanted && (taken < offered || limit > 0) {
             connection.full = true;
             self.later(now_ns + 1_000, key, Happening::Writable);
         }

@@ -37,14 +37,23 @@ pub(super) enum Loss {
     Old,
     /// Its request was broken off, and nothing more is awaited.
     BrokenOff,
+    /// It took no request for as long as one may take.
+    Stuck,
 }
 
 impl<R: Reactor, S: Protocol> Worker<R, S> {
     /// Begins to connect.
     pub(super) fn open(&mut self, key: Key) {
         let now_ns = self.reactor.now_ns();
-        let turn = self.next_turn;
-        self.next_turn += u64::from(self.own.share.workers);
+        let connection = &mut self.pool[key];
+        if std::mem::take(&mut connection.moves_on) {
+            // In the worker's turn it might be the same address, again and again.
+            connection.turn += 1;
+        } else {
+            connection.turn = self.next_turn;
+            self.next_turn += u64::from(self.own.share.workers);
+        }
+        let turn = connection.turn;
         match self.reactor.connect(key, turn) {
             Ok(()) => {
                 self.pool.begin(key, now_ns);
@@ -89,6 +98,9 @@ impl<R: Reactor, S: Protocol> Worker<R, S> {
         }
         self.check_script(key);
         self.offer_places(key, now_ns);
+        if self.pool[key].takes_none() {
+            self.watch_stuck(key, now_ns);
+        }
     }
 
     /// The connection ended before its handshake did.
@@ -161,6 +173,7 @@ impl<R: Reactor, S: Protocol> Worker<R, S> {
     fn connect_failed(&mut self, key: Key, failure: ConnectFailure, now_ns: u64) {
         self.hang_up(key);
         self.pool.leave(key);
+        self.pool[key].moves_on = true;
         if self.first_failure.is_none() && self.stage == Stage::Preparing {
             self.first_failure = Some(failure.clone());
         }
@@ -296,9 +309,16 @@ impl<R: Reactor, S: Protocol> Worker<R, S> {
             Loss::Malformed { .. } => Disconnect::Lost(LossKind::Malformed),
             Loss::TooLarge { .. } => Disconnect::Lost(LossKind::BodyLimit),
             Loss::Timeout { .. } | Loss::IdleTimeout => Disconnect::Lost(LossKind::Timeout),
+            Loss::Stuck => Disconnect::Lost(LossKind::Stuck),
+        };
+        let stuck = if self.pool[key].blocked {
+            "the server read nothing of what was sent"
+        } else {
+            "the server allowed no stream"
         };
         self.books.recorder.disconnected(now_ns, why, || match loss {
             Loss::Failed(failure) => failure.message.into(),
+            Loss::Stuck => stuck.into(),
             Loss::Malformed { reason, .. } | Loss::TooLarge { reason, .. } => reason,
             _ => Reason::from(""),
         });
@@ -399,7 +419,7 @@ impl<R: Reactor, S: Protocol> Worker<R, S> {
                     fail(books, chain, id, ErrorKind::Malformed, reason);
                 }
             }
-            Loss::End | Loss::Announced | Loss::Retired => {}
+            Loss::End | Loss::Announced | Loss::Retired | Loss::Stuck => {}
         }
         let (kind, reason) = match loss {
             Loss::Announced => (ErrorKind::Closed, "the server closed after an earlier answer"),

@@ -240,6 +240,9 @@ impl<R: Reactor, S: Protocol> Worker<R, S> {
         }
         if changed {
             self.watch_timeout(key);
+            if self.is_live(key) && self.pool[key].takes_none() {
+                self.watch_stuck(key, at_ns);
+            }
             if self.is_live(key) && !self.pool[key].blocked {
                 self.flush(key, at_ns);
             }

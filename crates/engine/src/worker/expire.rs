@@ -35,6 +35,7 @@ impl<R: Reactor, S: Protocol> Worker<R, S> {
                 Timer::Watch(Watch::Age) => self.check_age(key, now_ns),
                 Timer::Watch(Watch::Silence) => self.check_silence(key, now_ns),
                 Timer::Watch(Watch::Session) => self.call_session(key, now_ns),
+                Timer::Watch(Watch::Stuck) => self.check_stuck(key, now_ns),
                 Timer::Retry => self.pool.open_soon(key),
                 // A place of a connection that is gone is dropped when it is taken.
                 Timer::Think(generation) => {
@@ -133,6 +134,32 @@ impl<R: Reactor, S: Protocol> Worker<R, S> {
                 until_ns => self.timers.watch(until_ns, Watch::Silence, key),
             }
         }
+    }
+
+    /// A connection takes no request now. What ends that is the server's: it reads on, or allows a
+    /// stream. If it does neither there is no response whose timeout would end it.
+    #[cold]
+    pub(super) fn watch_stuck(&mut self, key: Key, now_ns: u64) {
+        let until_ns = now_ns.saturating_add(self.own.timeouts.request_ns);
+        self.timers.watch(until_ns, Watch::Stuck, key);
+    }
+
+    /// Gives a connection up that took no request from one look to the next, with none in flight: those
+    /// have a timeout of their own. It is looked at for as long as it takes none.
+    fn check_stuck(&mut self, key: Key, now_ns: u64) {
+        let is_running = self.stage == Stage::Running;
+        let connection = &mut self.pool[key];
+        let was_at = connection.stuck_at.take();
+        if connection.state != State::Open || !connection.takes_none() {
+            return;
+        }
+        if is_running && connection.account.outstanding == 0 {
+            if was_at == Some(connection.taken) {
+                return self.lose(key, Loss::Stuck, now_ns);
+            }
+            connection.stuck_at = Some(connection.taken);
+        }
+        self.watch_stuck(key, now_ns);
     }
 
     // ---- sessions ----

@@ -158,6 +158,7 @@ impl<S: Session> Pool<S> {
         connection.session = Some(session);
         connection.taken = 0;
         connection.blocked = false;
+        connection.stuck_at = None;
         connection.offered = 0;
         connection.parked = 0;
         connection.last_byte_ns = now_ns;

@@ -201,7 +201,11 @@ impl<R: Reactor, S: Protocol> Worker<R, S> {
                 return false;
             }
         }
-        !self.pool[key].blocked
+        let is_blocked = self.pool[key].blocked;
+        if is_blocked {
+            self.watch_stuck(key, at_ns);
+        }
+        !is_blocked
     }
 
     /// A connection broke as it was written to. What the server said before is still there to be

@@ -38,10 +38,12 @@ pub(super) enum Watch {
     Silence,
     /// Whether its session wants to be called.
     Session,
+    /// Whether it takes no request.
+    Stuck,
 }
 
 /// How many kinds of [`Watch`] there are.
-const WATCHES: usize = 4;
+const WATCHES: usize = 5;
 
 /// One timer, and the connection that it is about. In the order of time, and of those of one time in
 /// the order in which they were put in.

@@ -1,6 +1,6 @@
 //! Checks that the asked connections existed.
 
-use candor_plan::units::{fmt_count, fmt_plural};
+use candor_plan::units::{fmt_count, fmt_duration_ns, fmt_plural};
 
 use super::{Finding, Severity};
 use crate::document::Document;
@@ -36,6 +36,28 @@ pub(super) fn fewer(document: &Document) -> Option<Finding> {
             ("turned_over", turned_over as f64),
         ],
         remedy: "Check the connect errors and the target's connection limit.",
+    })
+}
+
+/// Connections took nothing and timed nothing out.
+///
+/// The loader gives such a connection up when it took no request for as long as one may take; until then
+/// it was of no use to the load, and no request tells of it.
+pub(super) fn stuck(document: &Document) -> Option<Finding> {
+    let stuck = count_of(&document.connections.losses, "lost-stuck");
+    let timeout_ns = document.plan.timeouts.request_ns;
+    let (connections, verb) = match stuck {
+        1 => ("1 connection".to_owned(), "was"),
+        _ => (fmt_plural(stuck, "connection"), "were"),
+    };
+    (stuck > 0).then(|| Finding {
+        severity: Severity::Warning,
+        sentence: format!(
+            "{connections} took no request for {} and {verb} replaced; none was in flight to time out.",
+            fmt_duration_ns(timeout_ns)
+        ),
+        evidence: vec![("stuck", stuck as f64), ("timeout_ns", timeout_ns as f64)],
+        remedy: "Check that the target reads what it is sent, and its limit of concurrent streams.",
     })
 }
 
@@ -81,6 +103,15 @@ mod tests {
         assert_eq!(found(&document, "fewer-connections").unwrap().severity, Severity::Note);
         document.intervals.clear();
         assert!(found(&document, "fewer-connections").is_none(), "no window, no finding");
+    }
+
+    #[test]
+    fn connections_that_take_nothing() {
+        assert!(found(&testing::broken(), "connections-stuck").is_none());
+        let verdict = found(&testing::stuck(), "connections-stuck").unwrap();
+        assert_eq!((verdict.severity, verdict.evidence["stuck"]), (Severity::Warning, 3.0));
+        let timeout_ns = testing::stuck().plan.timeouts.request_ns;
+        assert_eq!(verdict.evidence["timeout_ns"], timeout_ns as f64);
     }
 
     #[test]

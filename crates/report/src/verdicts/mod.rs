@@ -121,6 +121,7 @@ const CHECKS: &[Check] = &[
     Check { id: "censored", find: Run(samples::censored) },
     Check { id: "clumped-samples", find: Run(samples::clumped) },
     Check { id: "too-few-samples", find: Run(samples::too_few) },
+    Check { id: "connections-stuck", find: Run(connections::stuck) },
     Check { id: "fewer-connections", find: Run(connections::fewer) },
     Check { id: "ports-exhausted", find: Run(connections::ports_exhausted) },
     Check { id: "fds-exhausted", find: Run(connections::fds_exhausted) },
