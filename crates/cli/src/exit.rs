@@ -17,6 +17,7 @@ pub(crate) enum Exit {
     ExpectationNotMet = 3,
     NotTrustworthy = 4,
     Degraded = 5,
+    CannotTell = 6,
     Interrupted = 130,
 }
 

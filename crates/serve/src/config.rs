@@ -28,6 +28,8 @@ pub struct Config {
     pub tls: Option<Certificate>,
     /// The faults.
     pub faults: Faults,
+    /// Whether its threads poll all the time instead of sleeping.
+    pub spin: bool,
     /// A file for the log of parts, written when the server ends.
     pub log: Option<PathBuf>,
     /// The most parts to log.
@@ -45,6 +47,7 @@ impl Default for Config {
             threads: 1,
             tls: None,
             faults: Faults::default(),
+            spin: false,
             log: None,
             log_capacity: LOG_CAPACITY,
         }

@@ -44,7 +44,10 @@ impl Shared {
             connections_refused: AtomicU64::new(0),
             accept_errors: AtomicU64::new(0),
             streams: AtomicU64::new(0),
-            log: Mutex::new(PartLog { entries: Vec::with_capacity(log_room), unlogged: 0 }),
+            log: Mutex::new(PartLog {
+                entries: Vec::with_capacity(log_room),
+                ..PartLog::default()
+            }),
             log_room,
         }
     }
@@ -52,6 +55,13 @@ impl Shared {
     /// Takes the log of parts away.
     pub(crate) fn take_log(&self) -> PartLog {
         std::mem::take(&mut *self.log.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Logs when the machine paused one of the threads.
+    pub(crate) fn was_held_up(&self, times_ns: Vec<(u64, u64)>) {
+        let mut log = self.log.lock().unwrap_or_else(PoisonError::into_inner);
+        log.held_up_ns.extend(times_ns);
+        log.held_up_ns.sort_unstable();
     }
 
     pub(crate) fn stats(&self) -> Stats {

@@ -151,12 +151,11 @@ pub struct ServeOptions {
     )]
     pub queues: NonZeroUsize,
 
-    /// Poll for requests instead of sleeping; takes a whole core
+    /// Poll instead of sleeping; takes a whole core for each thread
     ///
-    /// A sleeping thread wakes some tens of microseconds late, on a virtual machine more. By
-    /// default the server sleeps until an arrival, or until shortly before a departure; with --spin
-    /// it never sleeps for arrivals.
-    #[arg(long, requires = "truth", help_heading = "Truth server")]
+    /// A sleeping thread wakes some tens of microseconds late, on a virtual machine more. A thread
+    /// that never sleeps also knows when the machine paused it: its log has these times.
+    #[arg(long)]
     pub spin: bool,
 
     /// At the end, write when every part was due and left to this file (CSV)
@@ -242,6 +241,7 @@ impl ServeOptions {
                 split_writes: self.split_writes,
                 nagle: self.nagle,
             },
+            spin: self.spin,
             log: self.log,
             log_capacity: self.log_capacity,
         }
@@ -338,13 +338,12 @@ mod tests {
         };
         let capped = Discipline::Capped { service_ns: 50_000_000, places: 5 };
         assert_eq!(config.discipline, capped);
-        assert!(matches!(served(&[]), Ok(Served::Target(_))));
+        assert!(matches!(served(&["--spin"]), Ok(Served::Target(config)) if config.spin));
         for wrong in [
             &["--truth", "fifo"][..],
             &["--truth", "capped", "--service-time", "1ms"],
             &["--service-time", "1ms"],
             &["--log-capacity", "1"],
-            &["--spin"],
             &["--queues", "2"],
             &["--truth", "fifo", "--service-time", "1ms", "--queues", "0"],
             &["--truth", "fifo", "--service-time", "1ms", "--fault", "hang"],

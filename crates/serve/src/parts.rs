@@ -33,6 +33,9 @@ pub struct PartLog {
     pub entries: Vec<PartEntry>,
     /// Parts without room in the log.
     pub unlogged: u64,
+    /// When the machine paused a thread, each a beginning and an end; known only if it spins
+    /// ([`HeldUp`](candor_record::HeldUp)).
+    pub held_up_ns: Vec<(u64, u64)>,
 }
 
 const COLUMNS: &str = "due_ns,departed_ns,stream,index,scenario";
@@ -47,15 +50,19 @@ impl PartLog {
         }
     }
 
-    /// Writes it as CSV, with the number of unlogged parts as a comment before the header.
+    /// Writes it as CSV, with pauses and the number of unlogged parts as comments before the header.
     ///
     /// # Errors
     ///
     /// Those of `out`.
     pub fn write_csv(&self, out: &mut impl Write) -> io::Result<()> {
-        let mut text = format!("# unlogged={}\n{COLUMNS}\n", self.unlogged);
+        let mut text = String::new();
+        // Writing to a string cannot fail.
+        for (from_ns, to_ns) in &self.held_up_ns {
+            let _ = writeln!(text, "# held-up from_ns={from_ns} to_ns={to_ns}");
+        }
+        let _ = writeln!(text, "# unlogged={}\n{COLUMNS}", self.unlogged);
         for PartEntry { due_ns, departed_ns, stream, index, scenario } in &self.entries {
-            // Writing to a string cannot fail.
             let _ = writeln!(text, "{due_ns},{departed_ns},{stream},{index},{scenario}");
             if text.len() > 1 << 16 {
                 out.write_all(text.as_bytes())?;
@@ -74,14 +81,26 @@ impl PartLog {
     pub fn from_csv(text: &str) -> Result<PartLog, String> {
         let mut log = PartLog::default();
         for (number, line) in text.lines().enumerate() {
-            let read = match line.strip_prefix("# unlogged=") {
-                Some(count) => count.parse().ok().map(|count| log.unlogged = count),
+            let read = match line.strip_prefix("# ") {
+                Some(comment) => log.read_comment(comment),
                 None if line == COLUMNS => Some(()),
                 None => read_entry(line).map(|entry| log.entries.push(entry)),
             };
             read.ok_or_else(|| format!("line {} is not of a log of parts: {line:?}", number + 1))?;
         }
         Ok(log)
+    }
+}
+
+impl PartLog {
+    fn read_comment(&mut self, comment: &str) -> Option<()> {
+        if let Some(count) = comment.strip_prefix("unlogged=") {
+            self.unlogged = count.parse().ok()?;
+            return Some(());
+        }
+        let (from, to) = comment.strip_prefix("held-up from_ns=")?.split_once(" to_ns=")?;
+        self.held_up_ns.push((from.parse().ok()?, to.parse().ok()?));
+        Some(())
     }
 }
 
@@ -107,11 +126,12 @@ mod tests {
             log.enter(PartEntry { index, ..entry }, 3);
         }
         assert_eq!((log.entries.len(), log.unlogged), (3, 2));
+        log.held_up_ns = vec![(50, 60), (70, 90)];
         let mut csv = vec![];
         log.write_csv(&mut csv).unwrap();
         let csv = String::from_utf8(csv).unwrap();
         assert_eq!(PartLog::from_csv(&csv), Ok(log));
         let wrong = csv.replace("sse_events", "nothing");
-        assert!(PartLog::from_csv(&wrong).is_err_and(|error| error.contains("line 3")));
+        assert!(PartLog::from_csv(&wrong).is_err_and(|error| error.contains("line 5")));
     }
 }

@@ -18,6 +18,7 @@ use std::task::Poll;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+use candor_record::HeldUp;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use hyper_util::server::conn::auto;
@@ -32,6 +33,7 @@ use crate::connection::{Connection, Shared};
 use crate::handler::handle;
 use crate::stream::Stream;
 use crate::tls::Tls;
+use crate::truth::{cpu_ns, now_ns};
 use crate::{Config, ServeError, Stats, listener, port_file};
 
 /// Streams of one HTTP/2 connection at a time.
@@ -106,8 +108,9 @@ impl Server {
         let threads = self.config.threads.max(1);
         let log_room = if self.log.is_some() { self.config.log_capacity } else { 0 };
         let shared = Arc::new(Shared::new(self.config.faults.clone(), threads, log_room));
-        let first = event_loop()?;
-        let others = (1..threads).map(|_| Worker::start()).collect::<Result<Vec<_>, _>>()?;
+        let watched = self.config.spin.then_some(&shared);
+        let first = event_loop(watched)?;
+        let others = (1..threads).map(|_| Worker::start(watched)).collect::<Result<Vec<_>, _>>()?;
         let mut handles = vec![first.handle().clone()];
         handles.extend(others.iter().map(|worker| worker.handle.clone()));
         let acceptor = self.tls.as_ref().map(|tls| tls.acceptor.clone());
@@ -211,8 +214,8 @@ struct Worker {
 }
 
 impl Worker {
-    fn start() -> Result<Worker, ServeError> {
-        let runtime = event_loop()?;
+    fn start(watched: Option<&Arc<Shared>>) -> Result<Worker, ServeError> {
+        let runtime = event_loop(watched)?;
         let handle = runtime.handle().clone();
         let (stop, stopped) = oneshot::channel::<Infallible>();
         let run = move || {
@@ -235,8 +238,34 @@ impl Drop for Worker {
     }
 }
 
-fn event_loop() -> Result<Runtime, ServeError> {
-    tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(ServeError::Runtime)
+/// An event loop; one that never sleeps tells `watched` when the machine paused it.
+fn event_loop(watched: Option<&Arc<Shared>>) -> Result<Runtime, ServeError> {
+    let mut builder = tokio::runtime::Builder::new_current_thread();
+    let runtime = builder.enable_all().build().map_err(ServeError::Runtime)?;
+    if let Some(shared) = watched {
+        runtime.spawn(spin(Pauses { held_up: HeldUp::default(), shared: Arc::clone(shared) }));
+    }
+    Ok(runtime)
+}
+
+/// Always has something to do, so that its event loop polls the kernel and never waits in it.
+async fn spin(mut pauses: Pauses) {
+    loop {
+        pauses.held_up.turn(now_ns(), cpu_ns());
+        tokio::task::yield_now().await;
+    }
+}
+
+/// The pauses of a thread that spins; logged when it ends.
+struct Pauses {
+    held_up: HeldUp,
+    shared: Arc<Shared>,
+}
+
+impl Drop for Pauses {
+    fn drop(&mut self) {
+        self.shared.was_held_up(self.held_up.take());
+    }
 }
 
 /// Whether `future` is done after one poll.

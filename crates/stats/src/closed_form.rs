@@ -41,14 +41,19 @@ impl FifoPath {
 
     /// When the request that arrives at `arrival_ns` leaves. Arrivals come in ascending order.
     pub fn departure_ns(&mut self, arrival_ns: u64) -> u64 {
+        self.free_at_ns = self.next_departure_ns(arrival_ns);
+        self.free_at_ns
+    }
+
+    /// When the next request leaves if it arrives at `arrival_ns`.
+    pub fn next_departure_ns(&self, arrival_ns: u64) -> u64 {
         let mut begin_ns = arrival_ns.max(self.free_at_ns);
         for &(from_ns, to_ns) in &self.stalls_ns {
             if (from_ns..to_ns).contains(&begin_ns) {
                 begin_ns = to_ns;
             }
         }
-        self.free_at_ns = begin_ns + self.service_ns;
-        self.free_at_ns
+        begin_ns + self.service_ns
     }
 }
 

@@ -8,7 +8,7 @@ use std::time::Instant;
 
 use candor_files::write_atomically;
 use candor_lab::Ahead;
-use candor_lab::verify::{self, CHECKS, Finding, Floor, Length, Line, Settings};
+use candor_lab::verify::{self, Answer, CHECKS, Finding, Floor, Length, Line, Settings};
 use candor_plan::Pacing;
 use candor_plan::options::WatchingOptions;
 use candor_plan::units::{fmt_count, fmt_duration_ns, fmt_plural};
@@ -71,8 +71,8 @@ struct Verification {
     quick: bool,
     pacing: Pacing,
     host: Host,
-    /// Whether every check passed.
-    ok: bool,
+    /// The worst answer of the checks.
+    answer: Answer,
     elapsed_s: f64,
     checks: Vec<Finding>,
     noise_floor: Vec<Floor>,
@@ -85,7 +85,7 @@ pub(crate) fn verify(arguments: &VerifyArguments) -> Result<ExitCode, UserError>
     let mut steps = Steps::begin(arguments)?;
     let mut printed = Ok(());
     let checks = verify::run(&settings, |finding| {
-        steps.done(&outcome(finding), !finding.ok);
+        steps.done(&outcome(finding), finding.answer == Answer::No);
         printed =
             std::mem::replace(&mut printed, Ok(())).and_then(|()| say(arguments, &text(finding)));
     })?;
@@ -97,12 +97,12 @@ pub(crate) fn verify(arguments: &VerifyArguments) -> Result<ExitCode, UserError>
     steps.show.end();
     say(arguments, &floor_text(&noise_floor))?;
     let verification = Verification {
-        format: "candor.verify/1",
+        format: "candor.verify/2",
         version: env!("CARGO_PKG_VERSION"),
         quick: arguments.quick,
         pacing: arguments.pacing,
         host: candor_engine::host(),
-        ok: checks.iter().all(|finding| finding.ok),
+        answer: checks.iter().map(|finding| finding.answer).max().unwrap_or(Answer::Yes),
         elapsed_s: begun.elapsed().as_secs_f64(),
         checks,
         noise_floor,
@@ -111,7 +111,12 @@ pub(crate) fn verify(arguments: &VerifyArguments) -> Result<ExitCode, UserError>
     if let Some(path) = &arguments.json {
         write(path, &verification)?;
     }
-    Ok(if verification.ok { Exit::Fine } else { Exit::NotTrustworthy }.into())
+    let exit = match verification.answer {
+        Answer::Yes => Exit::Fine,
+        Answer::CannotTell => Exit::CannotTell,
+        Answer::No => Exit::NotTrustworthy,
+    };
+    Ok(exit.into())
 }
 
 /// The progress display: each check by its title, and the noise floor.
@@ -158,10 +163,12 @@ impl Steps {
 
 /// A check in half a sentence.
 fn outcome(finding: &Finding) -> String {
-    let wrong = finding.lines.iter().filter(|line| !line.ok).count();
-    match wrong {
-        0 => format!("{} as expected", fmt_plural(finding.lines.len() as u64, "line")),
-        wrong => format!("{wrong} of {} not as expected", finding.lines.len()),
+    let with = |answer| finding.lines.iter().filter(|line| line.answer == answer).count();
+    let of = finding.lines.len();
+    match (with(Answer::No), with(Answer::CannotTell)) {
+        (0, 0) => format!("{} as expected", fmt_plural(of as u64, "line")),
+        (0, untold) => format!("{untold} of {of} cannot be told"),
+        (wrong, _) => format!("{wrong} of {of} not as expected"),
     }
 }
 
@@ -169,6 +176,7 @@ fn settings(arguments: &VerifyArguments) -> Result<Settings, UserError> {
     let known: Vec<&str> = CHECKS.iter().map(|check| check.id).collect();
     if let Some(unknown) = arguments.only.iter().find(|id| !known.contains(&id.as_str())) {
         let known = known.join(", ");
+        let unknown = candor_plan::redact::refused(unknown);
         return Err(UserError::usage(format!("there is no check {unknown}; there are {known}")));
     }
     Ok(Settings {
@@ -199,17 +207,29 @@ fn row(what: &str, expected: &str, measured: &str, ok: &str) -> String {
 }
 
 fn text(finding: &Finding) -> String {
-    let mut text = format!("\n{}: {}\n", finding.id, finding.title);
+    let runs = finding.lines.iter().map(|line| line.runs).max().unwrap_or(1);
+    let again = if runs > 1 { format!(", done {runs} times") } else { String::new() };
+    let mut text = format!("\n{}: {}{again}\n", finding.id, finding.title);
+    let mut told = None;
     for line in &finding.lines {
-        let Line { what, detail, ok, .. } = line;
-        let answer = if *ok { "yes" } else { "no" };
-        text += &row(what, &line.expected_text(), &line.measured_text(), answer);
-        if let Some(detail) = detail {
+        let Line { what, detail, answer, .. } = line;
+        text += &row(what, &line.expected_text(), &line.measured_text(), word(*answer));
+        if let Some(detail) =
+            detail.as_ref().filter(|detail| told.replace(*detail) != Some(*detail))
+        {
             // Writing to a string cannot fail.
             let _ = writeln!(text, "      {detail}");
         }
     }
     text
+}
+
+fn word(answer: Answer) -> &'static str {
+    match answer {
+        Answer::Yes => "yes",
+        Answer::CannotTell => "cannot tell",
+        Answer::No => "no",
+    }
 }
 
 fn floor_text(floors: &[Floor]) -> String {
@@ -240,21 +260,30 @@ fn floor_text(floors: &[Floor]) -> String {
 fn summary(verification: &Verification) -> String {
     let lines = verification.checks.iter().flat_map(|finding| &finding.lines);
     let count = lines.clone().count() as u64;
-    let wrong: Vec<&Line> = lines.filter(|line| !line.ok).collect();
+    let with = |answer| lines.clone().filter(move |line: &&Line| line.answer == answer);
     let took = format!("{:.0} s", verification.elapsed_s);
-    if wrong.is_empty() {
-        return format!("\nYES: {} as expected, in {took}.\n", fmt_plural(count, "line"));
+    match verification.answer {
+        Answer::Yes => format!("\nYES: {} as expected, in {took}.\n", fmt_plural(count, "line")),
+        Answer::CannotTell => format!(
+            "\nCANNOT TELL: {} of {count} in {took}; all others are as expected.\n\
+             The machine paused Candor too often to measure these times. End other work, give the loader\n\
+             and the server a core of their own, and rerun.\n",
+            with(Answer::CannotTell).count()
+        ),
+        Answer::No => {
+            let wrong = with(Answer::No).count();
+            let why = match lines.clone().any(Line::is_contradiction) {
+                true => {
+                    "A line that holds on any machine, however busy, does not hold here: the figures of\n\
+                     this build cannot be trusted. Please report it, with the output of --json.\n"
+                }
+                false => {
+                    "Only times are off, but in most of the runs, and without the requests that a pause of\n\
+                     the machine touched. End other work and rerun. If the same lines say no again, please\n\
+                     report it, with the output of --json.\n"
+                }
+            };
+            format!("\nNO: {wrong} of {count} not as expected, in {took}.\n{why}")
+        }
     }
-    let mut text = format!("\nNO: {} of {count} not as expected, in {took}.\n", wrong.len());
-    text += match wrong.iter().any(|line| line.exact) {
-        true => {
-            "A line that holds on any machine, however busy, does not hold here: the figures of\n\
-             this build cannot be trusted. Please report it, with the output of --json.\n"
-        }
-        false => {
-            "All that is off is time: the machine is too busy, or too noisy, for figures as fine as\n\
-             these. End other work, give the loader a core of its own, and try again.\n"
-        }
-    };
-    text
 }

@@ -15,11 +15,10 @@ use candor_serve::truth::{self, Entry, Fate};
 use candor_stats::closed_form::{FifoPath, LossPath};
 
 use super::line::{Line, Unit};
+use super::witness::{self, Machine, Rest};
 
 /// The tolerance that 99 of 100 single requests must meet.
 const WITHIN_NS: f64 = 1e6;
-/// The largest share of the run in which the machine may stall the loader or the server.
-const MOST_HELD_UP: f64 = 0.2;
 
 /// The evidence of an experiment.
 #[derive(Debug, Clone)]
@@ -96,16 +95,15 @@ impl Evidence {
     }
 
     /// Three lines that must hold on any machine, however busy, and one on the server's own
-    /// lateness, which the lines about time depend on.
+    /// lateness where no pause touched it, which the lines about time depend on.
     pub(super) fn books(&self, theory: Theory) -> Vec<Line> {
         let ledger = &self.record.total.ledger;
         let (contradictions, detail) = self.contradictions(theory);
         let answered = self.log.entries.iter().filter(|entry| entry.fate == Fate::Answered);
-        let late = answered.map(|entry| {
-            let excused_ns = past(&self.log.held_up_ns, entry.computed_ns);
-            entry.departed_ns.saturating_sub(excused_ns) as f64
-        });
-        let late: Vec<f64> = late.collect();
+        let late = Rest::of(answered.map(|entry| {
+            let late_ns = entry.departed_ns.saturating_sub(entry.computed_ns) as f64;
+            (late_ns, self.machine().touched(entry.computed_ns, entry.departed_ns))
+        }));
         let balance = if ledger.balances() { ledger.scheduled } else { u64::MAX };
         vec![
             Line::exactly("requests in the loader's trace", balance, self.traced.len() as u64),
@@ -119,7 +117,7 @@ impl Evidence {
                 "responses that left late, p99, by the server's log",
                 Unit::Ns,
                 WITHIN_NS,
-                quantile(&late, 0.99),
+                quantile(late.values(), 0.99),
             ),
         ]
     }
@@ -129,14 +127,44 @@ impl Evidence {
         Machine { loader: &self.record.machine().held_up, server: &self.log.held_up_ns }
     }
 
-    /// Share of the run in which the machine paused the loader or the server.
-    fn held_up(&self) -> f64 {
-        let length_ns = |pauses: &[(u64, u64)]| pauses.iter().map(|(a, b)| b - a).sum::<u64>();
-        let loader_ns = length_ns(&self.record.machine().held_up);
-        // The server spins before the run and after it too.
-        let within = |&&(from_ns, _): &&(u64, u64)| from_ns < self.record.elapsed_ns;
-        let server: Vec<_> = self.log.held_up_ns.iter().filter(within).copied().collect();
-        loader_ns.max(length_ns(&server)) as f64 / self.record.elapsed_ns.max(1) as f64
+    /// The `lines` of this experiment as far as the machine let it tell.
+    pub(super) fn told(&self, lines: Vec<Line>) -> Vec<Line> {
+        let requests = self.untouched(self.responses_ns());
+        witness::told(lines, &requests, &self.machine().told(self.record.elapsed_ns))
+    }
+
+    /// Values of the requests, in the order of sending.
+    pub(super) fn untouched(&self, values: impl IntoIterator<Item = f64>) -> Rest {
+        Rest::of(values.into_iter().zip(self.touched()))
+    }
+
+    /// The places of the loader, if a request without one waits for the oldest response: with one queue, responses come
+    /// in the order of requests.
+    fn places(&self) -> Option<usize> {
+        let places = self.plan.connections.count as usize * self.plan.connections.places() as usize;
+        (self.queues() == 1).then_some(places)
+    }
+
+    /// For each request in the order of sending: whether a pause can have to do with when it left, when its response
+    /// left, or when that was read.
+    pub(super) fn touched(&self) -> Vec<bool> {
+        let (sent, log, machine) = (self.sent(), &self.log.entries, self.machine());
+        let touched = |(k, one): (usize, &Traced)| {
+            // Without its entry in the log, an exact line says no.
+            let Some(entry) = log.get(k) else { return false };
+            let free_ns = self.free_ns(k);
+            let departed_ns = entry.departed_ns.max(entry.computed_ns);
+            machine.touched(one.due_ns.max(free_ns), entry.arrival_ns)
+                || machine.touched(entry.computed_ns, departed_ns)
+                || machine.touched(departed_ns, one.done_ns)
+        };
+        sent.iter().enumerate().map(touched).collect()
+    }
+
+    /// When a place gets free for the request with this rank: by the server's log, not by the loader.
+    fn free_ns(&self, k: usize) -> u64 {
+        let before = self.places().and_then(|places| k.checked_sub(places));
+        before.and_then(|before| self.log.entries.get(before)).map_or(0, |entry| entry.departed_ns)
     }
 
     /// The number of contradictions between single facts, and their description.
@@ -229,117 +257,98 @@ impl Evidence {
         self.log.entries.iter().zip(departures).filter(|(entry, path)| is(entry) != *path).count()
     }
 
-    /// The server's lateness with each response, in the order of arrival.
-    fn server_late_ns(&self) -> impl Iterator<Item = u64> {
-        self.log.entries.iter().map(|entry| entry.departed_ns.saturating_sub(entry.computed_ns))
-    }
-
     /// Measured response times, in the order of sending.
     pub(super) fn responses_ns(&self) -> Vec<f64> {
         self.sent().iter().map(|one| (one.done_ns - one.due_ns) as f64).collect()
     }
 
-    /// The expected response times, in the order of sending: `path`, a function from arrivals to
-    /// departures, applied to the due times of the schedule.
+    /// The expected response times, in the order of sending, each by the schedule and by what the server's log has of
+    /// the requests *before* it. `path` is a function of two arrivals, the expected and the actual one: it gives the
+    /// departure for the expected one, and goes on with the actual one. So a pause that moved earlier requests is in the
+    /// expectation of later ones, one that touches a request itself is not, and the loader's own record is in none.
     ///
-    /// A request that finds every place taken leaves when the oldest response has come, because
-    /// responses come in the order of requests. (With several queues they do not, but then each
-    /// request has a free connection, which is checked.) The machine's pauses ([`Machine`]) and the
-    /// lateness in the server's log are included. The result does not depend on the loader's own
-    /// record of a request.
-    pub(super) fn expected_ns(&self, path: impl FnMut(u64) -> u64) -> Vec<f64> {
-        self.expected_on(self.machine(), self.server_late_ns(), path)
+    /// A request that finds every place taken leaves when the oldest response has come. The server's lateness with this
+    /// request, from its log, is added.
+    pub(super) fn expected_ns(&self, mut path: impl FnMut(u64, u64) -> u64) -> Vec<f64> {
+        let log = &self.log.entries;
+        let due = self.schedule();
+        let expected = due.iter().zip(log).take(self.sent().len()).enumerate();
+        let expected = expected.map(|(k, (&due_ns, entry))| {
+            let late_ns = entry.departed_ns.saturating_sub(entry.computed_ns);
+            let departure_ns = path(due_ns.max(self.free_ns(k)), entry.arrival_ns) + late_ns;
+            (departure_ns - due_ns) as f64
+        });
+        expected.collect()
     }
 
-    /// The same without the machine's pauses.
-    pub(super) fn undisturbed_ns(&self, path: impl FnMut(u64) -> u64) -> Vec<f64> {
-        self.expected_on(Machine::default(), std::iter::repeat(0), path)
-    }
-
-    fn expected_on(
+    /// The effect of the machine's pauses on a figure of the response times that `path` gives for the whole schedule:
+    /// with them it is another one by so much.
+    pub(super) fn effect<P: FnMut(u64, u64) -> u64>(
         &self,
-        machine: Machine<'_>,
-        late_ns: impl Iterator<Item = u64>,
-        mut path: impl FnMut(u64) -> u64,
-    ) -> Vec<f64> {
-        let places = self.plan.connections.count as usize * self.plan.connections.places() as usize;
+        path: impl Fn() -> P,
+        figure: impl Fn(&[f64]) -> f64,
+    ) -> f64 {
+        let with = figure(&self.forecast_ns(self.machine(), path()));
+        (with - figure(&self.forecast_ns(Machine::default(), path()))).abs()
+    }
+
+    /// The response times of the schedule by `path` alone, with these pauses.
+    fn forecast_ns(&self, machine: Machine<'_>, mut path: impl FnMut(u64, u64) -> u64) -> Vec<f64> {
         let mut done_ns: Vec<u64> = Vec::with_capacity(self.sent().len());
         let due = self.schedule();
-        for (&due_ns, late_ns) in due.iter().take(self.sent().len()).zip(late_ns) {
-            let is_in_order = self.queues() == 1;
-            let place = done_ns.len().checked_sub(places).filter(|_| is_in_order);
+        for &due_ns in due.iter().take(self.sent().len()) {
+            let place = self.places().and_then(|places| done_ns.len().checked_sub(places));
             let free_ns = place.map_or(0, |place| done_ns[place]);
             let arrival_ns = machine.arrival_ns(due_ns.max(free_ns));
-            done_ns.push(machine.done_ns(path(arrival_ns) + late_ns));
+            done_ns.push(machine.done_ns(path(arrival_ns, arrival_ns)));
         }
         done_ns.iter().zip(&due).map(|(done_ns, due_ns)| (done_ns - due_ns) as f64).collect()
     }
 
     /// From the departure that the server logged to the read of the response: network and loader
     /// overhead.
-    pub(super) fn read_lag_ns(&self) -> Vec<f64> {
+    pub(super) fn read_lag_ns(&self) -> Rest {
         let left = self.log.entries.iter().filter(|entry| entry.departed_ns > 0);
         let mut done: Vec<u64> = self.sent().iter().map(|one| one.done_ns).collect();
         let mut left: Vec<u64> = left.map(|entry| entry.departed_ns).collect();
         done.sort_unstable();
         left.sort_unstable();
-        let seen = left.into_iter().map(|left| self.machine().done_ns(left));
-        done.iter().zip(seen).map(|(&done, seen)| done as f64 - seen as f64).collect()
+        Rest::of(done.iter().zip(left).map(|(&done_ns, left_ns)| {
+            (done_ns as f64 - left_ns as f64, self.machine().touched(left_ns, done_ns))
+        }))
     }
 
-    /// Two lines of every check with single requests: against the computed times, and against the
-    /// server's actual ones.
-    pub(super) fn single_requests(&self, path: impl FnMut(u64) -> u64) -> Vec<Line> {
+    /// Lines of every check with single requests: against the computed times, and against the server's actual ones,
+    /// without the requests that a pause touched.
+    pub(super) fn single_requests(&self, path: impl FnMut(u64, u64) -> u64) -> Vec<Line> {
         // The rest is the loader's error and the path through the kernel.
         let (measured, expected) = (self.responses_ns(), self.expected_ns(path));
         let errors = measured.iter().zip(&expected).map(|(measured, expected)| measured - expected);
-        let sizes: Vec<f64> = errors.map(f64::abs).collect();
-        let at_most = |what: &str, unit, limit, measured| {
-            Line::at_most(format!("{what}, p99"), unit, limit, measured)
+        let off = self.untouched(errors.map(f64::abs));
+        let at_most = |what: &str, of: &Rest| {
+            let measured = quantile(of.values(), 0.99);
+            Line::at_most(format!("{what}, p99"), Unit::Ns, WITHIN_NS, measured)
         };
-        let off_ns = quantile(&sizes, 0.99);
-        let read_ns = quantile(&self.read_lag_ns(), 0.99);
-        let held_up = self.held_up();
         vec![
-            at_most("response time off its own path", Unit::Ns, WITHIN_NS, off_ns),
-            at_most("responses read after they left", Unit::Ns, WITHIN_NS, read_ns),
-            Line::at_most("of the run, stalled by the machine", Unit::Share, MOST_HELD_UP, held_up),
+            at_most("response time off its own path", &off),
+            at_most("responses read after they left", &self.read_lag_ns()),
         ]
     }
 
     /// Service times of requests with the expected response.
-    pub(super) fn service_ns(&self) -> Vec<f64> {
-        let ok = self.sent().iter().filter(|one| one.outcome == Outcome::Ok);
-        ok.map(|one| (one.done_ns - one.sent_ns) as f64).collect()
+    pub(super) fn service_ns(&self) -> Rest {
+        let all = self.sent().iter().zip(self.touched());
+        let ok = all.filter(|(one, _)| one.outcome == Outcome::Ok);
+        Rest::of(ok.map(|(one, touched)| ((one.done_ns - one.sent_ns) as f64, touched)))
     }
 }
 
-/// The machine's effect: the times in which it paused one of the two processes. The default is no
-/// pauses.
-#[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Machine<'a> {
-    loader: &'a [(u64, u64)],
-    server: &'a [(u64, u64)],
-}
-
-impl Machine<'_> {
-    /// When the server sees a request that is due to leave the loader at `at_ns`.
-    pub(super) fn arrival_ns(self, at_ns: u64) -> u64 {
-        past(self.server, past(self.loader, at_ns))
-    }
-
-    /// When the loader sees a response that is due to leave the server at `at_ns`.
-    pub(super) fn done_ns(self, at_ns: u64) -> u64 {
-        past(self.loader, past(self.server, at_ns))
-    }
-}
-
-/// When a process with these pauses sees an event of `at_ns`.
-fn past(held_up: &[(u64, u64)], at_ns: u64) -> u64 {
-    let next = held_up.partition_point(|&(_, to_ns)| to_ns <= at_ns);
-    match held_up.get(next) {
-        Some(&(from_ns, to_ns)) if from_ns <= at_ns => to_ns,
-        _ => at_ns,
+/// A first-come-first-served queue, for [`Evidence::expected_ns`].
+pub(super) fn queue(mut path: FifoPath) -> impl FnMut(u64, u64) -> u64 {
+    move |expected_ns, actual_ns| {
+        let departure_ns = path.next_departure_ns(expected_ns);
+        path.departure_ns(actual_ns);
+        departure_ns
     }
 }
 

@@ -1,4 +1,5 @@
-//! Lines with an expected and a measured value, and a plain yes or no.
+//! Lines with an expected and a measured value, and a plain yes or no; or, where the machine paused too much for
+//! either, cannot tell.
 
 use candor_plan::units::{fmt_count, fmt_duration_ns, fmt_per_second, fmt_share};
 use serde::Serialize;
@@ -40,6 +41,18 @@ pub enum Expected {
     },
 }
 
+/// The answer of a line, of a check, or of all of them: the last one in this order that occurs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Answer {
+    /// As expected.
+    Yes,
+    /// The machine paused too much for a yes or a no.
+    CannotTell,
+    /// Not as expected.
+    No,
+}
+
 /// One comparison.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Line {
@@ -54,8 +67,10 @@ pub struct Line {
     /// Whether it must hold on any machine, however busy, because no timing is involved.
     pub exact: bool,
     /// Whether it holds.
-    pub ok: bool,
-    /// Further evidence for a no.
+    pub answer: Answer,
+    /// How often its experiment was done.
+    pub runs: u32,
+    /// Further evidence, if it is no yes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub detail: Option<String>,
 }
@@ -97,12 +112,36 @@ impl Line {
         exact: bool,
     ) -> Self {
         // A number that could not be measured is not as expected.
-        let ok = match expected {
+        let holds = match expected {
             Expected::Exactly { value } => measured == value,
             Expected::Near { value, within } => (measured - value).abs() <= within,
             Expected::AtMost { value } => measured <= value,
         };
-        Line { what: what.into(), unit, expected, measured, exact, ok, detail: None }
+        let answer = if holds { Answer::Yes } else { Answer::No };
+        Line { what: what.into(), unit, expected, measured, exact, answer, runs: 1, detail: None }
+    }
+
+    /// The same line where the machine paused too much to judge it. Exact lines have no such excuse.
+    pub fn cannot_tell(mut self) -> Self {
+        if !self.exact {
+            self.answer = Answer::CannotTell;
+        }
+        self
+    }
+
+    /// Whether it holds.
+    pub fn is_yes(&self) -> bool {
+        self.answer == Answer::Yes
+    }
+
+    /// Whether it does not hold, although it must on any machine.
+    pub fn is_contradiction(&self) -> bool {
+        self.exact && !self.is_yes()
+    }
+
+    /// The worst answer of `lines`.
+    pub fn worst<'a>(lines: impl IntoIterator<Item = &'a Line>) -> Answer {
+        lines.into_iter().map(|line| line.answer).max().unwrap_or(Answer::Yes)
     }
 
     /// The same line for one of several runs.
@@ -135,9 +174,10 @@ impl Line {
             }
             _ => self.measured = self.measured.max(other.measured),
         }
-        self.ok &= other.ok;
+        self.answer = self.answer.max(other.answer);
+        self.runs = self.runs.max(other.runs);
         self.detail = match (self.detail.take(), other.detail) {
-            (Some(one), Some(other)) => Some(format!("{one}; {other}")),
+            (Some(one), Some(other)) if one != other => Some(format!("{one}; {other}")),
             (one, other) => one.or(other),
         };
     }
@@ -183,12 +223,14 @@ mod tests {
     #[test]
     fn a_line_is_judged_and_written() {
         let line = Line::near("p50", Unit::Ns, 10e6, 200e3, 10.15e6);
-        assert!(line.ok && !line.exact);
+        assert!(line.is_yes() && !line.exact);
         assert_eq!(line.expected_text(), "10 ms ± 200 µs");
         assert_eq!(line.measured_text(), "10.2 ms");
-        assert!(!Line::near("p50", Unit::Ns, 10e6, 200e3, 10.3e6).ok);
-        assert!(!Line::at_most("p50", Unit::Ns, 10e6, f64::NAN).ok, "nothing is not little");
-        assert!(Line::exactly("requests", 1000, 1000).ok && Line::exactly("requests", 3, 3).exact);
+        assert!(!Line::near("p50", Unit::Ns, 10e6, 200e3, 10.3e6).is_yes());
+        assert!(!Line::at_most("p50", Unit::Ns, 10e6, f64::NAN).is_yes(), "nothing is not little");
+        let exact = Line::exactly("requests", 1000, 1000);
+        assert!(exact.is_yes() && exact.exact);
+        assert_eq!(Line::exactly("requests", 3, 2).cannot_tell().answer, Answer::No);
         assert_eq!(Line::never("lost", 2, "two".to_owned()).detail.as_deref(), Some("two"));
         assert_eq!(Line::near("error", Unit::Ns, 0.0, 5e3, -2e3).measured_text(), "−2 µs");
     }

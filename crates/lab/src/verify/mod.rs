@@ -13,6 +13,7 @@
 //!   functions; judges are pure, so tests give them simulated and falsified runs.
 //! - `experiment.rs`: making an experiment; `evidence.rs`: its evidence, and the comparisons.
 //! - `parts.rs`: the same for responses that come in parts.
+//! - `witness.rs`: the pauses of the machine, and what they excuse; `settle.rs`: doing an experiment again.
 //! - `line.rs`: expected beside measured. `noise.rs`: the noise floor of this machine.
 
 mod checks;
@@ -21,6 +22,8 @@ mod experiment;
 mod line;
 mod noise;
 mod parts;
+mod settle;
+mod witness;
 
 use std::num::NonZeroU32;
 
@@ -30,7 +33,7 @@ use serde::Serialize;
 use crate::error::LabError;
 
 pub use checks::{CHECKS, Check};
-pub use line::Line;
+pub use line::{Answer, Line};
 pub use noise::Floor;
 
 /// The length of the checks, in requests.
@@ -76,8 +79,8 @@ pub struct Finding {
     pub id: &'static str,
     /// The subject of the check.
     pub title: &'static str,
-    /// Whether all of its lines say yes.
-    pub ok: bool,
+    /// The worst answer of its lines.
+    pub answer: Answer,
     /// The expected and measured values.
     pub lines: Vec<Line>,
 }
@@ -88,13 +91,25 @@ pub fn run(settings: &Settings, mut done: impl FnMut(&Finding)) -> Result<Vec<Fi
         |check: &&Check| settings.only.is_empty() || settings.only.iter().any(|id| id == check.id);
     let mut findings = Vec::new();
     for check in CHECKS.iter().filter(wanted) {
-        let lines = (check.run)(settings)?;
-        let ok = lines.iter().all(|line| line.ok);
-        let finding = Finding { id: check.id, title: check.title, ok, lines };
+        let mut lines = (check.run)(settings)?;
+        if candor_engine::usable_cores().len() == 1 {
+            lines = lines.into_iter().map(unwitnessed).collect();
+        }
+        let answer = Line::worst(&lines);
+        let finding = Finding { id: check.id, title: check.title, answer, lines };
         done(&finding);
         findings.push(finding);
     }
     Ok(findings)
+}
+
+/// A line where neither process could spin.
+fn unwitnessed(line: Line) -> Line {
+    if line.exact || line.is_yes() {
+        return line;
+    }
+    let why = "on one core, nothing sees the machine pause".to_owned();
+    Line { detail: Some(why), ..line.cannot_tell() }
 }
 
 /// The machine's noise floor; see [`Floor`].

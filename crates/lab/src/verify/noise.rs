@@ -58,7 +58,7 @@ pub(super) fn measure(length: Length) -> Result<Vec<Floor>, LabError> {
             achieved_per_s: evidence.record.answered_in_window as f64 * 1e9
                 / evidence.record.window_ns as f64,
             send_lag: Spread::of(&lag.collect::<Vec<_>>()),
-            round_trip: Spread::of(&evidence.service_ns()),
+            round_trip: Spread::of(evidence.service_ns().values()),
         });
     }
     Ok(floors)

@@ -16,15 +16,16 @@ use candor_serve::{PartEntry, PartLog};
 use super::evidence::{Evidence, Theory, quantile};
 use super::experiment::{Server, Traces, failed, plan};
 use super::line::{Line, Unit};
+use super::witness::{Rest, with_effect};
 use crate::error::LabError;
 use crate::target::http;
 
-/// The tolerance of medians without the target's own lateness: that of a gap.
+/// The tolerance of medians of gaps.
 pub(super) const MEDIAN_WITHIN_NS: f64 = 200e3;
 /// The same for times of up to 300 ms since a request was due, which the histogram has to 0.1 %.
 const OFF_LOG_WITHIN_NS: f64 = 500e3;
 /// The tolerance of the 99th percentile, and of medians that the target's lateness is part of: unlike the
-/// truth server it sleeps, and has to wake up for a request and for the parts of its response.
+/// truth server it has a scheduler between a socket and the response to it.
 pub(super) const WITHIN_NS: f64 = 1e6;
 /// How long the target may take to say what it has counted.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -98,7 +99,28 @@ pub(super) struct Counted {
 }
 
 /// One of the loader's distributions.
-type Figure = fn(&StreamCounts) -> &Histogram;
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Figure {
+    /// From a request's due time to its first event.
+    First,
+    /// From one event to the next.
+    Gap,
+    /// From a request's due time to its last event.
+    Last,
+    /// The longest gap of each response.
+    LongestGap,
+}
+
+impl Figure {
+    fn of(self, figures: &StreamCounts) -> &Histogram {
+        match self {
+            Figure::First => &figures.first_part,
+            Figure::Gap => &figures.gap,
+            Figure::Last => &figures.last_part,
+            Figure::LongestGap => &figures.longest_gap,
+        }
+    }
+}
 
 /// The evidence of an experiment with parts.
 #[derive(Debug, Clone)]
@@ -117,8 +139,9 @@ pub(super) fn make(
     scenario: &str,
     times: Times,
 ) -> Result<Parted, LabError> {
-    let server = Server::start("--threads 1")?;
-    let pacing = if candor_engine::usable_cores().len() > 1 { " --pacing spin" } else { "" };
+    let has_cores = candor_engine::usable_cores().len() > 1;
+    let server = Server::start(if has_cores { "--threads 1 --spin" } else { "--threads 1" })?;
+    let pacing = if has_cores { " --pacing spin" } else { "" };
     let plan = plan(&format!("{load}{pacing}"), &url(server.url()))?;
     let mut traced = Traces::default();
     let record = candor_engine::run(&plan, &Control::default(), &mut traced)?;
@@ -167,7 +190,12 @@ pub(super) fn responses(log: &PartLog, times: Times) -> truth::Record {
         })
         .collect();
     entries.sort_by_key(|entry| entry.arrival_ns);
-    truth::Record { entries, unlogged: log.unlogged / times.count, ..truth::Record::default() }
+    truth::Record {
+        entries,
+        unlogged: log.unlogged / times.count,
+        held_up_ns: log.held_up_ns.clone(),
+        ..truth::Record::default()
+    }
 }
 
 impl Parted {
@@ -207,34 +235,83 @@ impl Parted {
     /// The distributions of events, beside those of their departures, which the loader sees when the
     /// machine lets it run.
     fn off_the_log(&self) -> Vec<Line> {
-        let due = self.evidence.schedule();
-        let read_ns = |part: &PartEntry| self.evidence.machine().done_ns(part.departed_ns);
-        let by_stream = self.log.entries.chunk_by(|a, b| a.stream == b.stream);
-        let mut streams: Vec<&[PartEntry]> = by_stream.collect();
-        streams.sort_by_key(|parts| parts[0].due_ns);
-        let since_due = |of: fn(&[PartEntry]) -> usize| -> Vec<f64> {
-            let read = streams.iter().map(|parts| read_ns(&parts[of(parts)]));
-            read.zip(&due).map(|(read_ns, due_ns)| read_ns.saturating_sub(*due_ns) as f64).collect()
-        };
-        let first = since_due(|_| 0);
-        let last = since_due(|parts| parts.len() - 1);
-        let gaps = streams.iter().flat_map(|parts| parts.windows(2));
-        let gaps = gaps.map(|two| read_ns(&two[1]).saturating_sub(read_ns(&two[0])) as f64);
-        let gaps: Vec<f64> = gaps.filter(|&gap| gap > 0.0).collect();
-        let of: [(&str, Figure, &[f64]); 3] = [
-            ("first event", |figures| &figures.first_part, &first),
-            ("gap", |figures| &figures.gap, &gaps),
-            ("last event", |figures| &figures.last_part, &last),
-        ];
+        let of =
+            [("first event", Figure::First), ("gap", Figure::Gap), ("last event", Figure::Last)];
         let mut lines = Vec::new();
-        for (what, histogram, left) in of {
+        for (what, figure) in of {
+            let left = self.by_the_log(figure);
+            let all: Vec<f64> = left.iter().map(|(ns, _)| *ns).collect();
+            let rest = Rest::of(left);
             for (name, q, within) in [("p50", 0.5, OFF_LOG_WITHIN_NS), ("p99", 0.99, WITHIN_NS)] {
-                let off_ns = (at(self.figures().map(histogram), q) - quantile(left, q)).abs();
+                let measured = self.quantile(figure, q);
+                let off_ns = (measured - quantile(&all, q)).abs();
                 let what = format!("{what} {name}, off the server's log");
-                lines.push(Line::at_most(what, Unit::Ns, within, off_ns));
+                let line = Line::at_most(what, Unit::Ns, within, off_ns);
+                lines.push(rest.quantile_line(line, q, measured, within));
             }
         }
         lines
+    }
+
+    /// A quantile of one of the loader's distributions, beside the time that it has to have.
+    pub(super) fn near(
+        &self,
+        what: impl Into<String>,
+        (figure, q): (Figure, f64),
+        expected_ns: u64,
+        within: f64,
+    ) -> Line {
+        let expected = expected_ns as f64;
+        // The touched values are what the log has, and the others the expected one.
+        let all = self.by_the_log(figure).into_iter();
+        let all: Vec<f64> = all.map(|(ns, touched)| if touched { ns } else { expected }).collect();
+        let effect = if all.is_empty() { 0.0 } else { (quantile(&all, q) - expected).abs() };
+        with_effect(what, Unit::Ns, expected, within, effect, self.quantile(figure, q))
+    }
+
+    /// A quantile of one of the loader's distributions.
+    pub(super) fn quantile(&self, figure: Figure, q: f64) -> f64 {
+        at(self.figures().map(|figures| figure.of(figures)), q)
+    }
+
+    /// The values of a distribution by the target's log, as the loader sees them when the machine lets it run, each with
+    /// whether a pause touched it. The loader keeps no time of a part, so any pause that began in the tolerance counts.
+    fn by_the_log(&self, figure: Figure) -> Vec<(f64, bool)> {
+        let machine = self.evidence.machine();
+        let read_ns = |part: &PartEntry| machine.done_ns(part.departed_ns);
+        let is_touched = |part: &PartEntry| {
+            machine.touched(part.due_ns, part.departed_ns)
+                || machine.touched(part.departed_ns, u64::MAX)
+        };
+        let by_stream = self.log.entries.chunk_by(|a, b| a.stream == b.stream);
+        let mut streams: Vec<&[PartEntry]> = by_stream.collect();
+        streams.sort_by_key(|parts| parts[0].due_ns);
+        let requests = || self.evidence.schedule().into_iter().zip(self.evidence.touched());
+        let since_due = |of: fn(&[PartEntry]) -> usize| {
+            let of_request = |(parts, (due_ns, touched)): (&&[PartEntry], (u64, bool))| {
+                let part = &parts[of(parts)];
+                (read_ns(part).saturating_sub(due_ns) as f64, touched || is_touched(part))
+            };
+            streams.iter().zip(requests()).map(of_request).collect()
+        };
+        let gaps = |parts: &[PartEntry]| -> Vec<(f64, bool)> {
+            let gap = |two: &[PartEntry]| {
+                let gap_ns = read_ns(&two[1]).saturating_sub(read_ns(&two[0]));
+                (gap_ns as f64, two.iter().any(is_touched))
+            };
+            parts.windows(2).map(gap).filter(|(gap_ns, _)| *gap_ns > 0.0).collect()
+        };
+        match figure {
+            Figure::First => since_due(|_| 0),
+            Figure::Last => since_due(|parts| parts.len() - 1),
+            Figure::Gap => streams.iter().flat_map(|parts| gaps(parts)).collect(),
+            Figure::LongestGap => {
+                let longest = |parts: &&[PartEntry]| {
+                    gaps(parts).into_iter().max_by(|(a, _), (b, _)| a.total_cmp(b))
+                };
+                streams.iter().filter_map(longest).collect()
+            }
+        }
     }
 
     /// Whether an event was due at another time of its response than computed.

@@ -27,4 +27,5 @@ mod serving;
 pub use queue::Discipline;
 pub use record::{Entry, Fate, Lateness, Record};
 pub use server::{Config, LOG_CAPACITY, Running, Server, Stopper};
+pub(crate) use serving::cpu_ns;
 pub use serving::now_ns;

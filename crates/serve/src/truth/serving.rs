@@ -38,6 +38,11 @@ pub fn now_ns() -> u64 {
     clock_ns(ClockId::Monotonic)
 }
 
+/// Nanoseconds of CPU time of the calling thread.
+pub(crate) fn cpu_ns() -> u64 {
+    clock_ns(ClockId::ThreadCPUTime)
+}
+
 fn clock_ns(clock: ClockId) -> u64 {
     let t = clock_gettime(clock);
     t.tv_sec as u64 * NS_PER_S + t.tv_nsec as u64
@@ -119,7 +124,7 @@ impl Serving {
         let mut events: Vec<Event> = Vec::with_capacity(EVENTS);
         loop {
             if self.spin {
-                self.held_up.turn(now_ns(), clock_ns(ClockId::ThreadCPUTime));
+                self.held_up.turn(now_ns(), cpu_ns());
             }
             self.begin_planned_stalls();
             self.answer_due();
@@ -131,7 +136,7 @@ impl Serving {
             // EINTR counts as no events.
             let _ = wait(&self.epoll, &mut events, wait_ns);
             if self.spin && !events.is_empty() {
-                self.held_up.found(now_ns(), || clock_ns(ClockId::ThreadCPUTime));
+                self.held_up.found(now_ns(), cpu_ns);
             }
             for event in events.drain(..) {
                 match event.data.u64() {

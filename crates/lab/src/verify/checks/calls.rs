@@ -4,8 +4,9 @@
 use candor_record::ErrorKind;
 
 use super::super::Settings;
-use super::super::line::{Line, Unit};
-use super::super::parts::{MEDIAN_WITHIN_NS, Parted, Times, WITHIN_NS, at, make};
+use super::super::line::Line;
+use super::super::parts::{Figure, MEDIAN_WITHIN_NS, Parted, Times, WITHIN_NS, make};
+use super::super::settle::settled;
 use super::websocket;
 use crate::error::LabError;
 
@@ -25,12 +26,14 @@ pub(super) fn check(settings: &Settings) -> Result<Vec<Line>, LabError> {
     let message = format!("{{\"everyNs\":{DELAY_NS}}}");
     let flags = format!("-R 400 -c 2 -m 25 -d {run_s}s --call candor.Echo/Unary -b {message}");
     let delayed = websocket::echo(DELAY_NS);
-    let mut lines = judge(&make(&load(&flags), to, "grpc_unary", delayed)?);
+    let unary = || make(&load(&flags), to, "grpc_unary", delayed);
+    let mut lines = settled(|| Ok(judge(&unary()?)))?;
     let Times { every_ns, count, .. } = TIMES;
     let message = format!("{{\"count\":{count},\"everyNs\":{every_ns}}}");
     let call = "--call candor.Echo/ServerStream";
     let flags = format!("-R 100 -c 2 -m 25 -d {run_s}s {call} -b {message}");
-    lines.extend(judge_stream(&make(&load(&flags), to, "grpc_server_stream", TIMES)?));
+    let stream = || make(&load(&flags), to, "grpc_server_stream", TIMES);
+    lines.extend(settled(|| Ok(judge_stream(&stream()?)))?);
     let message = format!("{{\"status\":{NOT_FOUND}}}");
     let flags = format!("-R 500 -c 2 -m 5 -n {FAILING} --call candor.Echo/Unary -b {message}");
     lines.extend(judge_statuses(&make(&load(&flags), to, "grpc_unary", websocket::echo(0))?));
@@ -43,16 +46,14 @@ pub(super) fn judge(parted: &Parted) -> Vec<Line> {
 
 pub(super) fn judge_stream(parted: &Parted) -> Vec<Line> {
     let mut lines = parted.streams(TIMES);
-    let figures = parted.figures();
-    for (what, expected_ns, within, histogram) in [
-        ("gap of messages: D, p50", EVERY_NS, MEDIAN_WITHIN_NS, figures.map(|all| &all.gap)),
-        ("last message, p50", TIMES.whole_ns(), WITHIN_NS, figures.map(|all| &all.last_part)),
+    for (what, expected_ns, within, figure) in [
+        ("gap of messages: D, p50", EVERY_NS, MEDIAN_WITHIN_NS, Figure::Gap),
+        ("last message, p50", TIMES.whole_ns(), WITHIN_NS, Figure::Last),
     ] {
-        let median = at(histogram, 0.5);
-        lines.push(Line::near(what, Unit::Ns, expected_ns as f64, within, median));
+        lines.push(parted.near(what, (figure, 0.5), expected_ns, within));
     }
-    lines.extend(parted.evidence.single_requests(|arrival_ns| arrival_ns + TIMES.whole_ns()));
-    lines
+    lines.extend(parted.evidence.single_requests(|arrival_ns, _| arrival_ns + TIMES.whole_ns()));
+    parted.evidence.told(lines)
 }
 
 pub(super) fn judge_statuses(parted: &Parted) -> Vec<Line> {

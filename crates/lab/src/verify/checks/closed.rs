@@ -4,9 +4,11 @@
 use candor_stats::closed_form::closed_loop_rate;
 
 use super::super::Settings;
-use super::super::evidence::{Evidence, Machine, Theory};
+use super::super::evidence::{Evidence, Theory};
 use super::super::experiment::Experiment;
 use super::super::line::{Line, Unit};
+use super::super::settle::settled;
+use super::super::witness::{Machine, with_effect};
 use crate::error::LabError;
 
 const CONNECTIONS: u32 = 20;
@@ -20,7 +22,8 @@ pub(super) fn check(settings: &Settings) -> Result<Vec<Line>, LabError> {
             "--truth delay --service-time 20ms",
             format!("-c {CONNECTIONS} -t 1 -d {run_s}s --think-time {think_ms}ms"),
         );
-        lines.extend(judge(&experiment.make(settings, |_| ())?, think_ms * 1_000_000));
+        let once = || Ok(judge(&experiment.make(settings, |_| ())?, think_ms * 1_000_000));
+        lines.extend(settled(once)?);
     }
     Ok(Line::join(lines))
 }
@@ -37,13 +40,13 @@ pub(super) fn judge(evidence: &Evidence, think_ns: u64) -> Vec<Line> {
     lines.push(Line::never("requests beyond N·(1 + T/(D+Z))", over, format!("{sent} of {most}")));
     // 2 %: network and loader make rounds longer, and the last one is cut off.
     let rounds = window_s * 1e9 / round_ns as f64;
-    let machine = (sent_on(evidence, evidence.machine(), think_ns) as f64
+    let fewer = (sent_on(evidence, evidence.machine(), think_ns) as f64
         - sent_on(evidence, Machine::default(), think_ns) as f64)
         .abs();
-    let within = rate * (0.02 + 1.0 / rounds) + machine / window_s;
+    let (within, effect) = (rate * (0.02 + 1.0 / rounds), fewer / window_s);
     let what = format!("sent per second, think time {} ms", think_ns / 1_000_000);
-    lines.push(Line::near(what, Unit::PerS, rate, within, sent as f64 / window_s));
-    lines
+    lines.push(with_effect(what, Unit::PerS, rate, within, effect, sent as f64 / window_s));
+    evidence.told(lines)
 }
 
 /// The number of requests that connections send one after the other until the end, given the

@@ -7,6 +7,7 @@ use super::super::Settings;
 use super::super::evidence::{Evidence, Theory, quantile};
 use super::super::experiment::Experiment;
 use super::super::line::{Line, Unit};
+use super::super::settle::settled;
 use crate::error::LabError;
 
 /// The tolerance of the median.
@@ -28,7 +29,8 @@ pub(super) fn check(settings: &Settings) -> Result<Vec<Line>, LabError> {
                 format!("--truth delay --service-time {delay_ms}ms"),
                 format!("-R {rate} -c {connections} -t 1 -d {run_ms}ms"),
             );
-            lines.extend(judge(&experiment.make(settings, |_| ())?, delay_ms * 1_000_000));
+            let once = || Ok(judge(&experiment.make(settings, |_| ())?, delay_ms * 1_000_000));
+            lines.extend(settled(once)?);
         }
     }
     Ok(Line::join(lines))
@@ -38,7 +40,8 @@ pub(super) fn judge(evidence: &Evidence, service_ns: u64) -> Vec<Line> {
     let mut lines = evidence.books(Theory::Delay { service_ns });
     let connections = fmt_plural(u64::from(evidence.plan.connections.count), "connection");
     let what = format!("p50, {} ms, {connections}", service_ns / 1_000_000);
-    let median = quantile(&evidence.service_ns(), 0.5);
+    let service = evidence.service_ns();
+    let median = quantile(service.values(), 0.5);
     lines.push(Line::near(what, Unit::Ns, service_ns as f64, WITHIN_NS, median));
-    lines
+    evidence.told(lines)
 }

@@ -3,7 +3,9 @@
 
 use super::super::Settings;
 use super::super::line::{Line, Unit};
-use super::super::parts::{MEDIAN_WITHIN_NS, Parted, Times, WITHIN_NS, at, make};
+use super::super::parts::{Figure, MEDIAN_WITHIN_NS, Parted, Times, WITHIN_NS, make};
+use super::super::settle::settled;
+use super::super::witness::with_effect;
 use crate::error::LabError;
 
 /// `t₀`, later than the first byte of the response.
@@ -23,9 +25,9 @@ pub(super) fn check(settings: &Settings) -> Result<Vec<Line>, LabError> {
     let mut lines = Vec::new();
     for (flags, name) in [("-c 50", "HTTP/1.1"), ("--h2c -c 2 -m 25", "HTTP/2")] {
         let load = format!("-R 100 -t 1 -d {run_s}s {flags}");
-        lines.extend(judge(&experiment(&load)?, name));
+        lines.extend(settled(|| Ok(judge(&experiment(&load)?, name)))?);
     }
-    lines.extend(judge_crowded(&experiment(CROWDED)?));
+    lines.extend(settled(|| Ok(judge_crowded(&experiment(CROWDED)?)))?);
     Ok(Line::join(lines))
 }
 
@@ -37,21 +39,16 @@ fn experiment(load: &str) -> Result<Parted, LabError> {
 /// Streams that wait for nothing.
 pub(super) fn judge(parted: &Parted, name: &str) -> Vec<Line> {
     let mut lines = parted.streams(TIMES);
-    let figures = parted.figures();
-    let first = figures.map(|all| &all.first_part);
-    let gap = figures.map(|all| &all.gap);
-    let last = figures.map(|all| &all.last_part);
-    for (what, expected_ns, within, histogram) in [
-        ("first event: t₀", TIMES.due_ns(0), WITHIN_NS, first),
-        ("gap: D", EVERY_NS, MEDIAN_WITHIN_NS, gap),
-        ("last event", TIMES.whole_ns(), WITHIN_NS, last),
+    for (what, expected_ns, within, figure) in [
+        ("first event: t₀", TIMES.due_ns(0), WITHIN_NS, Figure::First),
+        ("gap: D", EVERY_NS, MEDIAN_WITHIN_NS, Figure::Gap),
+        ("last event", TIMES.whole_ns(), WITHIN_NS, Figure::Last),
     ] {
         let what = format!("{what}, p50, {name}");
-        let median = at(histogram, 0.5);
-        lines.push(Line::near(what, Unit::Ns, expected_ns as f64, within, median));
+        lines.push(parted.near(what, (figure, 0.5), expected_ns, within));
     }
-    lines.extend(parted.evidence.single_requests(|arrival_ns| arrival_ns + TIMES.whole_ns()));
-    lines
+    lines.extend(parted.evidence.single_requests(|arrival_ns, _| arrival_ns + TIMES.whole_ns()));
+    parted.evidence.told(lines)
 }
 
 /// Streams that wait for a connection: request i leaves when request i − c has ended.
@@ -61,14 +58,13 @@ pub(super) fn judge_crowded(parted: &Parted) -> Vec<Line> {
     let waits_ns = rounds * (TIMES.whole_ns() - CROWDED_PLACES * CROWDED_PERIOD_NS);
     // A round begins when the one before was read. So what each needs beyond its formula adds up, and so do the
     // machine's pauses.
-    let path = |arrival_ns: u64| arrival_ns + TIMES.whole_ns();
-    let evidence = &parted.evidence;
-    let longest = |all: Vec<f64>| all.into_iter().fold(0.0, f64::max);
-    let machine = longest(evidence.expected_ns(path)) - longest(evidence.undisturbed_ns(path));
-    let within = WITHIN_NS * (rounds + 1) as f64 + machine.abs();
-    let first = at(parted.figures().map(|all| &all.first_part), 1.0);
+    let path = || |arrival_ns: u64, _: u64| arrival_ns + TIMES.whole_ns();
+    let longest = |all: &[f64]| all.iter().copied().fold(0.0, f64::max);
+    let effect = parted.evidence.effect(path, longest);
+    let within = WITHIN_NS * (rounds + 1) as f64;
+    let first = parted.quantile(Figure::First, 1.0);
     let expected = (TIMES.due_ns(0) + waits_ns) as f64;
     let what = "first event of those that wait, longest";
-    lines.push(Line::near(what, Unit::Ns, expected, within, first));
-    lines
+    lines.push(with_effect(what, Unit::Ns, expected, within, effect, first));
+    parted.evidence.told(lines)
 }

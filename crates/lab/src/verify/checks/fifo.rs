@@ -11,9 +11,10 @@ use std::num::NonZeroU32;
 use candor_stats::closed_form::FifoPath;
 
 use super::super::Settings;
-use super::super::evidence::{Evidence, Theory, mean};
+use super::super::evidence::{Evidence, Theory, mean, queue};
 use super::super::experiment::Experiment;
 use super::super::line::{Line, Unit};
+use super::super::settle::settled;
 use crate::error::LabError;
 
 /// The tolerance of a mean for the network, as with a known delay.
@@ -26,7 +27,7 @@ pub(super) fn check_constant(settings: &Settings) -> Result<Vec<Line>, LabError>
     let run_s = settings.length.pick("4", "1.5");
     let experiment =
         Experiment::new("--truth fifo --service-time 10ms", format!("-R 50 -c 8 -t 1 -d {run_s}s"));
-    Ok(judge(&experiment.make(settings, |_| ())?, 10_000_000, "ρ = 0.5"))
+    settled(|| Ok(judge(&experiment.make(settings, |_| ())?, 10_000_000, "ρ = 0.5")))
 }
 
 /// Poisson arrivals.
@@ -47,7 +48,8 @@ pub(super) fn check_poisson(settings: &Settings) -> Result<Vec<Line>, LabError> 
         let server = format!("--truth fifo --service-time {service_ns}ns");
         let experiment = Experiment::new(server, load).with_queues(queues);
         let name = format!("ρ = 0.{}", rho / 10);
-        lines.extend(judge(&experiment.make(settings, |_| ())?, service_ns, &name));
+        let once = || Ok(judge(&experiment.make(settings, |_| ())?, service_ns, &name));
+        lines.extend(settled(once)?);
     }
     Ok(Line::join(lines))
 }
@@ -63,10 +65,12 @@ fn connections(queues: NonZeroU32) -> u32 {
 
 pub(super) fn judge(evidence: &Evidence, service_ns: u64, name: &str) -> Vec<Line> {
     let mut lines = evidence.books(Theory::Fifo { service_ns });
-    let value = mean(&evidence.expected_ns(departures(evidence, service_ns)));
+    let expected = evidence.untouched(evidence.expected_ns(departures(evidence, service_ns)));
+    let measured = evidence.untouched(evidence.responses_ns());
+    let value = mean(expected.values());
     let what = format!("response time mean, {name}");
     let within = (value * 0.01).max(WAY_NS);
-    lines.push(Line::near(what, Unit::Ns, value, within, mean(&evidence.responses_ns())));
+    lines.push(Line::near(what, Unit::Ns, value, within, mean(measured.values())));
     let single = evidence.single_requests(departures(evidence, service_ns));
     lines.extend(single.into_iter().map(|line| line.of(name)));
     if evidence.queues() > 1 {
@@ -74,15 +78,13 @@ pub(super) fn judge(evidence: &Evidence, service_ns: u64, name: &str) -> Vec<Lin
         let what = format!("requests that waited for a connection, {name}");
         lines.push(Line::at_most(what, Unit::Count, 0.0, waited as f64));
     }
-    lines
+    evidence.told(lines)
 }
 
 /// The departure of each request of the schedule, one after the other, each from its own queue.
-fn departures(evidence: &Evidence, service_ns: u64) -> impl FnMut(u64) -> u64 {
-    let mut paths = vec![FifoPath::new(service_ns); evidence.queues()];
+fn departures(evidence: &Evidence, service_ns: u64) -> impl FnMut(u64, u64) -> u64 {
+    let new = || queue(FifoPath::new(service_ns));
+    let mut paths: Vec<_> = std::iter::repeat_with(new).take(evidence.queues()).collect();
     let mut queues = evidence.requests();
-    move |arrival_ns| {
-        let queue = queues.next().unwrap_or(0);
-        paths[queue].departure_ns(arrival_ns)
-    }
+    move |expected_ns, actual_ns| paths[queues.next().unwrap_or(0)](expected_ns, actual_ns)
 }

@@ -4,9 +4,11 @@
 use candor_stats::closed_form::{FifoPath, dd1_wait};
 
 use super::super::Settings;
-use super::super::evidence::{Evidence, Theory, mean};
+use super::super::evidence::{Evidence, Theory, mean, queue};
 use super::super::experiment::Experiment;
 use super::super::line::{Line, Unit};
+use super::super::settle::settled;
+use super::super::witness::with_effect;
 use crate::error::LabError;
 
 pub(super) const SERVICE_NS: u64 = 10_000_000;
@@ -21,19 +23,12 @@ pub(super) fn check(settings: &Settings) -> Result<Vec<Line>, LabError> {
         "--truth fifo --service-time 10ms",
         format!("-R {RATE_PER_S} -c {CONNECTIONS} -t 1 -d {run_s}s --drain 1s"),
     );
-    Ok(judge(&experiment.make(settings, |_| ())?))
+    settled(|| Ok(judge(&experiment.make(settings, |_| ())?)))
 }
 
 pub(super) fn judge(evidence: &Evidence) -> Vec<Line> {
-    let departure_ns = || {
-        let mut path = FifoPath::new(SERVICE_NS);
-        move |arrival_ns| path.departure_ns(arrival_ns)
-    };
+    let departure_ns = || queue(FifoPath::new(SERVICE_NS));
     let responses = evidence.responses_ns();
-    // The machine's pauses, as for the stall.
-    let expected = evidence.expected_ns(departure_ns());
-    let undisturbed = evidence.undisturbed_ns(departure_ns());
-    let machine = |of: &dyn Fn(&[f64]) -> f64| (of(&expected) - of(&undisturbed)).abs();
     let the_last = |all: &[f64]| all.last().copied().unwrap_or(f64::NAN);
     let (rate, service_s) = (RATE_PER_S as f64, SERVICE_NS as f64 / 1e9);
     // One response leaves every D from D on, and each lets another request leave.
@@ -44,15 +39,20 @@ pub(super) fn judge(evidence: &Evidence) -> Vec<Line> {
     let middle = (of(0) + last) / 2.0;
     let ledger = &evidence.record.total.ledger;
     let mut lines = evidence.books(Theory::Fifo { service_ns: SERVICE_NS });
-    let unsent = (ledger.scheduled.saturating_sub(sent)) as f64;
+    let unsent = |sent: u64| ledger.scheduled.saturating_sub(sent) as f64;
+    // A paused server lets fewer leave, as its log says.
+    let left = evidence.log.entries.iter().filter(|entry| entry.departed_ns < window_ns).count();
+    let (value, by_log) = (unsent(sent), unsent(left as u64 + CONNECTIONS));
+    let (effect, measured) = ((by_log - value).abs(), ledger.unsent as f64);
     // A response near the end of the run may or may not have freed a place.
-    let measured = ledger.unsent as f64;
-    lines.push(Line::near("requests that were never sent", Unit::Count, unsent, 1.0, measured));
-    let within = last * 0.01 + machine(&the_last);
-    let measured = the_last(&responses);
-    lines.push(Line::near("response time of the last", Unit::Ns, last, within, measured));
-    let within = middle * 0.01 + machine(&mean);
-    lines.push(Line::near("response time mean", Unit::Ns, middle, within, mean(&responses)));
+    let what = "requests that were never sent";
+    lines.push(with_effect(what, Unit::Count, value, 1.0, effect, measured));
+    let mut timed = |what, value: f64, figure: fn(&[f64]) -> f64| {
+        let (effect, measured) = (evidence.effect(departure_ns, figure), figure(&responses));
+        lines.push(with_effect(what, Unit::Ns, value, value * 0.01, effect, measured));
+    };
+    timed("response time of the last", last, the_last);
+    timed("response time mean", middle, mean);
     lines.extend(evidence.single_requests(departure_ns()));
-    lines
+    evidence.told(lines)
 }

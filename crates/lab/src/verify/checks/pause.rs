@@ -20,6 +20,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use super::super::Settings;
 use super::super::experiment::{Server, failed};
 use super::super::line::{Line, Unit};
+use super::super::settle::settled;
 use crate::error::LabError;
 use crate::target::http;
 
@@ -33,6 +34,10 @@ const SLACK_NS: f64 = 10e6;
 const LATE_NS: u64 = 1_000_000;
 
 pub(super) fn check(settings: &Settings) -> Result<Vec<Line>, LabError> {
+    settled(|| once(settings))
+}
+
+fn once(settings: &Settings) -> Result<Vec<Line>, LabError> {
     let run_s = settings.length.pick("3", "1.5");
     let server = Server::start("--truth delay --service-time 1ms")?;
     // A place for each request that is due in the pause, so that none waits for another.

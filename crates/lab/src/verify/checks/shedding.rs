@@ -10,9 +10,11 @@ use candor_serve::truth::Fate;
 use candor_stats::closed_form::{LossPath, erlang_b};
 
 use super::super::Settings;
-use super::super::evidence::{Evidence, Machine, Theory, schedule};
+use super::super::evidence::{Evidence, Theory, schedule};
 use super::super::experiment::Experiment;
 use super::super::line::{Line, Unit};
+use super::super::settle::settled;
+use super::super::witness::{Machine, with_effect};
 use crate::error::LabError;
 
 const PLACES: usize = 5;
@@ -28,12 +30,12 @@ pub(super) fn check(settings: &Settings) -> Result<Vec<Line>, LabError> {
         "--truth delay --service-time 12.5ms",
         format!("{load} -c {PLACES} --shed-after 0"),
     );
-    let mut lines = judge_shed(&shed.make(settings, |_| ())?);
+    let mut lines = settled(|| Ok(judge_shed(&shed.make(settings, |_| ())?)))?;
     let refused = Experiment::new(
         format!("--truth capped --places {PLACES} --service-time 12.5ms"),
         format!("{load} -c 50"),
     );
-    lines.extend(judge_refused(&refused.make(settings, |_| ())?));
+    lines.extend(settled(|| Ok(judge_refused(&refused.make(settings, |_| ())?)))?);
     Ok(Line::join(lines))
 }
 
@@ -45,7 +47,7 @@ pub(super) fn judge_shed(evidence: &Evidence) -> Vec<Line> {
     lines.push(Line::never("wrong decisions to shed", wrong, detail));
     let share = ledger.shed as f64 / ledger.scheduled as f64;
     lines.extend(shares(evidence, "share shed by the loader", share, lost_at_the_loader));
-    lines
+    evidence.told(lines)
 }
 
 pub(super) fn judge_refused(evidence: &Evidence) -> Vec<Line> {
@@ -56,7 +58,7 @@ pub(super) fn judge_refused(evidence: &Evidence) -> Vec<Line> {
     lines.push(Line::exactly("refusals in both logs", refused.count() as u64, counted));
     let share = counted as f64 / ledger.sent as f64;
     lines.extend(shares(evidence, "share refused by the server", share, lost_at_the_server));
-    lines
+    evidence.told(lines)
 }
 
 /// Requests that were sent although every connection was busy when they were due, or not sent
@@ -107,10 +109,11 @@ fn shares(
     // addition to chance.
     let own = share_on(&evidence.schedule(), evidence.machine());
     let undisturbed = share_on(&evidence.schedule(), Machine::default());
-    let within = chance + 0.01 + (own - undisturbed).abs();
+    let (within, effect) = (chance + 0.01, (own - undisturbed).abs());
+    let what_of = |path: &str| format!("{what}, {path}");
     vec![
-        Line::near(format!("{what}, Erlang B"), Unit::Share, theory, within, share),
-        Line::near(format!("{what}, its own path"), Unit::Share, own, 0.02, share),
+        with_effect(what_of("Erlang B"), Unit::Share, theory, within, effect, share),
+        Line::near(what_of("its own path"), Unit::Share, own, 0.02, share),
     ]
 }
 

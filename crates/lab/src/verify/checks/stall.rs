@@ -7,9 +7,11 @@ use std::time::Duration;
 
 use candor_stats::closed_form::{FifoPath, Stall};
 
-use super::super::evidence::{Evidence, Theory, mean, quantile};
+use super::super::evidence::{Evidence, Theory, mean, quantile, queue};
 use super::super::experiment::Experiment;
 use super::super::line::{Line, Unit};
+use super::super::settle::settled;
+use super::super::witness::with_effect;
 use super::super::{Length, Settings};
 use crate::error::LabError;
 use crate::target::http;
@@ -23,13 +25,15 @@ pub(super) fn check(settings: &Settings) -> Result<Vec<Line>, LabError> {
         "--truth fifo --service-time 100us",
         format!("-R {RATE_PER_S} -c 20 -t 1 -d {run_s}s"),
     );
-    let evidence = experiment.make(settings, |url| {
-        thread::sleep(Duration::from_secs_f64(run_s / 4.0));
-        // If the stall does not happen, it is missing from the log.
-        let url = format!("{url}__stall?for={stall_ms}ms");
-        let _ = http::ask("POST", &url, Duration::from_secs(5));
-    })?;
-    Ok(judge(&evidence))
+    settled(|| {
+        let evidence = experiment.make(settings, |url| {
+            thread::sleep(Duration::from_secs_f64(run_s / 4.0));
+            // If the stall does not happen, it is missing from the log.
+            let url = format!("{url}__stall?for={stall_ms}ms");
+            let _ = http::ask("POST", &url, Duration::from_secs(5));
+        })?;
+        Ok(judge(&evidence))
+    })
 }
 
 fn lengths(length: Length) -> (f64, u64) {
@@ -46,16 +50,8 @@ pub(super) fn judge(evidence: &Evidence) -> Vec<Line> {
         run_s: evidence.record.window_ns as f64 / 1e9,
     };
     let path = FifoPath::new(SERVICE_NS).with_stalls(stalls.iter().copied());
-    let departure_ns = || {
-        let mut path = path.clone();
-        move |arrival_ns| path.departure_ns(arrival_ns)
-    };
+    let departure_ns = || queue(path.clone());
     let responses = evidence.responses_ns();
-    // The formulas assume a machine that lets both processes run. The difference of the two paths
-    // is the effect of the real machine on this schedule.
-    let expected = evidence.expected_ns(departure_ns());
-    let undisturbed = evidence.undisturbed_ns(departure_ns());
-    let machine = |of: &dyn Fn(&[f64]) -> f64| (of(&expected) - of(&undisturbed)).abs();
     // The stall begins between two arrivals, so its quantiles are off by up to one gap; beyond
     // that a millisecond, as for single requests.
     let within = 1e9 / RATE_PER_S as f64 + 1e6;
@@ -65,11 +61,13 @@ pub(super) fn judge(evidence: &Evidence) -> Vec<Line> {
         let value = stall.response_quantile(q) * 1e9;
         let what = format!("response time {name}");
         let of = |responses: &[f64]| quantile(responses, q);
-        lines.push(Line::near(what, Unit::Ns, value, within + machine(&of), of(&responses)));
+        let effect = evidence.effect(departure_ns, of);
+        lines.push(with_effect(what, Unit::Ns, value, within, effect, of(&responses)));
     }
     let value = stall.response_mean() * 1e9;
-    let within = value * 0.01 + machine(&mean);
-    lines.push(Line::near("response time mean", Unit::Ns, value, within, mean(&responses)));
+    let (within, effect) = (value * 0.01, evidence.effect(departure_ns, mean));
+    let measured = mean(&responses);
+    lines.push(with_effect("response time mean", Unit::Ns, value, within, effect, measured));
     lines.extend(evidence.single_requests(departure_ns()));
-    lines
+    evidence.told(lines)
 }

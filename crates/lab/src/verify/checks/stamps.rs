@@ -5,6 +5,7 @@ use super::super::Settings;
 use super::super::evidence::{Evidence, Theory, quantile};
 use super::super::experiment::Experiment;
 use super::super::line::{Line, Unit};
+use super::super::settle::settled;
 use crate::error::LabError;
 
 /// A request each 500 µs: responses are read up to that long after they came.
@@ -20,12 +21,14 @@ pub(super) fn check(settings: &Settings) -> Result<Vec<Line>, LabError> {
         let theory = Theory::Delay { service_ns: delay_us * 1000 };
         let server = format!("--truth delay --service-time {delay_us}us");
         let load = format!("-R {RATE} -c 20 -t 1 -d {run_s}s");
-        lines.extend(judge(&experiment(&server, &load)?, theory, &format!("{delay_us} µs")));
+        let name = format!("{delay_us} µs");
+        lines.extend(settled(|| Ok(judge(&experiment(&server, &load)?, theory, &name)))?);
     }
     // Half of what it can do.
     let load = format!("-R {RATE} --arrivals poisson -c 50 -t 1 -d {run_s}s");
-    let evidence = experiment("--truth fifo --service-time 250us", &load)?;
-    lines.extend(judge(&evidence, Theory::Fifo { service_ns: 250_000 }, "queue"));
+    let (server, theory) =
+        ("--truth fifo --service-time 250us", Theory::Fifo { service_ns: 250_000 });
+    lines.extend(settled(|| Ok(judge(&experiment(server, &load)?, theory, "queue")))?);
     Ok(Line::join(lines))
 }
 
@@ -38,10 +41,10 @@ fn experiment(server: &str, load: &str) -> Result<Evidence, LabError> {
 pub(super) fn judge(evidence: &Evidence, theory: Theory, name: &str) -> Vec<Line> {
     let mut lines = evidence.books(theory);
     let what = format!("stamps after responses left, p99, {name}");
-    let off_ns = quantile(&evidence.read_lag_ns(), 0.99);
+    let off_ns = quantile(evidence.read_lag_ns().values(), 0.99);
     lines.push(Line::at_most(what, Unit::Ns, WITHIN_NS, off_ns));
     let without =
         evidence.record.kernel.as_ref().map_or(u64::MAX, |times| times.without_receive_stamp);
     lines.push(Line::exactly("reads without a stamp", 0, without));
-    lines
+    evidence.told(lines)
 }

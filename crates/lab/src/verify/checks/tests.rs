@@ -13,10 +13,11 @@ use candor_serve::{PartEntry, PartLog};
 use candor_stats::closed_form::{FifoPath, LossPath};
 use candor_testkit::sim::{Link, Reaction, SimReactor, ok_bytes};
 
-use super::super::evidence::Evidence;
+use super::super::evidence::{Evidence, queue};
 use super::super::experiment::plan;
-use super::super::line::Line;
+use super::super::line::{Answer, Line};
 use super::super::parts::{Counted, Parted, Times, responses};
+use super::super::witness::Machine;
 use super::{
     calls, closed, delays, events, fifo, gaps, overload, shedding, stall, users, websocket,
 };
@@ -88,7 +89,7 @@ fn counted_from_the_sending(mut evidence: Evidence) -> Evidence {
 }
 
 fn assert_all_yes(lines: &[Line]) {
-    let wrong: Vec<&Line> = lines.iter().filter(|line| !line.ok).collect();
+    let wrong: Vec<&Line> = lines.iter().filter(|line| !line.is_yes()).collect();
     assert!(wrong.is_empty(), "{wrong:#?}");
     assert!(lines.len() > 3);
 }
@@ -97,9 +98,9 @@ fn assert_all_yes(lines: &[Line]) {
 fn assert_no(lines: &[Line], beginnings: &[&str]) {
     for beginning in beginnings {
         let line = lines.iter().find(|line| line.what.starts_with(beginning)).unwrap();
-        assert!(!line.ok, "{line:?}");
+        assert_eq!(line.answer, Answer::No, "{line:?}");
     }
-    assert!(lines.iter().any(|line| line.exact && !line.ok), "{lines:#?}");
+    assert!(lines.iter().any(Line::is_contradiction), "{lines:#?}");
 }
 
 #[test]
@@ -171,7 +172,7 @@ fn users_are_judged() {
     let mut record = lost.record;
     record.total.journeys[0].completed += 1;
     record.total.requests[1].errors = 0;
-    assert!(users::judge_tokens(&record).iter().all(|line| line.ok));
+    assert!(users::judge_tokens(&record).iter().all(Line::is_yes));
     record.total.requests[1].errors = 1;
     assert_no(&users::judge_tokens(&record), &["tokens of another user"]);
 }
@@ -196,7 +197,7 @@ fn shedding_is_judged() {
     assert_no(&shedding::judge_shed(&left), &["wrong decisions"]);
     left.traced.retain(|one| one.due_ns <= end_ns);
     let lines = shedding::judge_shed(&left);
-    assert!(lines.iter().any(|line| line.what.starts_with("wrong decisions") && line.ok));
+    assert!(lines.iter().any(|line| line.what.starts_with("wrong decisions") && line.is_yes()));
 
     let mut path = LossPath::new(shedding::SERVICE_NS, 5);
     let refused = simulated(&format!("{load} -c 50"), &[], |at_ns| path.departure_ns(at_ns));
@@ -220,25 +221,140 @@ fn what_is_missing_in_one_of_the_books_is_found() {
 }
 
 #[test]
-fn what_the_machine_did_is_entered_into_the_path() {
-    let mut evidence = fifo_run("-R 50 -c 2 -t 1 -d 5s", 10 * MS, &[]);
+fn a_request_is_expected_by_what_the_log_has_of_those_before() {
+    let base = fifo_run("-R 50 -c 2 -t 1 -d 5s", 10 * MS, &[]);
     let expected_ms = |evidence: &Evidence| -> Vec<f64> {
-        let mut path = FifoPath::new(10 * MS);
-        let expected = evidence.expected_ns(|at_ns| path.departure_ns(at_ns));
+        let expected = evidence.expected_ns(queue(FifoPath::new(10 * MS)));
         expected.iter().map(|ns| ns / MS as f64).collect()
     };
-    let undisturbed = expected_ms(&evidence);
-    assert!(undisturbed.iter().all(|&ms| ms == 10.0));
-    // Three requests fall due while the loader is stalled; their queue lasts until the sixth.
-    evidence.record.machines[0].held_up = vec![(995 * MS, 1_045 * MS)];
+    assert!(expected_ms(&base).iter().all(|&ms| ms == 10.0));
+    // The loader is paused when request 50 is due, and 51 and 52 fall due meanwhile.
+    let loader = [(995 * MS, 1_045 * MS)];
+    let evidence = paused(base.clone(), &loader, &[], FifoPath::new(10 * MS));
+    let responses = evidence.responses_ns();
+    assert_eq!(
+        responses[50..56].iter().map(|ns| ns / MS as f64).collect::<Vec<_>>(),
+        [55.0, 45.0, 35.0, 25.0, 15.0, 10.0]
+    );
+    // Those that the pause touched were not expected to be late; those that came to the queue that it left behind were.
     let expected = expected_ms(&evidence);
-    assert_eq!(expected[50..56], [55.0, 45.0, 35.0, 25.0, 15.0, 10.0]);
-    assert_eq!(expected[..50], undisturbed[..50]);
-    assert_eq!(expected[56..], undisturbed[56..]);
-    // A response due while the server is stalled leaves afterwards.
-    evidence.record.machines[0].held_up.clear();
-    evidence.log.held_up_ns = vec![(1_005 * MS, 1_012 * MS)];
-    assert_eq!(expected_ms(&evidence)[49..52], [10.0, 12.0, 10.0]);
+    assert_eq!(expected[50..56], [10.0, 45.0, 35.0, 25.0, 15.0, 10.0]);
+    let touched = evidence.touched();
+    let of_touched = touched.iter().enumerate().filter(|(_, touched)| **touched);
+    assert_eq!(of_touched.map(|(rank, _)| rank).collect::<Vec<_>>(), [50, 51]);
+}
+
+/// Times in which the machine pauses a process: `count` of them in each second of `run_s`, of 1 to 8 ms.
+fn pauses(run_s: u64, count: u64, seed: u64) -> Vec<(u64, u64)> {
+    let each = |n: u64| {
+        let mixed = (n + seed).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
+        let from_ns = n * (1000 * MS / count) + mixed % (300 * MS / count);
+        (from_ns, from_ns + (1 + mixed % 8) * MS)
+    };
+    (1..run_s * count).map(each).collect()
+}
+
+/// The same run on a machine that paused the loader and the server at these times.
+fn paused(
+    mut evidence: Evidence,
+    loader: &[(u64, u64)],
+    server: &[(u64, u64)],
+    mut path: FifoPath,
+) -> Evidence {
+    let machine = Machine { loader, server };
+    let only = |pauses| Machine { loader: pauses, server: &[] };
+    let places = evidence.plan.connections.count as usize;
+    let mut done: Vec<u64> = Vec::new();
+    let sent = evidence.traced.iter_mut().filter(|one| one.was_sent());
+    for (one, entry) in sent.zip(&mut evidence.log.entries) {
+        let free_ns = done.len().checked_sub(places).map_or(0, |before| done[before]);
+        one.ready_ns = one.due_ns.max(free_ns);
+        one.sent_ns = only(loader).arrival_ns(one.ready_ns);
+        entry.arrival_ns = machine.arrival_ns(one.ready_ns);
+        entry.computed_ns = path.departure_ns(entry.arrival_ns);
+        entry.departed_ns = only(server).arrival_ns(entry.computed_ns);
+        one.done_ns = machine.done_ns(entry.departed_ns);
+        one.first_byte_ns = one.done_ns;
+        done.push(one.done_ns);
+    }
+    evidence.record.machines[0].held_up = loader.to_vec();
+    evidence.log.held_up_ns = server.to_vec();
+    evidence
+}
+
+/// The same run as reported by a loader that takes every response for so much later than it was read.
+fn read_late(mut evidence: Evidence, late_ns: u64) -> Evidence {
+    for one in evidence.traced.iter_mut().filter(|one| one.was_sent()) {
+        (one.first_byte_ns, one.done_ns) = (one.first_byte_ns + late_ns, one.done_ns + late_ns);
+    }
+    evidence
+}
+
+/// The queues of the checks, on a machine that pauses both processes `count` times a second: the true run and each
+/// falsified one, and how to judge them.
+fn on_a_machine_that_pauses(
+    count: u64,
+    judged: impl Fn(&dyn Fn(&Evidence) -> Vec<Line>, Evidence),
+) {
+    let with = |evidence: Evidence, path: FifoPath| {
+        let run_s = evidence.record.window_ns / 1_000_000_000;
+        paused(evidence, &pauses(run_s, count, 1), &pauses(run_s, count, 77), path)
+    };
+    let stalls = [(1_500 * MS, 2_500 * MS)];
+    let path = FifoPath::new(stall::SERVICE_NS).with_stalls(stalls);
+    judged(
+        &stall::judge,
+        with(fifo_run("-R 1000 -c 20 -t 1 -d 6s", stall::SERVICE_NS, &stalls), path),
+    );
+    let path = FifoPath::new(10 * MS);
+    for rate in [30, 50, 70] {
+        let load = format!("-R {rate} --arrivals poisson -c 2 -t 1 -d 60s");
+        let judge = |evidence: &Evidence| fifo::judge(evidence, 10 * MS, "sim");
+        judged(&judge, with(fifo_run(&load, 10 * MS, &[]), path.clone()));
+    }
+    let load = "-R 200 -c 8 -t 1 -d 5s --drain 1s";
+    judged(&overload::judge, with(fifo_run(load, 10 * MS, &[]), path));
+}
+
+#[test]
+fn pauses_of_the_machine_are_no_fault_and_hide_none() {
+    on_a_machine_that_pauses(10, |judge, evidence| {
+        let lines = judge(&evidence);
+        assert_all_yes(&lines);
+        let touched = lines.iter().find(|line| line.what == "requests touched by a pause").unwrap();
+        assert!((0.01..0.6).contains(&touched.measured), "{touched:?}");
+        let wrong = judge(&counted_from_the_sending(evidence.clone()));
+        assert_no(&wrong, &["response time mean", "response time off its own path"]);
+        // No exact line says no; those that depend on time have to.
+        let wrong = judge(&read_late(evidence, 2 * MS));
+        assert!(!wrong.iter().any(Line::is_contradiction));
+        for beginning in ["response time off its own path", "responses read after they left"] {
+            let line = wrong.iter().find(|line| line.what.starts_with(beginning)).unwrap();
+            assert_eq!(line.answer, Answer::No, "{line:?}");
+            assert!(line.detail.as_ref().unwrap().starts_with("the machine paused "), "{line:?}");
+        }
+    });
+}
+
+#[test]
+fn a_machine_that_pauses_too_much_is_no_answer_but_to_exact_lines() {
+    let load = "-R 200 -c 200 -t 1 -d 5s";
+    let evidence = simulated(load, &[], Some);
+    let of = |evidence: &Evidence| delays::judge(evidence, 0);
+    // 4 of 5 ms.
+    let all: Vec<(u64, u64)> = (0..1000).map(|n| (n * 5 * MS, n * 5 * MS + 4 * MS)).collect();
+    let evidence = paused(evidence, &all, &[], FifoPath::new(0));
+    let (exact, timed): (Vec<Line>, Vec<Line>) =
+        of(&evidence).into_iter().partition(|line| line.exact);
+    assert!(exact.iter().all(Line::is_yes), "{exact:?}");
+    for line in timed {
+        assert_eq!(line.answer, Answer::CannotTell, "{line:?}");
+        let told = "the machine paused 1,000 times, for up to 4 ms";
+        assert_eq!(line.detail.as_deref(), Some(told));
+    }
+    let mut lost = evidence;
+    lost.traced.remove(7);
+    assert_eq!(Line::worst(&of(&lost)), Answer::No);
 }
 
 /// A run on simulated time against a target that sends events at these times and leaves a log of them.
@@ -269,6 +385,77 @@ fn simulated_events(load: &str, times: Times) -> Parted {
     let evidence = Evidence::new(plan, record, kept.0, responses(&log, times));
     let counted = Counted { requests: sent / times.count, received: 0, sent };
     Parted { evidence, log, counted }
+}
+
+/// The same run on a machine that paused the loader and the target at these times.
+fn paused_events(
+    mut parted: Parted,
+    loader: &[(u64, u64)],
+    server: &[(u64, u64)],
+    times: Times,
+) -> Parted {
+    let machine = Machine { loader, server };
+    let only = |pauses| Machine { loader: pauses, server: &[] };
+    let Evidence { record, traced, log, .. } = &mut parted.evidence;
+    let all = record.total.streams.as_deref_mut().unwrap();
+    all.coalesced = 0;
+    for figure in [&mut all.first_part, &mut all.gap, &mut all.last_part, &mut all.longest_gap] {
+        figure.clear();
+    }
+    parted.log.entries.clear();
+    for (stream, one) in (0..).zip(traced) {
+        one.sent_ns = only(loader).arrival_ns(one.due_ns);
+        let arrival_ns = machine.arrival_ns(one.due_ns);
+        let part = |index| {
+            let due_ns = arrival_ns + times.due_ns(index);
+            let (departed_ns, scenario) = (only(server).arrival_ns(due_ns), "sse_events");
+            PartEntry { due_ns, departed_ns, stream, index, scenario }
+        };
+        let parts: Vec<PartEntry> = (0..times.count).map(part).collect();
+        let read: Vec<u64> = parts.iter().map(|part| machine.done_ns(part.departed_ns)).collect();
+        let (first_ns, last_ns) = (read[0], read[read.len() - 1]);
+        all.first_part.record(first_ns - one.due_ns);
+        all.last_part.record(last_ns - one.due_ns);
+        let (gaps, none): (Vec<u64>, Vec<u64>) =
+            read.windows(2).map(|two| two[1] - two[0]).partition(|&gap_ns| gap_ns > 0);
+        gaps.iter().for_each(|&gap_ns| all.gap.record(gap_ns));
+        all.longest_gap.record(*gaps.iter().max().unwrap());
+        all.coalesced += none.len() as u64;
+        (one.first_byte_ns, one.done_ns) = (first_ns, last_ns);
+        parted.log.entries.extend(parts);
+    }
+    record.machines[0].held_up = loader.to_vec();
+    parted.log.held_up_ns = server.to_vec();
+    *log = responses(&parted.log, times);
+    parted
+}
+
+#[test]
+fn pauses_between_events_are_no_fault_and_hide_none() {
+    for (times, judge) in [
+        (events::TIMES, events::judge as fn(&Parted, &str) -> Vec<Line>),
+        (gaps::TIMES, gaps::judge),
+    ] {
+        let parted = simulated_events("-R 100 -c 50 -t 1 -d 2s", times);
+        let parted = paused_events(parted, &pauses(3, 10, 1), &pauses(3, 10, 77), times);
+        assert_all_yes(&judge(&parted, "sim"));
+        // A loader that takes each event for 2 ms later than it was read.
+        let mut wrong = parted;
+        wrong.evidence = read_late(wrong.evidence, 2 * MS);
+        let due = wrong.evidence.schedule();
+        let firsts = wrong.log.entries.iter().filter(|part| part.index == 0);
+        let late = firsts.zip(due).map(|(part, due_ns)| part.departed_ns - due_ns + 2 * MS);
+        let late: Vec<u64> = late.collect();
+        let all = figures(&mut wrong);
+        all.first_part.clear();
+        late.into_iter().for_each(|ns| all.first_part.record(ns));
+        let lines = judge(&wrong, "sim");
+        for beginning in ["first event p50, off the", "response time off its own path"] {
+            let line = lines.iter().find(|line| line.what.starts_with(beginning)).unwrap();
+            assert_eq!(line.answer, Answer::No, "{line:?}");
+        }
+        assert!(!lines.iter().any(Line::is_contradiction));
+    }
 }
 
 fn figures(parted: &mut Parted) -> &mut StreamCounts {
@@ -321,7 +508,10 @@ fn gaps_are_judged() {
         (0..std::mem::take(&mut all.coalesced)).for_each(|_| all.gap.record(gap_ns));
         let lines = gaps::judge(&wrong, "sim");
         assert_no(&lines, &["gaps recorded of events that left together", "events read with"]);
-        assert_eq!(lines.iter().any(|one| one.what == "gaps of zero" && !one.ok), gap_ns == 0);
+        assert_eq!(
+            lines.iter().any(|one| one.what == "gaps of zero" && !one.is_yes()),
+            gap_ns == 0
+        );
     }
     // A loader that does not see the stall.
     let mut wrong = parted;

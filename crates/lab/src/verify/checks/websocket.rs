@@ -8,6 +8,7 @@ use super::super::Settings;
 use super::super::evidence::{Theory, quantile};
 use super::super::line::{Line, Unit};
 use super::super::parts::{Parted, Times, WITHIN_NS, make};
+use super::super::settle::settled;
 use crate::error::LabError;
 
 pub(super) const DELAY_NS: u64 = 10_000_000;
@@ -27,11 +28,12 @@ pub(super) fn check(settings: &Settings) -> Result<Vec<Line>, LabError> {
     for (flags, name) in [("-c 10", "HTTP/1.1"), ("--h2 -c 10", "HTTP/2")] {
         let load = format!("-R 400 -t 1 -d {run_s}s {flags} -b ping-${{seq}}");
         let url = |target: &str| socket(target, &format!("ws/echo/{}ms", DELAY_NS / 1_000_000));
-        lines.extend(judge(&make(&load, url, "ws_echo", echo(DELAY_NS))?, name));
+        let once = || make(&load, url, "ws_echo", echo(DELAY_NS));
+        lines.extend(settled(|| Ok(judge(&once()?, name)))?);
     }
     let load = format!("-R {STALLED_RATE_PER_S} -t 1 -d 0.4s -c 1 --in-flight 200 -b ping");
     let url = |target: &str| socket(target, &format!("ws/stall/{}ms", STALL_NS / 1_000_000));
-    lines.extend(judge_stall(&make(&load, url, "ws_stall", echo(0))?));
+    lines.extend(settled(|| Ok(judge_stall(&make(&load, url, "ws_stall", echo(0))?)))?);
     Ok(Line::join(lines))
 }
 
@@ -53,11 +55,12 @@ fn books(parted: &Parted, delay_ns: u64) -> Vec<Line> {
 
 pub(super) fn judge(parted: &Parted, name: &str) -> Vec<Line> {
     let mut lines = books(parted, DELAY_NS);
-    let median = quantile(&parted.evidence.responses_ns(), 0.5);
+    let evidence = &parted.evidence;
+    let median = quantile(evidence.untouched(evidence.responses_ns()).values(), 0.5);
     let what = format!("response time p50: D, {name}");
     lines.push(Line::near(what, Unit::Ns, DELAY_NS as f64, WITHIN_NS, median));
-    lines.extend(parted.evidence.single_requests(|arrival_ns| arrival_ns + DELAY_NS));
-    lines
+    lines.extend(evidence.single_requests(|arrival_ns, _| arrival_ns + DELAY_NS));
+    evidence.told(lines)
 }
 
 pub(super) fn judge_stall(parted: &Parted) -> Vec<Line> {
@@ -78,6 +81,6 @@ pub(super) fn judge_stall(parted: &Parted) -> Vec<Line> {
     }
     // The stall ends when the first of the messages is read.
     let end_ns = evidence.log.entries.iter().map(|entry| entry.arrival_ns).min().unwrap_or(0);
-    lines.extend(evidence.single_requests(|arrival_ns| arrival_ns.max(end_ns)));
-    lines
+    lines.extend(evidence.single_requests(|arrival_ns, _| arrival_ns.max(end_ns)));
+    evidence.told(lines)
 }
