@@ -7,6 +7,7 @@
 
 mod common;
 
+use candor_record::Quantile;
 use candor_report::document::latency::Distribution;
 use common::{Document, Target, measure};
 
@@ -70,6 +71,6 @@ fn a_closed_loop_does_not_show_it() {
 fn quantile_of(document: &Document, series: &str, q: f64) -> f64 {
     let distribution = document.at(&format!("/latencies/{series}")).clone();
     let distribution: Distribution = serde_json::from_value(distribution).expect("a distribution");
-    let quantile_ns = distribution.quantile_ns(q).expect("a whole histogram");
+    let quantile_ns = distribution.quantile_ns(Quantile::nearest(q)).expect("a whole histogram");
     quantile_ns.expect("samples") as f64 / 1e9
 }

@@ -7,6 +7,7 @@ mod common;
 use candor_engine::reactor::{epoll_wait, uring};
 use candor_engine::{Control, probe_uring, run};
 use candor_plan::{Arrivals, Endpoint, ReactorChoice};
+use candor_record::Quantile;
 use candor_testkit::peer::{Peer, Script};
 use common::*;
 
@@ -39,7 +40,7 @@ fn an_old_kernels_epoll_keeps_the_schedule() {
         let ledger = &record.total.ledger;
         assert!(ledger.balances(), "{ledger:?}");
         assert_eq!((ledger.ok, peer.requests()), (800, 800 * runs));
-        record.total.latencies.send_lag.quantile_ns(0.5) < Some(250_000)
+        record.total.latencies.send_lag.quantile_ns(Quantile::nearest(0.5)) < Some(250_000)
     });
     assert!(on_time);
 }

@@ -9,7 +9,9 @@ use std::rc::Rc;
 use candor_engine::{Control, drive};
 use candor_pace::{Limit, Schedule, Share};
 use candor_plan::{Arrivals, Load, Pacing, Parts, Rate, Segment};
-use candor_record::{DeviationKind, EndReason, ErrorKind, Histogram, LossKind, RunRecord};
+use candor_record::{
+    DeviationKind, EndReason, ErrorKind, Histogram, LossKind, Quantile, RunRecord,
+};
 use candor_testkit::sim::{Fifo, Link, Reaction, SimReactor, SimServer, ok_bytes};
 use common::trace::drive_traced;
 use common::*;
@@ -76,12 +78,22 @@ fn a_stall_shows_in_response_time_as_the_closed_form_says() {
     let record = run(&plan(50, open(1000, Arrivals::Constant), 30 * S), server);
     let response = &record.total.latencies.response;
     assert_eq!(response.count(), 30_000);
-    assert_within(response.quantile_ns(0.95).unwrap() as f64, 0.5e9, 0.005, "p95");
-    assert_within(response.quantile_ns(0.99).unwrap() as f64, 1.7e9, 0.005, "p99");
+    assert_within(
+        response.quantile_ns(Quantile::nearest(0.95)).unwrap() as f64,
+        0.5e9,
+        0.005,
+        "p95",
+    );
+    assert_within(
+        response.quantile_ns(Quantile::nearest(0.99)).unwrap() as f64,
+        1.7e9,
+        0.005,
+        "p99",
+    );
     assert_within(response.mean_ns().unwrap(), 66.7e6, 0.005, "mean");
     // Service time shows it only for the 50 that were in flight.
     let service = &record.total.latencies.service;
-    assert!(service.quantile_ns(0.998).unwrap() < 2 * MS);
+    assert!(service.quantile_ns(Quantile::nearest(0.998)).unwrap() < 2 * MS);
     assert!(service.max_ns().unwrap() > 1_900 * MS);
 }
 
@@ -386,7 +398,7 @@ fn our_own_pause_is_send_lag_and_not_the_servers_time() {
     assert!(latencies.send_lag.max_ns().unwrap() >= 499 * MS);
     assert!(latencies.response.max_ns().unwrap() >= 499 * MS);
     // Only the one in flight when it began was read late.
-    assert!(latencies.service.quantile_ns(0.999).unwrap() < 2 * MS);
+    assert!(latencies.service.quantile_ns(Quantile::nearest(0.999)).unwrap() < 2 * MS);
 }
 
 #[test]

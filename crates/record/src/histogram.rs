@@ -14,6 +14,7 @@ mod places;
 
 use std::ops::Range;
 
+use candor_stats::Quantile;
 use hdrhistogram::Histogram as Hdr;
 use hdrhistogram::serialization::{Serializer, V2DeflateSerializer};
 
@@ -188,14 +189,10 @@ impl Histogram {
         self.out_of_range
     }
 
-    /// The value at quantile `q` in [0, 1], never outside of the exact extremes: the highest
-    /// value of the first place up to which there are at least `q` of the samples. Quantile 0 is
-    /// the lowest of them all.
-    pub fn quantile_ns(&self, q: f64) -> Option<u64> {
-        if q <= 0.0 {
-            return self.min_ns();
-        }
-        let wanted = ((q * self.count as f64).ceil() as u64).clamp(1, self.count.max(1));
+    /// The value at a quantile, never outside of the exact extremes: the highest value of the place
+    /// of the sample with its rank. `None` without samples.
+    pub fn quantile_ns(&self, q: Quantile) -> Option<u64> {
+        let wanted = q.rank(self.count);
         let mut seen = 0;
         let (index, _) = self.filled().find(|(_, count)| {
             seen += count;
@@ -278,6 +275,17 @@ impl Histogram {
         bytes.shrink_to_fit();
         bytes
     }
+}
+
+/// The highest value of the place of the sample with this rank, from 1, in a histogram of the library. Its own
+/// quantiles are numbers in floating point, which may be a rank off.
+pub fn value_at_rank(hdr: &Hdr<u64>, rank: u64) -> u64 {
+    // The library rounds up to the next rank, so the middle between two is always rounded right.
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "the one place that knows how the library rounds"
+    )]
+    hdr.value_at_quantile((rank as f64 - 0.5) / hdr.len() as f64)
 }
 
 /// The histograms of requests with the expected response. `response = queue wait + send lag +
@@ -366,8 +374,32 @@ mod tests {
             assert_eq!(counts(&ours.hdr()), counts(&theirs), "{digits} digits");
             assert_eq!(ours.count(), theirs.len());
             for q in [0.0, 0.01, 0.1, 0.25, 0.5, 0.75, 0.9, 0.99, 0.999, 0.9999, 1.0] {
-                let wanted = theirs.value_at_quantile(q).clamp(ours.min_ns, ours.max_ns);
+                let q = Quantile::nearest(q);
+                let wanted = value_at_rank(&theirs, q.rank(theirs.len()));
+                let wanted = wanted.clamp(ours.min_ns, ours.max_ns);
                 assert_eq!(ours.quantile_ns(q), Some(wanted), "{digits} digits, {q}");
+            }
+        }
+    }
+
+    /// Every printed percentile of 1, 2, …, n, which have a place each.
+    #[test]
+    fn percentiles_are_those_of_a_sorted_list_for_every_number_of_samples() {
+        let mut ours = Histogram::new(4);
+        let mut theirs = Hdr::<u64>::new_with_bounds(1, HIGHEST_NS, 4).unwrap();
+        for n in 1..=10_000u64 {
+            ours.record(n);
+            theirs.record(n).unwrap();
+            // The library looks at all its places each time: all numbers near a round one, and some others.
+            let is_checked = n % 500 < 3 || n % 37 == 0 || n <= 1_001;
+            for per_100k in [10_000, 50_000, 75_000, 90_000, 95_000, 99_000, 99_900, 99_990, 99_999]
+            {
+                let q = Quantile::new(per_100k, 100_000);
+                let rank = (n * per_100k).div_ceil(100_000);
+                assert_eq!(ours.quantile_ns(q), Some(rank), "{q} of {n}");
+                if is_checked {
+                    assert_eq!(value_at_rank(&theirs, rank), rank, "{q} of {n}");
+                }
             }
         }
     }
@@ -393,7 +425,7 @@ mod tests {
         h.record(HIGHEST_NS * 2);
         assert_eq!((h.count(), h.out_of_range()), (2, 1));
         assert_eq!(h.max_ns(), Some(HIGHEST_NS * 2));
-        assert!(h.quantile_ns(1.0).unwrap() >= HIGHEST_NS);
+        assert!(h.quantile_ns(Quantile::new(1, 1)).unwrap() >= HIGHEST_NS);
     }
 
     #[test]
@@ -402,7 +434,7 @@ mod tests {
         for value in [1_049_000, 1_049_001, 1_049_002] {
             h.record(value);
         }
-        for q in [0.0, 0.5, 0.99, 1.0] {
+        for q in [0.0, 0.5, 0.99, 1.0].map(Quantile::nearest) {
             let value = h.quantile_ns(q).unwrap();
             assert!((1_049_000..=1_049_002).contains(&value), "{q}: {value}");
         }
@@ -414,7 +446,7 @@ mod tests {
         h.record(0);
         h.record(0);
         h.record(1000);
-        assert_eq!(h.quantile_ns(0.5), Some(0));
+        assert_eq!(h.quantile_ns(Quantile::P50), Some(0));
         assert_eq!(h.count(), 3);
     }
 }

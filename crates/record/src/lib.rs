@@ -31,12 +31,14 @@ mod users;
 pub mod wire;
 
 pub use batches::Batch;
+pub use candor_stats::Quantile;
 pub use collector::{Collector, CollectorSettings, Stretch};
 pub use errors::{Cause, ConnectErrorKind, DeviationKind, ErrorKind, LossKind, Reason, Tally};
 pub use held_up::HeldUp;
 pub use hiccups::{Hiccup, Hiccups};
 pub use histogram::{
     Buckets, Encoded, EncodingError, Exact, HIGHEST_NS, Histogram, Latencies, PlacesError,
+    value_at_rank,
 };
 pub use interval::{
     Bytes, ConnectionCounts, DatagramCounts, GoAways, Handshake, Interval, PartCounts,

@@ -2,7 +2,7 @@
 //!
 //! The collector makes it, displays of a running run show it, and documents contain it.
 
-use candor_stats::order;
+use candor_stats::{Quantile, order};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -140,14 +140,14 @@ impl OfMachine {
             errors: ledger.errors.total(),
             answered: interval.answered(),
             backlog: interval.backlog,
-            response_p99_ns: bounded(&interval.latencies.response, 0.99),
-            send_lag_p99_ns: bounded(&interval.latencies.send_lag, 0.99),
+            response_p99_ns: bounded(&interval.latencies.response, Quantile::P99),
+            send_lag_p99_ns: bounded(&interval.latencies.send_lag, Quantile::P99),
         }
     }
 }
 
 /// A percentile, if there are enough samples to bound it.
-fn bounded(histogram: &Histogram, q: f64) -> Option<u64> {
+fn bounded(histogram: &Histogram, q: Quantile) -> Option<u64> {
     let enough = order::is_bounded(histogram.count(), q, order::CONFIDENCE);
     histogram.quantile_ns(q).filter(|_| enough)
 }
@@ -181,10 +181,10 @@ impl Brief {
             count: histogram.count(),
             min_ns: histogram.min_ns(),
             mean_ns: histogram.mean_ns(),
-            p50_ns: at(0.5),
-            p90_ns: at(0.9),
-            p99_ns: at(0.99),
-            p999_ns: at(0.999),
+            p50_ns: at(Quantile::P50),
+            p90_ns: at(Quantile::P90),
+            p99_ns: at(Quantile::P99),
+            p999_ns: at(Quantile::P99_9),
             max_ns: histogram.max_ns(),
         }
     }

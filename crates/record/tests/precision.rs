@@ -1,6 +1,6 @@
 //! Histograms against the exact figures of ten million values at five scales.
 
-use candor_record::Histogram;
+use candor_record::{Histogram, Quantile};
 
 const VALUES: u64 = 10_000_000;
 
@@ -38,9 +38,9 @@ fn quantiles_are_within_a_part_in_a_thousand_of_an_exact_sort() {
         assert_eq!(whole.count(), count as u64);
         assert_eq!(whole.sum_ns(), exact.iter().map(|&one| u128::from(one)).sum());
         for permille in 0..=1000 {
-            let q = f64::from(permille) / 1000.0;
+            let q = Quantile::new(permille, 1000);
             // HdrHistogram's rank: the first with at least that share at or below it.
-            let rank = ((q * count as f64).ceil() as usize).clamp(1, count);
+            let rank = (permille as usize * count).div_ceil(1000).max(1);
             let (wanted, found) = (exact[rank - 1], whole.quantile_ns(q).unwrap());
             let off = found.abs_diff(wanted) as f64;
             assert!(off <= 1e-3 * wanted as f64, "{scale_ns} {q}: {found} where {wanted} is right");

@@ -9,6 +9,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use candor_record::{Quantile, value_at_rank};
 use candor_report::render::v1;
 use hdrhistogram::Histogram;
 
@@ -54,8 +55,8 @@ fn figures(hdr: &Histogram<u64>) -> String {
         hdr.high(),
         hdr.len(),
         hdr.min(),
-        hdr.value_at_quantile(0.5),
-        hdr.value_at_quantile(0.99),
+        value_at_rank(&hdr, Quantile::P50.rank(hdr.len())),
+        value_at_rank(&hdr, Quantile::P99.rank(hdr.len())),
         hdr.max()
     )
 }

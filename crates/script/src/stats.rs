@@ -1,7 +1,7 @@
 //! `summary`, `latency` and `requests`: the arguments of `done`.
 
 use candor_plan::{Load, Plan};
-use candor_record::{ErrorKind, RunRecord};
+use candor_record::{ErrorKind, Quantile, RunRecord};
 use mlua::{Lua, MetaMethod, Table, UserData, UserDataFields, UserDataMethods, Value};
 
 /// Distinct values with their counts, ascending, and their sums.
@@ -56,7 +56,7 @@ impl Stats {
 
     /// The smallest value that at least `percent` of all do not exceed.
     fn percentile(&self, percent: f64) -> f64 {
-        let rank = (percent / 100.0 * self.total as f64).ceil().max(1.0) as u64;
+        let rank = Quantile::nearest(percent / 100.0).rank(self.total);
         let mut seen = 0;
         for &(value, count) in &self.values {
             seen += count;

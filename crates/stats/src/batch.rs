@@ -251,9 +251,8 @@ mod tests {
                 .collect();
             let worth = effective_size(n, inflation_of_quantile(&batches).unwrap());
             let holds = |size| {
-                let levels = crate::order::levels(size, q, 0.95);
-                let at =
-                    |level: f64| sorted[((n as f64 * level) as usize).clamp(1, n as usize) - 1];
+                let levels = crate::order::levels(size, crate::Quantile::nearest(q), 0.95);
+                let at = |level: crate::Quantile| sorted[level.rank(n) as usize - 1];
                 at(levels.low.unwrap()) <= truth && truth < at(levels.high.unwrap())
             };
             held += u32::from(holds(worth));

@@ -12,8 +12,11 @@ pub mod bootstrap;
 pub mod closed_form;
 pub mod order;
 pub mod process;
+pub mod quantile;
 pub mod rounds;
 pub mod stationary;
+
+pub use quantile::Quantile;
 
 #[cfg(test)]
 mod golden {

@@ -8,6 +8,8 @@
 use statrs::function::erf::erf_inv;
 use statrs::function::gamma::ln_gamma;
 
+use crate::Quantile;
+
 /// The default confidence of an interval: 95 in 100 such intervals contain the true value.
 pub const CONFIDENCE: f64 = 0.95;
 
@@ -18,10 +20,10 @@ pub const USEFUL_WIDTH: f64 = 1.0;
 /// Where in a sample the interval of a quantile begins and ends, as quantiles of the sample.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Levels {
-    /// The lower end, in [0, 1]; `None` if even the smallest sample may lie above it.
-    pub low: Option<f64>,
-    /// The upper end, in [0, 1]; `None` if even the largest sample may lie below it.
-    pub high: Option<f64>,
+    /// The lower end; `None` if even the smallest sample may lie above it.
+    pub low: Option<Quantile>,
+    /// The upper end; `None` if even the largest sample may lie below it.
+    pub high: Option<Quantile>,
 }
 
 impl Levels {
@@ -42,23 +44,23 @@ impl Levels {
 /// with P(B ≥ u) ≤ α/2 (David and Nagaraja, *Order Statistics*, 3rd ed., section 7.1; Le Boudec,
 /// *Performance Evaluation of Computer and Communication Systems*, theorem 2.1). Rank r of n stands
 /// at level r/n. If l would be 0, or u would be n + 1, the interval has no such end.
-pub fn levels(n: u64, q: f64, confidence: f64) -> Levels {
+pub fn levels(n: u64, q: Quantile, confidence: f64) -> Levels {
     let (low, high) = ranks(n, q, confidence);
-    let level = |rank: u64| (rank as f64 / n as f64).clamp(0.0, 1.0);
+    let level = |rank: u64| Quantile::new(rank, n);
     Levels { low: low.map(level), high: high.map(level) }
 }
 
 /// The ranks, from 1, at which the interval begins and ends.
-pub fn ranks(n: u64, q: f64, confidence: f64) -> (Option<u64>, Option<u64>) {
-    if n == 0 || !(q > 0.0 && q < 1.0) {
+pub fn ranks(n: u64, q: Quantile, confidence: f64) -> (Option<u64>, Option<u64>) {
+    if n == 0 || !q.is_inside() {
         return (None, None);
     }
     let tail = (1.0 - confidence) / 2.0;
     // l is the smallest k with P(B ≤ k) > α/2; u − 1 the smallest with P(B ≤ k) ≥ 1 − α/2, that
     // is with P(B > k) ≤ α/2. The upper one is found from the other end, B' = n − B, which is
     // binomial (n, 1 − q): P(B ≥ u) = P(B' ≤ n − u).
-    let low = largest_within(n, q, tail);
-    let beyond = largest_within(n, 1.0 - q, tail);
+    let low = largest_within(n, q.share(), tail);
+    let beyond = largest_within(n, q.complement().share(), tail);
     (low, beyond.map(|beyond| n + 1 - beyond))
 }
 
@@ -66,10 +68,10 @@ pub fn ranks(n: u64, q: f64, confidence: f64) -> (Option<u64>, Option<u64>) {
 ///
 /// That is so if the chance that all samples lie on one side of it is small enough:
 /// q^n ≤ α/2 and (1 − q)^n ≤ α/2. For p99 at 95 % this takes 368 samples.
-pub fn is_bounded(n: u64, q: f64, confidence: f64) -> bool {
+pub fn is_bounded(n: u64, q: Quantile, confidence: f64) -> bool {
     let ln_tail = ((1.0 - confidence) / 2.0).ln();
     let n = n as f64;
-    (0.0..=1.0).contains(&q) && n * q.max(1.0 - q).ln() <= ln_tail
+    n * q.share().max(q.complement().share()).ln() <= ln_tail
 }
 
 /// Whether an interval from `low` to `high` is useful for a percentile estimated as `estimate`: its
@@ -131,12 +133,12 @@ mod tests {
     fn ranks_are_those_of_scipy() {
         for case in golden::list("ranks") {
             let n = case["n"].as_u64().unwrap();
-            let q = case["q"].as_f64().unwrap();
+            let q = Quantile::nearest(case["q"].as_f64().unwrap());
             let confidence = case["confidence"].as_f64().unwrap();
             let (low, high) = ranks(n, q, confidence);
             let wanted = (case["low"].as_u64(), case["high"].as_u64());
             // Beyond MANY the approximation may be off by a rank or two in ten thousand.
-            let slack = if n as f64 * q * (1.0 - q) > MANY { 2 } else { 0 };
+            let slack = if n as f64 * q.share() * q.complement().share() > MANY { 2 } else { 0 };
             let near = |a: Option<u64>, b: Option<u64>| match (a, b) {
                 (Some(a), Some(b)) => a.abs_diff(b) <= slack,
                 (a, b) => a == b,
@@ -147,7 +149,7 @@ mod tests {
 
     #[test]
     fn bounded_is_what_the_ranks_say() {
-        for q in [0.1, 0.5, 0.9, 0.99, 0.999] {
+        for q in [0.1, 0.5, 0.9, 0.99, 0.999].map(Quantile::nearest) {
             for n in 1..6000 {
                 let (low, high) = ranks(n, q, CONFIDENCE);
                 assert_eq!(
@@ -157,17 +159,20 @@ mod tests {
                 );
             }
         }
-        assert!(is_bounded(368, 0.99, CONFIDENCE) && !is_bounded(367, 0.99, CONFIDENCE));
-        assert!(!is_bounded(0, 0.5, CONFIDENCE) && !is_bounded(1_000_000, 1.0, CONFIDENCE));
+        let p99 = Quantile::P99;
+        assert!(is_bounded(368, p99, CONFIDENCE) && !is_bounded(367, p99, CONFIDENCE));
+        let end = Quantile::new(1, 1);
+        assert!(
+            !is_bounded(0, Quantile::P50, CONFIDENCE) && !is_bounded(1_000_000, end, CONFIDENCE)
+        );
     }
 
     #[test]
     fn more_samples_make_narrower_intervals() {
         let mut last = 1.0;
         for n in [400, 1_000, 10_000, 1_000_000, 100_000_000, 1_000_000_000_000] {
-            let Levels { low: Some(low), high: Some(high) } = levels(n, 0.99, CONFIDENCE) else {
-                panic!("{n} samples are enough");
-            };
+            let levels = levels(n, Quantile::P99, CONFIDENCE);
+            let (low, high) = (levels.low.unwrap().share(), levels.high.unwrap().share());
             assert!(low < 0.99 && 0.99 < high && high <= 1.0, "{n}: {low} {high}");
             assert!(high - low < last, "{n}");
             last = high - low;
@@ -176,11 +181,11 @@ mod tests {
 
     #[test]
     fn no_sample_says_nothing() {
-        assert_eq!(levels(0, 0.5, CONFIDENCE), Levels { low: None, high: None });
-        assert_eq!(ranks(5, 0.0, CONFIDENCE), (None, None));
-        assert_eq!(ranks(5, f64::NAN, CONFIDENCE), (None, None));
+        assert_eq!(levels(0, Quantile::P50, CONFIDENCE), Levels { low: None, high: None });
+        assert_eq!(ranks(5, Quantile::new(0, 1), CONFIDENCE), (None, None));
+        assert_eq!(ranks(5, Quantile::nearest(f64::NAN), CONFIDENCE), (None, None));
         // A few samples bound a high quantile only from below.
-        let few = levels(100, 0.999, CONFIDENCE);
+        let few = levels(100, Quantile::P99_9, CONFIDENCE);
         assert!(few.low.is_some() && few.high.is_none());
     }
 
@@ -190,8 +195,8 @@ mod tests {
     #[test]
     fn intervals_hold_the_true_value_as_often_as_they_say() {
         let mut random = crate::bootstrap::Random::new(7);
-        let (n, q) = (500u64, 0.9);
-        let truth = -(1.0f64 - q).ln();
+        let (n, q) = (500u64, Quantile::P90);
+        let truth = -q.complement().share().ln();
         let (low, high) = ranks(n, q, CONFIDENCE);
         let mut missed = 0;
         for _ in 0..2000 {

@@ -12,6 +12,7 @@ use candor_plan::{Load, Plan};
 use candor_record::RunRecord;
 use candor_record::trace::{Outcome, Traced};
 use candor_serve::truth::{self, Entry, Fate};
+use candor_stats::Quantile;
 use candor_stats::closed_form::{FifoPath, LossPath};
 
 use super::line::{Line, Unit};
@@ -368,8 +369,8 @@ pub(super) fn schedule(plan: &Plan, seed: u64) -> impl Iterator<Item = Due> + us
 pub(super) fn quantile(values: &[f64], q: f64) -> f64 {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);
-    let rank = (q * sorted.len() as f64).ceil().max(1.0) as usize;
-    sorted.get(rank - 1).copied().unwrap_or(f64::NAN)
+    let rank = Quantile::nearest(q).rank(sorted.len() as u64);
+    sorted.get(rank as usize - 1).copied().unwrap_or(f64::NAN)
 }
 
 /// The mean; NaN without values.

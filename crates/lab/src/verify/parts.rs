@@ -9,7 +9,7 @@ use std::fmt::Write as _;
 use std::time::Duration;
 
 use candor_engine::Control;
-use candor_record::{Histogram, StreamCounts};
+use candor_record::{Histogram, Quantile, StreamCounts};
 use candor_serve::truth::{self, Entry, Fate};
 use candor_serve::{PartEntry, PartLog};
 
@@ -341,5 +341,7 @@ pub(super) fn place_ns(value_ns: f64) -> f64 {
 
 /// A quantile of a figure that was perhaps not measured.
 pub(super) fn at(histogram: Option<&Histogram>, q: f64) -> f64 {
-    histogram.and_then(|histogram| histogram.quantile_ns(q)).map_or(f64::NAN, |ns| ns as f64)
+    histogram
+        .and_then(|histogram| histogram.quantile_ns(Quantile::nearest(q)))
+        .map_or(f64::NAN, |ns| ns as f64)
 }

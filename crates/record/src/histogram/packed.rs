@@ -362,7 +362,7 @@ mod tests {
                 bad[at] ^= flip;
                 // An accepted histogram is consistent, so it can be merged and queried.
                 if let Ok(other) = postcard::from_bytes::<Histogram>(&bad) {
-                    assert!(other.quantile_ns(0.5).is_some(), "{at}");
+                    assert!(other.quantile_ns(candor_stats::Quantile::P50).is_some(), "{at}");
                     let mut sum = Histogram::new(other.layout.digits);
                     sum.merge(&other);
                     assert_eq!(sum, other);

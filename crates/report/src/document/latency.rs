@@ -12,9 +12,9 @@
 
 use std::collections::BTreeMap;
 
-use candor_record::{Batch, Buckets, Encoded, EncodingError, Histogram, RunRecord};
+use candor_record::{Batch, Buckets, Encoded, EncodingError, Histogram, RunRecord, value_at_rank};
 use candor_stats::batch::{self, Below};
-use candor_stats::order;
+use candor_stats::{Quantile, order};
 use hdrhistogram::Histogram as Hdr;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -22,12 +22,21 @@ use serde::{Deserialize, Serialize};
 /// Intervals narrower than this are always good enough.
 const FLOOR_NS: u64 = 10_000;
 
-/// The percentiles of every document, in per cent. As text they sort in this order too.
-pub const PERCENTILES: [f64; 9] = [10.0, 50.0, 75.0, 90.0, 95.0, 99.0, 99.9, 99.99, 99.999];
+/// The percentiles of every document. Their names sort in this order too.
+pub const PERCENTILES: [Quantile; 9] = [
+    Quantile::new(10, 100),
+    Quantile::P50,
+    Quantile::new(75, 100),
+    Quantile::P90,
+    Quantile::new(95, 100),
+    Quantile::P99,
+    Quantile::P99_9,
+    Quantile::new(9_999, 10_000),
+    Quantile::new(99_999, 100_000),
+];
 
-/// Whether `count` independent samples bound the quantile `q` in [0, 1] from both sides: 368 do
-/// for p99.
-pub fn enough_samples(count: u64, q: f64) -> bool {
+/// Whether `count` independent samples bound a quantile from both sides: 368 do for p99.
+pub fn enough_samples(count: u64, q: Quantile) -> bool {
     order::is_bounded(count, q, order::CONFIDENCE)
 }
 
@@ -198,7 +207,7 @@ impl Distribution {
     /// The distribution of samples that came in these batches.
     fn in_batches(histogram: &Histogram, batches: &[&Buckets]) -> Self {
         let count = histogram.count();
-        let names = || PERCENTILES.into_iter().map(|p| (format!("p{p}"), p / 100.0));
+        let names = || PERCENTILES.into_iter().map(|q| (q.to_string(), q));
         Distribution {
             count,
             min_ns: histogram.min_ns(),
@@ -230,19 +239,24 @@ impl Distribution {
         Ok(self.hdr.decode()?)
     }
 
-    /// The value at quantile `q` in [0, 1], never outside of the exact extremes. `Ok(None)`
-    /// without samples.
-    pub fn quantile_ns(&self, q: f64) -> Result<Option<u64>, DecodeError> {
-        let (Some(min_ns), Some(max_ns)) = (self.min_ns, self.max_ns) else {
-            return Ok(None);
-        };
-        let value_ns = self.decode()?.value_at_quantile(q);
-        Ok(Some(value_ns.min(max_ns).max(min_ns)))
+    /// The value at a quantile, never outside of the exact extremes. `Ok(None)` without samples.
+    pub fn quantile_ns(&self, q: Quantile) -> Result<Option<u64>, DecodeError> {
+        let hdr = self.decode()?;
+        Ok((self.count > 0).then(|| self.at_rank(&hdr, q.rank(self.count))))
+    }
+
+    /// The value of this rank, from 1, in its histogram `hdr`, never outside of the exact extremes; 0 without
+    /// samples.
+    pub(crate) fn at_rank(&self, hdr: &Hdr<u64>, rank: u64) -> u64 {
+        match (self.min_ns, self.max_ns) {
+            (Some(min_ns), Some(max_ns)) => value_at_rank(hdr, rank).min(max_ns).max(min_ns),
+            _ => 0,
+        }
     }
 }
 
 /// The quantile, if this number of independent samples determines it well enough.
-fn worth_printing(histogram: &Histogram, q: f64) -> Option<u64> {
+fn worth_printing(histogram: &Histogram, q: Quantile) -> Option<u64> {
     let levels = order::levels(histogram.count(), q, order::CONFIDENCE);
     let estimate_ns = histogram.quantile_ns(q)?;
     let low_ns = histogram.quantile_ns(levels.low?)?;
@@ -250,7 +264,7 @@ fn worth_printing(histogram: &Histogram, q: f64) -> Option<u64> {
     is_useful(low_ns, estimate_ns, high_ns).then_some(estimate_ns)
 }
 
-fn interval(histogram: &Histogram, batches: &[&Buckets], q: f64) -> PercentileInterval {
+fn interval(histogram: &Histogram, batches: &[&Buckets], q: Quantile) -> PercentileInterval {
     let count = histogram.count();
     let value_ns = histogram.quantile_ns(q).unwrap_or(0);
     let below: Vec<Below> = batches
@@ -260,9 +274,9 @@ fn interval(histogram: &Histogram, batches: &[&Buckets], q: f64) -> PercentileIn
     let inflation = batch::inflation_of_quantile(&below).unwrap_or(1.0);
     let effective_samples = batch::effective_size(count, inflation);
     let levels = order::levels(effective_samples, q, order::CONFIDENCE);
-    let at = |level: Option<f64>| level.and_then(|level| histogram.quantile_ns(level));
+    let at = |level: Option<Quantile>| level.and_then(|level| histogram.quantile_ns(level));
     let (low_ns, high_ns) = (at(levels.low), at(levels.high));
-    let has_ends = levels.low.is_some() && levels.high.is_some_and(|level| level < 1.0);
+    let has_ends = levels.low.is_some() && levels.high.is_some_and(Quantile::is_inside);
     let standing = match (low_ns, high_ns) {
         (Some(low_ns), Some(high_ns))
             if has_ends && is_narrow(low_ns, high_ns) && (low_ns..=high_ns).contains(&value_ns) =>
@@ -296,9 +310,10 @@ mod tests {
             (368, 0.99, true),
             (367, 0.99, false),
         ] {
-            assert_eq!(enough_samples(count, q), enough, "{count} {q}");
+            assert_eq!(enough_samples(count, Quantile::nearest(q)), enough, "{count} {q}");
         }
-        assert!(enough_samples(368, 0.01) && !enough_samples(367, 0.01));
+        let p1 = Quantile::new(1, 100);
+        assert!(enough_samples(368, p1) && !enough_samples(367, p1));
         let distribution = Distribution::of(&thousand());
         assert!(distribution.percentile_ns("p99").is_some());
         assert_eq!(distribution.percentile_ns("p99.9"), None);
@@ -308,6 +323,28 @@ mod tests {
         assert!(interval.low_ns.is_some() && interval.high_ns.is_none(), "{interval:?}");
         assert_eq!(interval.standing(), Standing::TooFew);
         assert_eq!(distribution.interval_ns("p90").unwrap().standing(), Standing::Bounded);
+    }
+
+    /// p99.9 of 1, 2, …, n is the number of its rank, also where n × 0.999 is whole; and so are the ends of its
+    /// interval.
+    #[test]
+    fn percentiles_and_their_intervals_have_exact_ranks() {
+        let mut histogram = Histogram::new(4);
+        for n in 1..=10_000u64 {
+            histogram.record(n);
+            // Where a rank is whole, and others.
+            if n > 1_000 && n % 100 > 0 && n % 37 > 0 {
+                continue;
+            }
+            for q in PERCENTILES {
+                let printed = worth_printing(&histogram, q);
+                assert_eq!(printed.is_some(), enough_samples(n, q), "{q} of {n}");
+                assert!(printed.is_none_or(|ns| ns == q.rank(n)), "{q} of {n}: {printed:?}");
+                let interval = interval(&histogram, &[], q);
+                let ends = (interval.low_ns, interval.high_ns);
+                assert_eq!(ends, order::ranks(n, q, order::CONFIDENCE), "{q} of {n}");
+            }
+        }
     }
 
     /// Half of the samples take 1 ms and half 100 ms: the median is anywhere in between.
@@ -363,7 +400,7 @@ mod tests {
 
     #[test]
     fn names_sort_like_percentiles() {
-        let names: Vec<_> = PERCENTILES.iter().map(|p| format!("p{p}")).collect();
+        let names: Vec<_> = PERCENTILES.iter().map(Quantile::to_string).collect();
         assert!(names.is_sorted(), "{names:?}");
     }
 
@@ -372,7 +409,7 @@ mod tests {
         let histogram = thousand();
         let distribution = Distribution::of(&histogram);
         assert_eq!(distribution.decode().unwrap(), histogram.hdr());
-        for q in [0.0, 0.37, 0.995, 1.0] {
+        for q in [0.0, 0.37, 0.995, 1.0].map(Quantile::nearest) {
             assert_eq!(distribution.quantile_ns(q).unwrap(), histogram.quantile_ns(q));
         }
     }
@@ -381,7 +418,9 @@ mod tests {
     fn damage_is_an_error() {
         let mut distribution = Distribution::of(&thousand());
         distribution.hdr.0.truncate(20);
-        assert!(distribution.quantile_ns(0.5).unwrap_err().to_string().contains("damaged"));
+        assert!(
+            distribution.quantile_ns(Quantile::P50).unwrap_err().to_string().contains("damaged")
+        );
         distribution.hdr = Encoded::default();
         assert!(distribution.decode().is_err());
     }
@@ -394,6 +433,6 @@ mod tests {
             (None, None, None)
         );
         assert!(distribution.percentiles_ns.values().all(Option::is_none));
-        assert_eq!(distribution.quantile_ns(0.5).unwrap(), None);
+        assert_eq!(distribution.quantile_ns(Quantile::P50).unwrap(), None);
     }
 }

@@ -2,6 +2,7 @@
 
 use candor_plan::Parts;
 use candor_record::{Histogram, RunRecord, StreamCounts};
+use candor_stats::Quantile;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -123,8 +124,8 @@ impl Spread {
             count: counts.count(),
             min: counts.min_ns(),
             mean: counts.mean_ns(),
-            p50: at(0.5),
-            p99: at(0.99),
+            p50: at(Quantile::P50),
+            p99: at(Quantile::P99),
             max: counts.max_ns(),
         }
     }

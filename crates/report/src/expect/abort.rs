@@ -5,6 +5,7 @@
 
 use candor_plan::units::{self, fmt_duration_ns};
 use candor_record::{Brief, IntervalSummary};
+use candor_stats::Quantile;
 
 use super::{Counter, Expectation, Judgement, Metric, Outcome, ParseError, Series, Statistic};
 
@@ -129,10 +130,10 @@ fn brief(of: &Brief, statistic: Statistic) -> Option<Option<f64>> {
         Statistic::Mean => return Some(of.mean_ns),
         Statistic::Min => of.min_ns,
         Statistic::Max => of.max_ns,
-        Statistic::Quantile(0.5) => of.p50_ns,
-        Statistic::Quantile(0.9) => of.p90_ns,
-        Statistic::Quantile(0.99) => of.p99_ns,
-        Statistic::Quantile(q) if (q - 0.999).abs() < 1e-9 => of.p999_ns,
+        Statistic::Quantile(Quantile::P50) => of.p50_ns,
+        Statistic::Quantile(Quantile::P90) => of.p90_ns,
+        Statistic::Quantile(Quantile::P99) => of.p99_ns,
+        Statistic::Quantile(Quantile::P99_9) => of.p999_ns,
         Statistic::Quantile(_) => return None,
     };
     Some(ns.map(|ns| ns as f64))

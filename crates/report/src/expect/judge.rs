@@ -10,7 +10,7 @@
 //! are enough to see that a median of a second is not below a millisecond.
 
 use candor_plan::units::{fmt_count, fmt_duration_ns, fmt_per_second, fmt_share};
-use candor_stats::order;
+use candor_stats::{Quantile, order};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -177,27 +177,21 @@ fn latency(distribution: &Distribution, never: u64, statistic: Statistic) -> Mea
         Statistic::Mean | Statistic::Max if never > 0 => Measured::Never,
         Statistic::Mean => Measured::Value(mean_ns),
         Statistic::Max => Measured::Value(max_ns as f64),
-        Statistic::Quantile(q) => quantile(distribution, (min_ns, max_ns), never, q),
+        Statistic::Quantile(q) => quantile(distribution, never, q),
     }
 }
 
 /// The quantile of the samples, with `never` more above all of them.
-fn quantile(
-    distribution: &Distribution,
-    (min_ns, max_ns): (u64, u64),
-    never: u64,
-    q: f64,
-) -> Measured {
+fn quantile(distribution: &Distribution, never: u64, q: Quantile) -> Measured {
     let all = distribution.count.saturating_add(never);
     let hdr = match distribution.decode() {
         Ok(hdr) => hdr,
         Err(error) => return Measured::Nothing(error.to_string()),
     };
     // A quantile among requests without a response is infinite.
-    let at = |level: f64| {
-        let among_answered = level * all as f64 / distribution.count as f64;
-        (among_answered <= 1.0 + 1e-9)
-            .then(|| hdr.value_at_quantile(among_answered.min(1.0)).min(max_ns).max(min_ns))
+    let at = |level: Quantile| {
+        let rank = level.rank(all);
+        (rank <= distribution.count).then(|| distribution.at_rank(&hdr, rank))
     };
     let levels = order::levels(all, q, order::CONFIDENCE);
     let low_ns = levels.low.map_or(Some(0), at);

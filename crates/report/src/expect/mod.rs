@@ -20,6 +20,8 @@ pub use weigh::{Standing, Weighed};
 
 use std::cmp::Ordering;
 
+use candor_stats::Quantile;
+
 /// A parsed expectation.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Expectation {
@@ -69,8 +71,7 @@ enum Statistic {
     Min,
     Mean,
     Max,
-    /// In [0, 1].
-    Quantile(f64),
+    Quantile(Quantile),
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -8,6 +8,7 @@ use std::cmp::Ordering::{Equal, Greater, Less};
 
 use candor_plan::suggest::did_you_mean;
 use candor_plan::units;
+use candor_stats::Quantile;
 
 use super::{Comparison, Counter, Expectation, Metric, Series, Statistic};
 
@@ -148,10 +149,8 @@ fn metric(name: &str) -> Result<Metric, String> {
     if let Some(statistic) = lookup(&STATISTICS, statistic_name) {
         return Ok(Metric::Latency(series, statistic));
     }
-    match percentile_number(statistic_name) {
-        Some(percent) if percent > 0.0 && percent < 100.0 => {
-            Ok(Metric::Latency(series, Statistic::Quantile(percent / 100.0)))
-        }
+    match percentile_number(statistic_name).map(|percent| Quantile::nearest(percent / 100.0)) {
+        Some(q) if q.is_inside() => Ok(Metric::Latency(series, Statistic::Quantile(q))),
         Some(_) => Err(format!("'{statistic_name}' is not between p0 and p100; use min or max")),
         None => {
             let mut known = vec!["p50", "p90", "p99", "p99.9"];
@@ -220,8 +219,8 @@ mod tests {
         (expectation.metric, expectation.comparison, expectation.wanted)
     }
 
-    fn latency(series: Series, quantile: f64) -> Metric {
-        Metric::Latency(series, Statistic::Quantile(quantile))
+    fn latency(series: Series, percent: f64) -> Metric {
+        Metric::Latency(series, Statistic::Quantile(Quantile::nearest(percent / 100.0)))
     }
 
     #[test]
@@ -229,23 +228,23 @@ mod tests {
         let below = Comparison(&[Less]);
         let at_least = Comparison(&[Greater, Equal]);
         let response = Series::Response;
-        assert_eq!(parsed("p99 < 5ms"), (latency(response, 0.99), below, 5e6));
+        assert_eq!(parsed("p99 < 5ms"), (latency(response, 99.0), below, 5e6));
         assert_eq!(
             parsed(" p99.9<=10ms "),
-            (latency(response, 99.9 / 100.0), Comparison(&[Less, Equal]), 1e7)
+            (latency(response, 99.9), Comparison(&[Less, Equal]), 1e7)
         );
         assert_eq!(
             parsed("response.p50 > 1us"),
-            (latency(response, 0.5), Comparison(&[Greater]), 1e3)
+            (latency(response, 50.0), Comparison(&[Greater]), 1e3)
         );
-        assert_eq!(parsed("service.p99.99 < 1s").0, latency(Series::Service, 99.99 / 100.0));
-        assert_eq!(parsed("send-lag.p99 < 1ms").0, latency(Series::SendLag, 0.99));
+        assert_eq!(parsed("service.p99.99 < 1s").0, latency(Series::Service, 99.99));
+        assert_eq!(parsed("send-lag.p99 < 1ms").0, latency(Series::SendLag, 99.0));
         assert_eq!(
             parsed("queue_wait.max < 1s").0,
             Metric::Latency(Series::QueueWait, Statistic::Max)
         );
-        assert_eq!(parsed("gap  p99.9 < 1s").0, latency(Series::Gap, 99.9 / 100.0));
-        assert_eq!(parsed("first-event p99 < 1s").0, latency(Series::FirstEvent, 0.99));
+        assert_eq!(parsed("gap  p99.9 < 1s").0, latency(Series::Gap, 99.9));
+        assert_eq!(parsed("first-event p99 < 1s").0, latency(Series::FirstEvent, 99.0));
         assert_eq!(parsed("mean < 1s").0, Metric::Latency(response, Statistic::Mean));
         assert_eq!(parsed("error-rate < 0.1%"), (Metric::ErrorRate, below, 0.001));
         assert_eq!(parsed("errors < 0.1%"), (Metric::ErrorRate, below, 0.001));
@@ -259,7 +258,7 @@ mod tests {
         assert_eq!(parsed("journeys/s > 150"), (Metric::Journeys, Comparison(&[Greater]), 150.0));
         let of_step = Expectation::parse(" [log in] p99 < 300ms").unwrap();
         assert_eq!(of_step.scope.as_deref(), Some("log in"));
-        assert_eq!(of_step.metric, latency(response, 0.99));
+        assert_eq!(of_step.metric, latency(response, 99.0));
         for counter in ["shed", "unsent", "unfinished", "ok", "broken-off", "sent", "scheduled"] {
             assert!(matches!(parsed(&format!("{counter} != 1k")).0, Metric::Count(_)));
         }

@@ -5,7 +5,8 @@
 //! certain; if it contains the wanted value, the experiment makes another run. Runs are pooled, so
 //! each narrows the interval. As there, requests without a response are slower than all others.
 
-use candor_stats::order;
+use candor_record::value_at_rank;
+use candor_stats::{Quantile, order};
 
 use super::scope::Outcomes;
 use super::{Expectation, Metric, Statistic};
@@ -79,7 +80,7 @@ impl Expectation {
     /// The percentile of response or service time in it, e.g. `p99`, if there is one.
     pub fn percentile(&self) -> Option<String> {
         match self.metric {
-            Metric::Latency(_, Statistic::Quantile(q)) => Some(name_of(q)),
+            Metric::Latency(_, Statistic::Quantile(q)) => Some(q.to_string()),
             _ => None,
         }
     }
@@ -128,22 +129,18 @@ fn standing(holds: bool) -> Standing {
     if holds { Standing::Met } else { Standing::NotMet }
 }
 
-fn name_of(q: f64) -> String {
-    format!("p{}", (q * 1e8).round() / 1e6)
-}
-
 /// The effective sample size at the percentile of the document that is nearest to `q`.
-fn effective(distribution: &Distribution, q: f64) -> f64 {
-    let distance = |p: &&f64| (**p / 100.0 - q).abs();
+fn effective(distribution: &Distribution, q: Quantile) -> f64 {
+    let distance = |other: &&Quantile| (other.share() - q.share()).abs();
     let nearest = PERCENTILES.iter().min_by(|a, b| distance(a).total_cmp(&distance(b)));
     nearest
-        .and_then(|p| distribution.interval_ns(&format!("p{p}")))
+        .and_then(|q| distribution.interval_ns(&q.to_string()))
         .map_or(distribution.count as f64, |one| one.effective_samples as f64)
 }
 
 /// The quantile of all samples together, with requests without a response above them, by order
 /// statistics on the effective sample size.
-fn quantile(parts: &[(&Distribution, u64)], q: f64) -> Option<Estimate> {
+fn quantile(parts: &[(&Distribution, u64)], q: Quantile) -> Option<Estimate> {
     let (mut answered, mut all, mut worth) = (0u64, 0u64, 0.0);
     let mut sum: Option<hdrhistogram::Histogram<u64>> = None;
     let (mut min_ns, mut max_ns) = (u64::MAX, 0);
@@ -160,13 +157,10 @@ fn quantile(parts: &[(&Distribution, u64)], q: f64) -> Option<Estimate> {
             Some(sum) => sum.add(hdr).ok()?,
         }
     }
-    let (sum, all) = (sum?, all as f64);
-    let at = |level: f64| {
-        let among = level * all / answered as f64;
-        match among <= 1.0 + 1e-9 {
-            true => sum.value_at_quantile(among.min(1.0)).min(max_ns).max(min_ns) as f64,
-            false => f64::INFINITY,
-        }
+    let sum = sum?;
+    let at = |level: Quantile| match level.rank(all) {
+        rank if rank <= answered => value_at_rank(&sum, rank).min(max_ns).max(min_ns) as f64,
+        _ => f64::INFINITY,
     };
     let levels = order::levels(worth.round() as u64, q, order::CONFIDENCE);
     Some(Estimate {
@@ -191,7 +185,7 @@ fn mean(parts: &[(&Distribution, u64)]) -> Option<Estimate> {
         count += n;
         sum += n * mean_ns;
         // The variance of a run's own mean.
-        squares += n * n * stdev_ns * stdev_ns / effective(one, 0.5).max(1.0);
+        squares += n * n * stdev_ns * stdev_ns / effective(one, Quantile::P50).max(1.0);
     }
     if count == 0.0 {
         return None;

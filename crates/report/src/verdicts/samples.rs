@@ -1,6 +1,7 @@
 //! Checks that there are enough samples, and that the slowest requests are among them.
 
 use candor_plan::units::{fmt_count, fmt_duration_ns, fmt_share};
+use candor_stats::Quantile;
 
 use super::{Finding, Severity};
 use crate::document::Document;
@@ -16,13 +17,13 @@ pub(super) fn too_few(document: &Document) -> Option<Finding> {
     if response.percentile_ns("p99").is_some() {
         return None;
     }
-    let why = match enough_samples(samples, 0.99) {
+    let why = match enough_samples(samples, Quantile::P99) {
         true => "scatter too much",
         false => "are too few",
     };
     let (severity, what) = match response.percentile_ns("p50") {
         Some(_) => (Severity::Note, "the 99th percentile"),
-        None if enough_samples(samples, 0.5) => (Severity::Note, "some percentiles"),
+        None if enough_samples(samples, Quantile::P50) => (Severity::Note, "some percentiles"),
         None => (Severity::Warning, "any percentile"),
     };
     let interval = response.interval_ns("p99");

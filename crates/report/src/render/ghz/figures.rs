@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use candor_record::ErrorKind;
+use candor_stats::Quantile;
 
 use crate::document::Document;
 use crate::document::latency::DecodeError;
@@ -57,9 +58,8 @@ impl Figures {
         let percentile = |percentage: &u8| {
             (
                 *percentage,
-                values
-                    .value_at_quantile(f64::from(*percentage) / 100.0)
-                    .clamp(fastest_ns, slowest_ns),
+                latency
+                    .at_rank(&values, Quantile::new((*percentage).into(), 100).rank(latency.count)),
             )
         };
         let percentiles = match ledger.ok {

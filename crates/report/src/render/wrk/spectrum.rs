@@ -2,28 +2,30 @@
 //! HdrHistogram's C library: values in milliseconds, five lines for each halving of the distance
 //! to 100 %, and the footer.
 //!
-//! Each line is a tick: the first recorded value at which the share of samples reaches it. As in
-//! the C library, the last recorded value gets one more tick, and then the line of 100 %.
+//! Each line is a tick of the `.hgrm` form.
 
 use std::fmt::Write;
 
+use candor_record::value_at_rank;
+use candor_stats::Quantile;
 use hdrhistogram::Histogram as Hdr;
 
 use super::units;
 use crate::document::latency::Distribution;
-use crate::render::hgrm;
+use crate::render::hgrm::{self, Tick, ticks};
 
-/// The percentiles of the short distribution.
-const PERCENTILES: [f64; 8] = [50.0, 75.0, 90.0, 99.0, 99.9, 99.99, 99.999, 100.0];
-const TICKS_PER_HALF_DISTANCE: f64 = 5.0;
+/// The percentiles of the short distribution, in thousandths.
+const PERCENTILES: [u64; 8] = [50_000, 75_000, 90_000, 99_000, 99_900, 99_990, 99_999, 100_000];
 const US_PER_MS: f64 = 1e3;
 
 /// Both, for a histogram in microseconds. Mean, deviation and maximum come from `distribution`,
 /// which has exact ones.
 pub(super) fn render(label: &str, distribution: &Distribution, hdr: &Hdr<u64>) -> String {
     let mut text = format!("  Latency Distribution (HdrHistogram - {label})\n");
-    for percentile in PERCENTILES {
-        let us = if hdr.is_empty() { 0 } else { hdr.value_at_quantile(percentile / 100.0) };
+    for thousandths in PERCENTILES {
+        let rank = Quantile::new(thousandths, 100_000).rank(hdr.len());
+        let us = if hdr.is_empty() { 0 } else { value_at_rank(hdr, rank) };
+        let percentile = thousandths as f64 / 1000.0;
         let value = units::column(&units::time_us(us as f64), 10);
         // Writing to a string cannot fail, here and below.
         let _ = writeln!(text, "{percentile:7.3}%{value}");
@@ -35,8 +37,9 @@ pub(super) fn render(label: &str, distribution: &Distribution, hdr: &Hdr<u64>) -
         "Value", "Percentile", "TotalCount", "1/(1-Percentile)"
     );
     let decimals = usize::from(hdr.sigfig());
-    for (value_us, quantile, total) in ticks(hdr) {
+    for Tick { value: value_us, quantile, total } in ticks(hdr) {
         let value_ms = value_us as f64 / US_PER_MS;
+        let quantile = quantile.share();
         let _ = write!(text, "{value_ms:12.decimals$} {quantile:12.6} {total:12} ");
         let _ = match quantile < 1.0 {
             true => writeln!(text, "{:12.2}", 1.0 / (1.0 - quantile)),
@@ -46,32 +49,6 @@ pub(super) fn render(label: &str, distribution: &Distribution, hdr: &Hdr<u64>) -
     text += &hgrm::footer(distribution, hdr, 3);
     text.push_str("----------------------------------------------------------\n");
     text
-}
-
-/// The ticks: each with its value, its quantile, and the number of samples up to it.
-fn ticks(hdr: &Hdr<u64>) -> Vec<(u64, f64, u64)> {
-    let mut ticks = Vec::new();
-    let count = hdr.len();
-    let (mut next, mut total, mut value_us) = (0.0, 0, 0); // next: in per cent
-    for step in hdr.iter_recorded() {
-        total += step.count_at_value();
-        value_us = step.value_iterated_to();
-        let reached = 100.0 * total as f64 / count as f64;
-        while next <= reached {
-            ticks.push((value_us, next / 100.0, total));
-            next += 100.0 / (TICKS_PER_HALF_DISTANCE * half_distances(next));
-            if total == count {
-                break;
-            }
-        }
-    }
-    ticks.push((value_us, 1.0, total));
-    ticks
-}
-
-/// 2 to the power of one plus the number of halvings of the distance to 100 %.
-fn half_distances(percent: f64) -> f64 {
-    2f64.powf((100.0 / (100.0 - percent)).log2().trunc() + 1.0)
 }
 
 #[cfg(test)]
@@ -88,9 +65,10 @@ mod tests {
             0.990625 1.000000";
         let mut hdr = Hdr::<u64>::new_with_bounds(1, 86_400_000_000, 3).unwrap();
         (1..=100).for_each(|us| hdr.record(us).unwrap());
-        let ours: Vec<String> = ticks(&hdr).iter().map(|tick| format!("{:.6}", tick.1)).collect();
+        let ours: Vec<String> =
+            ticks(&hdr).iter().map(|tick| format!("{:.6}", tick.quantile.share())).collect();
         assert_eq!(ours, transcript.split_whitespace().collect::<Vec<_>>());
-        assert_eq!(ticks(&hdr).last().unwrap().2, 100);
+        assert_eq!(ticks(&hdr).last().unwrap().total, 100);
         assert_eq!(hdr.buckets(), 27, "as the footer of the original has it");
     }
 }

@@ -59,7 +59,8 @@ fn the_figures_are_those_of_the_document() {
     let document = testing::healthy_open();
     let text = whole(&document, Percentiles::Both, true);
     let response = &document.latencies.response;
-    let median_us = response.quantile_ns(0.5).unwrap().unwrap() as f64 / 1e3;
+    let median_us =
+        response.quantile_ns(candor_stats::Quantile::P50).unwrap().unwrap() as f64 / 1e3;
     let printed = text.lines().find_map(|line| line.strip_prefix(" 50.000%")).unwrap().trim();
     let printed_us: f64 = printed.strip_suffix("us").unwrap().parse().unwrap();
     assert!((printed_us / median_us - 1.0).abs() < 0.003, "{printed} {median_us}");

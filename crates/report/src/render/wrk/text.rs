@@ -2,6 +2,7 @@
 
 use std::fmt::Write;
 
+use candor_stats::Quantile;
 use hdrhistogram::Histogram as Hdr;
 
 use super::figures::{Errors, NS_PER_US, Traffic, in_microseconds, latency};
@@ -128,12 +129,7 @@ fn share(of: Option<f64>, open: bool) -> String {
 fn distribution(text: &mut String, latency: &Distribution, hdr: &Hdr<u64>) {
     text.push_str("  Latency Distribution\n");
     for percent in [50, 75, 90, 99] {
-        let ns = match (latency.min_ns, latency.max_ns) {
-            (Some(min_ns), Some(max_ns)) => {
-                hdr.value_at_quantile(f64::from(percent) / 100.0).min(max_ns).max(min_ns)
-            }
-            _ => 0,
-        };
+        let ns = latency.at_rank(hdr, Quantile::new(percent, 100).rank(latency.count));
         let value = units::column(&units::time_us(ns as f64 / 1e3), 10);
         let _ = writeln!(text, "{percent:7}%{value}");
     }

@@ -3,6 +3,7 @@
 use candor_plan::Segment;
 use candor_plan::units::fmt_duration_ns;
 use candor_record::{Hiccup, IntervalSummary};
+use candor_stats::Quantile;
 
 use super::course::{Course, Slice};
 use crate::document::Document;
@@ -15,9 +16,9 @@ use crate::render::page::heat::Heat;
 
 /// The group of charts over the time of the run, which move together.
 const TOGETHER: &str = "time";
-/// The points of a percentile curve in each decade of 1/(1-q).
-const PER_DECADE: [f64; 15] =
-    [1.0, 1.12, 1.25, 1.4, 1.6, 1.8, 2.0, 2.5, 3.0, 3.5, 4.0, 5.0, 6.0, 7.0, 8.5];
+/// The points of a percentile curve in each decade of 1/(1-q), in hundredths.
+const PER_DECADE: [u64; 15] =
+    [100, 112, 125, 140, 160, 180, 200, 250, 300, 350, 400, 500, 600, 700, 850];
 /// Rows of a decade of latency, and of the map.
 const ROWS_PER_DECADE: f64 = 14.0;
 const ROWS: std::ops::RangeInclusive<f64> = 20.0..=56.0;
@@ -72,20 +73,19 @@ pub(super) fn events(streams: &Streams) -> Result<Chart, DecodeError> {
 
 /// The quantiles of a distribution, as far as it has samples; the last one is its maximum.
 fn curve(name: &str, colour: usize, of: &Distribution) -> Result<Series, DecodeError> {
-    let Some((min_ns, max_ns)) = of.min_ns.zip(of.max_ns) else {
+    let Some(max_ns) = of.max_ns else {
         return Ok(Series::line(name, colour, []));
     };
     let hdr = of.decode()?;
-    let last = of.count as f64;
-    let decades = (0..=last.log10() as i32)
-        .flat_map(|power| PER_DECADE.map(|digit| digit * 10f64.powi(power)));
-    let quantile = |odds: f64| {
-        let ns = hdr.value_at_quantile(1.0 - 1.0 / odds).min(max_ns).max(min_ns);
-        // A logarithmic axis has no zero.
-        (ns > 0).then_some(ns as f64)
-    };
-    let inside = decades.take_while(|&odds| odds < last).map(|odds| (odds, quantile(odds)));
-    let end = (last, (max_ns > 0).then_some(max_ns as f64));
+    // A logarithmic axis has no zero.
+    let shown = |ns: u64| (ns > 0).then_some(ns as f64);
+    let decades = (0..=of.count.max(1).ilog10())
+        .flat_map(|power| PER_DECADE.map(|digits| digits.saturating_mul(10u64.pow(power))));
+    let inside = decades.take_while(|&hundredths| hundredths / 100 < of.count).map(|hundredths| {
+        let q = Quantile::new(hundredths - 100, hundredths);
+        (hundredths as f64 / 100.0, shown(of.at_rank(&hdr, q.rank(of.count))))
+    });
+    let end = (of.count as f64, shown(max_ns));
     Ok(Series::line(name, colour, inside.chain([end])))
 }
 
@@ -354,7 +354,8 @@ mod tests {
         for (column, slice) in heat.columns.iter().zip(&course.slices) {
             let response = slice.rows.histogram().unwrap();
             assert_eq!(column.iter().sum::<u64>(), response.len());
-            let median = response.value_at_quantile(0.5) as f64;
+            let median =
+                candor_record::value_at_rank(&response, Quantile::P50.rank(response.len())) as f64;
             let row = (axis.at(median) * heat.rows as f64) as usize;
             let below: u64 = column[..=row].iter().sum();
             assert!(below * 2 >= response.len(), "{column:?}");

@@ -5,7 +5,8 @@
 //! highest is shown. The page states that.
 
 use candor_plan::units::fmt_plural;
-use candor_record::IntervalSummary;
+use candor_record::{IntervalSummary, value_at_rank};
+use candor_stats::Quantile;
 use hdrhistogram::Histogram as Hdr;
 
 use crate::document::Document;
@@ -133,11 +134,12 @@ impl<'a> Rows<'a> {
 impl Timed {
     fn of(histogram: &Hdr<u64>) -> Self {
         let count = histogram.len();
-        let at = |q: f64| {
-            latency::enough_samples(count, q).then(|| histogram.value_at_quantile(q) as f64)
+        let at = |q: Quantile| {
+            let enough = latency::enough_samples(count, q);
+            enough.then(|| value_at_rank(histogram, q.rank(count)) as f64)
         };
         let (min_ns, max_ns) = (histogram.min(), histogram.max());
-        Timed { count, min_ns, max_ns, p50_ns: at(0.5), p99_ns: at(0.99) }
+        Timed { count, min_ns, max_ns, p50_ns: at(Quantile::P50), p99_ns: at(Quantile::P99) }
     }
 
     /// The longest response time, if there is one.
