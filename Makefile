@@ -77,7 +77,7 @@ mutants: ## The control of candor verify: it must detect builds with a fault; MU
 	@scripts/need-cc
 	scripts/mutants $(MUTANTS)
 
-soak: build ## Does memory grow? MINUTES=10 of closed and of open load, and 100 million recorded samples
+soak: build ## Does memory grow? MINUTES=10 of closed, of open, and of widely spread load, and 100 million recorded samples
 	@scripts/need-package python3
 	cargo bench -p candor-record --bench hundred_million
 	scripts/soak --minutes $(or $(MINUTES),10)

@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 
 use crate::batches::Batches;
+use crate::histogram::Encoded;
 use crate::interval::Interval;
 use crate::kernel::KernelTimes;
 use crate::run::{EndReason, Machine, RunRecord, WorkerReport, Workers};
@@ -259,7 +260,8 @@ impl Collector {
     }
 
     /// Follows another collector: adds an interval that it showed, if that is before `window_end_ns`
-    /// or in the drain. For records of single stretches of a run during the run.
+    /// or in the drain. For records of single stretches of a run during the run, whose rows have no
+    /// histograms.
     pub fn follow(&mut self, stretch: &Stretch<'_>, window_end_ns: u64) {
         let Stretch { summary, interval, workers, .. } = *stretch;
         if self.summaries.is_empty() {
@@ -271,7 +273,9 @@ impl Collector {
             self.reports.first().map_or(window_end_ns, |one| one.window_end_ns)
         };
         self.total.merge_later(interval);
-        self.summaries.push(summary.clone());
+        // The histogram, which is most of a row, is kept once: by the collector that is followed.
+        let (response_hdr, missing) = (Encoded::default(), summary.missing.clone());
+        self.summaries.push(IntervalSummary { response_hdr, missing, ..*summary });
         self.reports = workers.to_vec();
         self.reports.iter_mut().for_each(|one| one.window_end_ns = reached_ns);
     }

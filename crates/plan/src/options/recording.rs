@@ -14,8 +14,8 @@ group! {
 
         /// Length of an interval of the time series [default: 1s]
         ///
-        /// At least 10ms, and short enough for at most 300,000 intervals in a run: each takes about 2 KiB
-        /// of the loader's memory. Use e.g. 10s for a run of hours.
+        /// At least 10ms, and short enough for at most 300,000 intervals in a run: each takes 2 KiB of the
+        /// loader's memory, up to 8 KiB where response times spread widely. Use e.g. 10s for a run of hours.
         #[arg(long, value_name = "TIME")]
         pub interval: Option<PositiveNanos>,
 

@@ -25,7 +25,7 @@ use crate::websocket::Replies;
 
 /// The shortest interval: finer ones cost memory, and have too few requests to mean anything.
 const SHORTEST_INTERVAL_NS: u64 = 10_000_000;
-/// The most intervals of a run, at about 2 KiB each: enough for three and a half days at 1 s.
+/// The most intervals of a run, at 2 to 8 KiB each: enough for three and a half days at 1 s.
 const MOST_INTERVALS: u64 = 300_000;
 /// The longest time between bursts, and the longest time of a rate.
 const NEVER_NS: u64 = 1_000_000_000 * NS_PER_S;
