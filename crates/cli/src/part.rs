@@ -46,6 +46,13 @@ impl PartFlags {
     }
 }
 
+impl PartFlags {
+    /// When the run begins, in milliseconds since 1970; `None`: at once.
+    pub(crate) fn begins_unix_ms(&self) -> Option<u64> {
+        self.begin_at.map(|unix_s| (unix_s * 1e3) as u64)
+    }
+}
+
 fn parse(text: &str) -> Result<(u32, u32), String> {
     let number = |text: &str| text.parse::<u32>().ok().filter(|number| *number > 0);
     let parsed = text.split_once('/').and_then(|(which, of)| Some((number(which)?, number(of)?)));

@@ -86,7 +86,7 @@ fn what_does_not_belong_together_is_refused() {
     let first = part(&["--part", "1/2"]);
     let other_seed = part(&["--part", "2/2", "--seed", "7"]);
     let other_load = part(&["--part", "2/2", "-R", "50"]);
-    let whole = part(&[]);
+    let (whole, later) = (part(&[]), part(&["--part", "2/2"]));
     let first = result(&first);
     let refused = |other: &str, words: &str| {
         merged(&[&first, other]).assert_refused(COULD_NOT_RUN, &[words]);
@@ -95,9 +95,8 @@ fn what_does_not_belong_together_is_refused() {
     refused(&result(&other_seed), "different seeds");
     refused(&result(&other_load), "they differ in the load");
     refused(&result(&whole), "a whole run");
-    // A single part merges to itself, and the missing part stays missing.
-    let alone = merged(&[&first]);
-    assert_eq!(Document::checked(&alone.stdout).at("/part/workers/count"), 1);
+    refused(&result(&later), "had ended when");
+    merged(&[&first]).assert_refused(COULD_NOT_RUN, &["part 2/2 is in none of the files"]);
 
     let directory = tempfile::tempdir().unwrap();
     let broken = |name: &str, change: &dyn Fn(&mut Value)| {

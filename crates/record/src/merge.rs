@@ -3,7 +3,7 @@
 //!
 //! Merging is exact: ledgers add up, histograms merge bucket by bucket, intervals are aligned by
 //! their index, as if one process had all the workers. The caller checks that the plans are the
-//! same; this module refuses records that cannot be added.
+//! same; this module refuses records that cannot be added, or that are not the whole run together.
 
 use crate::collector::{Collector, CollectorSettings, Position, Stretch};
 use crate::interval::Interval;
@@ -28,8 +28,8 @@ pub enum MergeError {
     OtherSize(usize, usize),
     /// These two differ in histograms, requests or warm-up.
     Shape(usize, usize),
-    /// No record has these workers, which lie between those of others.
-    Missing(Workers),
+    /// No record has these workers, in pieces as large as the first record.
+    Missing(Vec<Workers>),
 }
 
 impl MergeError {
@@ -64,11 +64,8 @@ fn merge_sorted(
     mut records: Vec<RunRecord>,
     (digits, requests, journeys): (u8, usize, usize),
 ) -> Result<RunRecord, MergeError> {
-    let (Some(first), Some(last)) = (records.first(), records.last()) else {
-        return Err(MergeError::Nothing);
-    };
-    let Workers { first: from, of, .. } = first.of;
-    let workers = Workers { first: from, count: last.of.indices().end.saturating_sub(from), of };
+    let Some(first) = records.first() else { return Err(MergeError::Nothing) };
+    let workers = Workers::all(first.of.of);
     for (at, record) in records.iter().enumerate() {
         if record.of.is_all() {
             return Err(MergeError::Whole(at));
@@ -215,21 +212,32 @@ pub struct Planned {
 impl Merging {
     /// Merges parts with these workers, in order, which together are `settings.workers`.
     pub fn new(settings: CollectorSettings, parts: &[Workers]) -> Result<Self, MergeError> {
-        let mut next = settings.workers.first;
-        for (at, &Workers { first, count, of }) in parts.iter().enumerate() {
-            if of != settings.workers.of {
+        let Workers { first: mut next, of, .. } = settings.workers;
+        let end = settings.workers.indices().end;
+        let mut missing = Vec::new();
+        let mut leave_out = |mut from: u32, to: u32| {
+            while from < to {
+                let count = parts.first().map_or(1, |one| one.count).clamp(1, to - from);
+                missing.push(Workers { first: from, count, of });
+                from += count;
+            }
+        };
+        for (at, workers) in parts.iter().enumerate() {
+            if workers.of != of {
                 return Err(MergeError::OtherSize(0, at));
             }
-            if first < next {
+            if workers.first < next {
                 return Err(MergeError::Overlap(at.saturating_sub(1), at));
             }
-            if first > next {
-                return Err(MergeError::Missing(Workers { first: next, count: first - next, of }));
-            }
-            next = first.saturating_add(count);
+            leave_out(next, workers.first);
+            next = workers.indices().end;
         }
-        if parts.is_empty() || next != settings.workers.indices().end {
+        leave_out(next, end);
+        if parts.is_empty() || next > end {
             return Err(MergeError::Nothing);
+        }
+        if !missing.is_empty() {
+            return Err(MergeError::Missing(missing));
         }
         let part = |&workers: &Workers| Part {
             workers,

@@ -402,8 +402,17 @@ fn what_does_not_belong_together_is_refused() {
     assert_eq!(refused(vec![part(0, 4)]), Whole(0));
     assert_eq!(refused(vec![part(0, 2), part(0, 2)]), Overlap(0, 1));
     assert_eq!(refused(vec![part(2, 2), part(0, 3)]), Overlap(1, 0));
-    let missing = Workers { first: 1, count: 2, of: 4 };
-    assert_eq!(refused(vec![part(3, 1), part(0, 1)]), Missing(missing));
+    let missing = |firsts: &[u32]| {
+        Missing(firsts.iter().map(|&first| Workers { first, count: 1, of: 4 }).collect())
+    };
+    assert_eq!(refused(vec![part(3, 1), part(0, 1)]), missing(&[1, 2]));
+    assert_eq!(refused(vec![part(0, 1)]), missing(&[1, 2, 3]), "the end");
+    assert_eq!(refused(vec![part(2, 1), part(1, 1)]), missing(&[0, 3]), "both ends");
+    assert_eq!(
+        refused(vec![part(0, 3)]),
+        Missing(vec![Workers { first: 3, count: 1, of: 4 }]),
+        "less than a part"
+    );
     let other = run_part(&[], Workers { first: 2, count: 3, of: 5 }, 1000);
     assert_eq!(refused(vec![part(0, 2), other]), OtherSize(0, 1));
     let later = RunRecord { warm_up_ns: 1, ..part(2, 2) };
@@ -415,13 +424,54 @@ fn what_does_not_belong_together_is_refused() {
     let mut backwards = part(2, 2);
     backwards.whole.reverse();
     assert!(matches!(refused(vec![part(0, 2), backwards]), Damaged(1, _)));
-    // Adjacent parts merge into a longer part.
-    let both = merge(vec![part(1, 1), part(2, 1)], 3, REQUESTS, 0).unwrap();
-    assert_eq!(both.of, candor_record::Workers { first: 1, count: 2, of: 4 });
-    assert_eq!(
-        merge(vec![both, part(0, 1), part(3, 1)], 3, REQUESTS, 0).unwrap().machines.len(),
-        4
-    );
+    let whole = merge(vec![part(1, 2), part(0, 1), part(3, 1)], 3, REQUESTS, 0).unwrap();
+    assert_eq!((whole.of, whole.machines.len()), (Workers::all(4), 3));
+}
+
+/// The record of a run so far keeps nothing of histograms but their sum.
+#[test]
+fn rows_of_a_collector_that_follows_have_no_histogram() {
+    let requests: Vec<Request> = (0..200)
+        .map(|n| Request {
+            due_ns: n * 25,
+            queue_wait_ns: n,
+            send_lag_ns: 1,
+            service_ns: 1 << (n % 20),
+            request: 0,
+            fate: Fate::Ok,
+        })
+        .collect();
+    let settings = CollectorSettings {
+        digits: 3,
+        requests: REQUESTS,
+        journeys: 0,
+        warm_up_ns: WARM_UP_NS,
+        connections_asked: 1,
+        workers: Workers::all(1),
+    };
+    let (mut collector, mut following) = (Collector::new(settings), Collector::new(settings));
+    let mut recorder = Recorder::new(RecorderSettings {
+        digits: 3,
+        interval_ns: 500,
+        warm_up_ns: WARM_UP_NS,
+        window_end_ns: Some(WINDOW_END_NS),
+        drain_ns: u64::MAX,
+        requests: REQUESTS,
+        journeys: 0,
+    });
+    for one in &requests {
+        recorder.sent(one.sent_ns(), one.phase(), 0);
+    }
+    requests.iter().for_each(|one| one.end(&mut recorder));
+    recorder.finish(WINDOW_END_NS + (1 << 20), 0);
+    while let Some(interval) = recorder.take_finished() {
+        collector.deliver(0, interval);
+    }
+    collector.settle_with(&mut |stretch| following.follow(stretch, WINDOW_END_NS));
+    let so_far = following.so_far();
+    assert!(so_far.intervals.iter().all(|row| row.response_hdr.0.is_empty()));
+    assert!(so_far.intervals.iter().any(|row| row.response.count > 0));
+    assert!(so_far.total.latencies.response.count() > 100);
 }
 
 /// Of workers that stop at different times, the drains of some have the number of an interval in which others send.

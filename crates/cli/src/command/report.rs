@@ -216,6 +216,11 @@ fn cannot_merge(paths: &[PathBuf], why: &PartError) -> UserError {
             file(one),
             file(other)
         ),
+        PartError::Apart(ended, begun) => format!(
+            "{} had ended when {} began: they are of different runs; give parts of one run",
+            file(ended),
+            file(begun)
+        ),
         PartError::Records(MergeError::Nothing) => "there is nothing to merge".to_owned(),
         PartError::Records(MergeError::Damaged(at, why)) => {
             format!("the record in {} is damaged: {why}", file(at))
@@ -236,12 +241,25 @@ fn cannot_merge(paths: &[PathBuf], why: &PartError) -> UserError {
         PartError::Records(MergeError::Shape(one, other)) => {
             format!("the records in {} and {} do not fit together", file(one), file(other))
         }
-        PartError::Records(MergeError::Missing(Workers { first, count, of })) => format!(
-            "a part is missing: threads {} to {} of {of} are in none of the files",
-            first + 1,
-            first + count
-        ),
+        PartError::Records(MergeError::Missing(missing)) => {
+            let names: Vec<String> = missing.iter().map(named).collect();
+            format!(
+                "parts are missing: {} in none of the files; give all parts of the run",
+                match &names[..] {
+                    [one] => format!("{one} is"),
+                    several => format!("{} are", several.join(", ")),
+                }
+            )
+        }
     })
+}
+
+/// A part as it was asked for.
+fn named(&Workers { first, count, of }: &Workers) -> String {
+    match count > 0 && first % count == 0 && of % count == 0 {
+        true => format!("part {}/{}", first / count + 1, of / count),
+        false => format!("threads {} to {} of {of}", first + 1, first + count),
+    }
 }
 
 fn cannot_read(path: &Path, error: &dyn std::fmt::Display) -> UserError {

@@ -139,6 +139,7 @@ fn run_to(
         Some(file) => UserError::usage(format!("with {file}: {error}")),
         None => UserError::usage(error),
     })?;
+    let begins_unix_ms = part.begins_unix_ms();
     let part = part.of(&plan)?;
     if fleet.is_some() && part.is_some() {
         let why = "--part cannot be used with --fleet, which divides the run itself; leave one of them out";
@@ -151,6 +152,7 @@ fn run_to(
     let conditions = conditions(&outputs)?;
 
     let mut facts = facts(typed);
+    facts.started_unix_ms = begins_unix_ms.unwrap_or(facts.started_unix_ms);
     facts.target_note = site.note.clone().or(embedded.is_some().then(|| "embedded".to_owned()));
     let written = outputs::Outputs::open(&outputs, &plan, &facts)?;
     let interrupt = measure::interrupt()?;

@@ -35,6 +35,8 @@ pub enum PartError {
     Plan(usize, usize, &'static str),
     /// Their records cannot be added.
     Records(MergeError),
+    /// The first of these two had ended when the second began.
+    Apart(usize, usize),
 }
 
 impl Part {
@@ -69,6 +71,9 @@ impl Document {
         let merged =
             merge(records?, plan.recording.digits, plan.requests.list.len(), plan.journeys.len());
         let merged = merged.map_err(PartError::Records)?;
+        if let Some((ended, begun)) = apart(parts) {
+            return Err(PartError::Apart(ended, begun));
+        }
         let facts = Facts {
             started_unix_ms: parts.iter().map(|one| one.started_unix_ms).min().unwrap_or(0),
             target_note: first.target_note.clone(),
@@ -92,6 +97,17 @@ impl Document {
 }
 
 /// The first difference between two plans.
+/// A part that had ended when another began: they are of different runs.
+fn apart(parts: &[Document]) -> Option<(usize, usize)> {
+    let end_ms = |one: &Document| {
+        one.started_unix_ms.saturating_add(one.time.elapsed_ns.div_ceil(1_000_000))
+    };
+    let (ended, first_end_ms) = parts.iter().map(end_ms).enumerate().min_by_key(|(_, ms)| *ms)?;
+    let starts_ms = parts.iter().map(|one| one.started_unix_ms).enumerate();
+    let (begun, last_start_ms) = starts_ms.max_by_key(|(_, ms)| *ms)?;
+    (first_end_ms < last_start_ms).then_some((ended, begun))
+}
+
 fn difference(one: &Parts, other: &Parts) -> Option<&'static str> {
     let differs = [
         ("the target", one.target != other.target),
