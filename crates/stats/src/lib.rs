@@ -15,6 +15,7 @@ pub mod process;
 pub mod quantile;
 pub mod rounds;
 pub mod stationary;
+pub mod threshold;
 
 pub use quantile::Quantile;
 
