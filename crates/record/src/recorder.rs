@@ -126,12 +126,13 @@ impl Recorder {
         let RecorderSettings { interval_ns, warm_up_ns, window_end_ns, drain_ns, .. } =
             self.settings;
         self.current.start_ns = start_ns;
-        if start_ns < warm_up_ns {
+        // A window that ends in the warm-up ends the warm-up too: what follows is the drain.
+        if start_ns < warm_up_ns && window_end_ns.is_none_or(|end_ns| start_ns < end_ns) {
             self.current.index = None;
             self.boundary_ns = warm_up_ns;
             return;
         }
-        let index = (start_ns - warm_up_ns) / interval_ns;
+        let index = start_ns.saturating_sub(warm_up_ns) / interval_ns;
         self.current.index = Some(index);
         self.boundary_ns = warm_up_ns + (index + 1) * interval_ns;
         if let Some(end_ns) = window_end_ns {
@@ -627,6 +628,24 @@ mod tests {
             drain_ns,
             requests: 1,
             journeys: 0,
+        }
+    }
+
+    /// Whoever merges intervals relies on positions that increase.
+    #[test]
+    fn a_window_that_ends_in_the_warm_up_ends_the_warm_up() {
+        for until_ns in [900, 1500, 4200] {
+            let warm = RecorderSettings { warm_up_ns: 2000, ..settings(Some(5000), 3000) };
+            let mut recorder = Recorder::new(warm);
+            recorder.sent(300, Phase::WarmUp, 0);
+            recorder.end_window(700);
+            recorder.unfinished(until_ns, Phase::WarmUp, until_ns - 300);
+            recorder.finish(until_ns, 0);
+            let finished: Vec<_> = std::iter::from_fn(|| recorder.take_finished()).collect();
+            assert_eq!((finished[0].index, finished[0].end_ns), (None, 700));
+            assert!(finished.windows(2).all(|pair| pair[0].index < pair[1].index), "{until_ns}");
+            let unfinished: u64 = finished.iter().map(|one| one.warm_up.unfinished).sum();
+            assert_eq!(unfinished, 1);
         }
     }
 

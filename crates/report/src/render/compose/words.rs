@@ -100,6 +100,14 @@ pub(super) fn identity(document: &Document) -> String {
     )
 }
 
+/// Of a run whose window has no request that was sent.
+pub(super) fn nothing(document: &Document) -> &'static str {
+    match document.warm_up.sent {
+        0 => "nothing was sent",
+        _ => "nothing was sent but the warm-up",
+    }
+}
+
 /// The outcome in a word, and the main sentence: asked, achieved, errors, how it ended.
 pub(super) fn verdict(document: &Document) -> (Tone, &'static str, String) {
     let achieved = document.rate.achieved_per_s.map_or("nothing".to_owned(), fmt_per_second);
@@ -113,7 +121,7 @@ pub(super) fn verdict(document: &Document) -> (Tone, &'static str, String) {
         sentence += &format!(" ({} of what was due)", fmt_share(share));
     }
     sentence += &match document.ledger.errors {
-        0 if document.ledger.sent == 0 => ", nothing was sent".to_owned(),
+        0 if document.ledger.sent == 0 => format!(", {}", nothing(document)),
         0 => ", no errors".to_owned(),
         errors => format!(", {}", fmt_plural(errors, "error")),
     };
