@@ -9,8 +9,7 @@ use candor_record::{ErrorKind, Outcome};
 use crate::onlooker::Onlooker;
 use crate::remedy;
 
-/// The body of the response to the single request of `plan`. No signal handler is set up yet, so a signal ends the
-/// process at once.
+/// The body of the response to the single request of `plan`. Signals stop no run yet: the first ends the process.
 pub(crate) fn ask(plan: &Plan) -> Result<Vec<u8>, Unanswered> {
     let most = plan.calls.as_ref().map_or(0, |calls| calls.message_bytes) as usize;
     let mut onlooker = Onlooker::silent(most);

@@ -18,6 +18,8 @@ use std::sync::{Mutex, PoisonError};
 use candor_plan::units::fmt_count;
 use candor_report::Style;
 use candor_report::render::{visible_lines, visible_styled};
+use rustix::fs::{FileType, fstat};
+use rustix::io::Errno;
 
 use crate::ascii;
 use crate::exit::UserError;
@@ -56,7 +58,7 @@ pub(crate) fn report(
     }
 }
 
-/// Prints `text`, a rendering. A reader that has closed the pipe is not an error.
+/// Prints `text`, a rendering. A reader that has closed the pipe, or the terminal, is not an error.
 pub(crate) fn print(text: &str) -> Result<(), UserError> {
     let text = for_terminal(visible_styled(text), io::stdout().is_terminal());
     if terminal::hold(Stream::Out, &text) {
@@ -64,11 +66,21 @@ pub(crate) fn print(text: &str) -> Result<(), UserError> {
     }
     let mut out = io::stdout().lock();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
-        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
+        Err(error) if !is_reader_gone(&error) => {
             Err(UserError::could_not_run(format!("cannot write to the standard output: {error}")))
         }
         _ => Ok(()),
     }
+}
+
+fn is_reader_gone(error: &io::Error) -> bool {
+    // A terminal that has closed says of itself only that it is a device.
+    let is_device = || {
+        let mode = fstat(io::stdout()).map(|found| found.st_mode);
+        mode.is_ok_and(|mode| FileType::from_raw_mode(mode) == FileType::CharacterDevice)
+    };
+    let is_io = error.raw_os_error() == Some(Errno::IO.raw_os_error());
+    error.kind() == io::ErrorKind::BrokenPipe || (is_io && is_device())
 }
 
 /// Prints an output in pieces, between which the reader may go away or the disk may fill up.

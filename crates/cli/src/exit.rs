@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use candor_lab::LabError;
 use candor_serve::ServeError;
 
-use crate::remedy;
+use crate::{remedy, sent};
 
 /// The exit codes of a process; see `candor --help`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -57,10 +57,9 @@ impl UserError {
         UserError { exit: Exit::Usage, message: message.to_string() }
     }
 
-    /// A signal came before there was anything to measure.
+    /// A signal came before there was a result.
     pub(crate) fn interrupted() -> Self {
-        let message =
-            "interrupted before a connection was established; nothing was measured".to_owned();
+        let message = format!("interrupted: {}", sent::without_result());
         UserError { exit: Exit::Interrupted, message }
     }
 

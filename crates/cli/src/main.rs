@@ -31,6 +31,7 @@ mod part;
 mod profiling;
 mod remedy;
 mod scripting;
+mod sent;
 mod show;
 #[cfg(test)]
 mod shown;
@@ -56,6 +57,7 @@ fn run() -> Result<ExitCode, UserError> {
     if let Some(command) = keep::invocation(&words) {
         return Ok(keep::keep(command));
     }
+    signals::listen()?;
     if let Some(fault) = candor_engine::MUTANT {
         console::say(format_args!(
             "candor: this build has the fault {fault} on purpose; believe none of its figures"

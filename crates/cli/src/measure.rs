@@ -16,15 +16,17 @@ use crate::fleet::Fleet;
 use crate::outputs::Outputs;
 use crate::remedy;
 use crate::scripting::{self, Scripted};
+use crate::sent;
 use crate::show::{Asked, Show};
 use crate::signals;
 
 /// An interrupt that signals trigger from now on.
-pub(crate) fn interrupt() -> Result<Arc<Interrupt>, UserError> {
+pub(crate) fn interrupt() -> Arc<Interrupt> {
     let interrupt = Arc::new(Interrupt::default());
+    sent::follow(Arc::clone(&interrupt));
     let told = Arc::clone(&interrupt);
-    signals::on_signal(move || told.stop())?;
-    Ok(interrupt)
+    signals::on_signal(move || told.stop());
+    interrupt
 }
 
 /// Makes a run against `site`, with the plan's script. `observer` observes it.
@@ -89,7 +91,7 @@ pub(crate) struct Watched {
 impl Watched {
     /// Shows runs of an experiment.
     pub(crate) fn show(asked: Asked, title: &str) -> Result<(Self, Show), UserError> {
-        let interrupt = interrupt()?;
+        let interrupt = interrupt();
         let show = Show::start(asked, title, Some(Arc::clone(&interrupt)), None)?;
         Ok((Watched { outputs: Outputs::shown(show.clone()), interrupt }, show))
     }

@@ -1,47 +1,121 @@
 //! Temporary files: one directory for each process, which no other user can enter.
 //!
 //! Its name is random and it is made new, with mode 0700, so that no other user can prepare it or
-//! know the names in it. It is removed with its content when its last holder is dropped; if a
-//! signal ends the process first, the keeper of a managed target removes it.
+//! know the names in it. It is removed with its content when its last holder is dropped; if the process
+//! ends first, the keeper of a managed target removes it, and if that ends too, the next process of the
+//! same user that makes a directory here. A lock says whether a directory is in use.
 //!
 //! A file that must outlive the process (a result whose own file cannot be written, the log of a
 //! target that failed) is a [`refuge`] instead: a file of its own.
 
 use std::ffi::OsStr;
-use std::fs::{self, File, Permissions};
+use std::fs::{self, File, Metadata, Permissions};
 use std::io;
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
+use rustix::fs::{FlockOperation, flock};
+use rustix::process::geteuid;
 use tempfile::{Builder, TempDir};
 
 use crate::trust::check_keeps;
 
 /// The prefix of every name in the system's temporary directory.
 const PREFIX: &str = "candor-";
+/// The same of directories.
+const DIRECTORY: &str = "candor-private-";
+/// Tries to make one: another process may remove it before it is locked.
+const TRIES: u32 = 10;
 
 /// The directory of this process.
 #[derive(Debug)]
 pub struct Private {
     directory: TempDir,
+    in_use: InUse,
     named: AtomicU64,
+}
+
+/// As long as this lives, no other process removes the directory as a dead one's.
+#[derive(Debug)]
+pub struct InUse(File);
+
+impl InUse {
+    /// Of the directory at this path, unless it is being removed.
+    pub fn of(path: &Path) -> io::Result<InUse> {
+        let directory = File::open(path)?;
+        flock(&directory, FlockOperation::NonBlockingLockShared)?;
+        match fs::metadata(path)?.ino() == directory.metadata()?.ino() {
+            true => Ok(InUse(directory)),
+            false => Err(io::ErrorKind::NotFound.into()),
+        }
+    }
+
+    /// Removes the directory, which is at this path, unless another process uses it.
+    pub fn give_up(&self, path: &Path) {
+        if flock(&self.0, FlockOperation::NonBlockingLockExclusive).is_ok() {
+            let _ = fs::remove_dir_all(path);
+        }
+    }
+}
+
+static HELD: Mutex<Weak<Private>> = Mutex::new(Weak::new());
+
+/// The process ends at once: removes its directory, unless a keeper uses it, which does so later.
+pub fn give_up() {
+    // Whoever holds the lock is making a directory; the next process removes that.
+    if let Ok(held) = HELD.try_lock()
+        && let Some(private) = held.upgrade()
+    {
+        private.in_use.give_up(private.path());
+    }
 }
 
 /// The directory of this process: a new one, unless other code in the process holds it already.
 pub fn private() -> io::Result<Arc<Private>> {
-    static HELD: Mutex<Weak<Private>> = Mutex::new(Weak::new());
     let mut held = HELD.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some(private) = held.upgrade() {
         return Ok(private);
     }
     let (parent, mode) = (temporary_directory(), Permissions::from_mode(0o700));
     check_keeps(&parent)?;
-    let directory = Builder::new().prefix(PREFIX).permissions(mode).tempdir_in(parent)?;
-    let private = Arc::new(Private { directory, named: AtomicU64::new(0) });
+    remove_dead(&parent);
+    let make = || -> io::Result<Private> {
+        let mode = mode.clone();
+        let directory = Builder::new().prefix(DIRECTORY).permissions(mode).tempdir_in(&parent)?;
+        // Between these two another process may take it for a dead one's.
+        let in_use = InUse::of(directory.path())?;
+        Ok(Private { directory, in_use, named: AtomicU64::new(0) })
+    };
+    let mut made = make();
+    for _ in 1..TRIES {
+        if made.as_ref().is_err_and(|error| error.kind() == io::ErrorKind::NotFound) {
+            made = make();
+        }
+    }
+    let private = Arc::new(made?);
     *held = Arc::downgrade(&private);
     Ok(private)
+}
+
+/// Removes directories of this user's processes that ended without doing so.
+fn remove_dead(parent: &Path) {
+    let own = geteuid().as_raw();
+    for entry in fs::read_dir(parent).into_iter().flatten().flatten() {
+        if !entry.file_name().to_string_lossy().starts_with(DIRECTORY) {
+            continue;
+        }
+        let is_own = |found: &Metadata| {
+            found.is_dir() && found.uid() == own && found.permissions().mode() & 0o777 == 0o700
+        };
+        // The metadata of an entry are those of a link itself.
+        if entry.metadata().is_ok_and(|found| is_own(&found))
+            && let Ok(directory) = File::open(entry.path())
+        {
+            InUse(directory).give_up(&entry.path());
+        }
+    }
 }
 
 impl Private {
@@ -96,6 +170,34 @@ mod tests {
         assert!(!path.exists());
         let next = private().unwrap();
         assert_ne!(next.path(), path, "a name is used once");
+    }
+
+    #[test]
+    fn a_dead_process_leaves_its_directory_to_the_next_one() {
+        let parent = tempfile::tempdir().unwrap();
+        let make = |name: &str, mode: u32| {
+            let path = parent.path().join(name);
+            fs::create_dir(&path).unwrap();
+            fs::write(path.join("0.log"), "x").unwrap();
+            fs::set_permissions(&path, Permissions::from_mode(mode)).unwrap();
+            path
+        };
+        let dead = make("candor-private-dead", 0o700);
+        let alive = make("candor-private-alive", 0o700);
+        let held = InUse::of(&alive).unwrap();
+        // Not made by this program, or not for this purpose.
+        let others = [make("candor-private-open", 0o755), make("candor-abc-target.log", 0o700)];
+        let link = parent.path().join("candor-private-link");
+        std::os::unix::fs::symlink(&others[0], &link).unwrap();
+        remove_dead(parent.path());
+        assert!(!dead.exists() && alive.join("0.log").exists());
+        assert!(others.iter().all(|one| one.join("0.log").exists()) && link.exists());
+        // One of two gives it up, and then the other.
+        let other = InUse::of(&alive).unwrap();
+        held.give_up(&alive);
+        assert!(alive.exists());
+        other.give_up(&alive);
+        assert!(!alive.exists() && InUse::of(&alive).is_err());
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use candor_engine::Control;
+use candor_engine::{Control, Course};
 
 /// A request to stop from outside, possibly repeated. Each run has a control of its own, because a
 /// run also stops when its target ends, which is not an interruption.
@@ -11,6 +11,13 @@ use candor_engine::Control;
 pub struct Interrupt {
     asked: AtomicBool,
     run: Mutex<Option<Arc<Control>>>,
+    /// Requests that earlier runs have sent; `None`: none of them began.
+    before: Mutex<Option<u64>>,
+}
+
+/// What the control of a run knows of its requests; `None`: it has not begun.
+fn sent_by(control: &Control) -> Option<u64> {
+    (control.course() != Course::Before).then(|| control.least_sent())
 }
 
 impl Interrupt {
@@ -27,6 +34,13 @@ impl Interrupt {
         self.asked.load(Ordering::SeqCst)
     }
 
+    /// How many requests all runs have sent at least; `None`: none has begun to send.
+    pub fn least_sent(&self) -> Option<u64> {
+        let before = *self.before.lock().unwrap_or_else(PoisonError::into_inner);
+        let now = self.run().and_then(|control| sent_by(&control));
+        before.into_iter().chain(now).reduce(u64::saturating_add)
+    }
+
     /// The control of the current or the last run.
     pub fn run(&self) -> Option<Arc<Control>> {
         self.run.lock().unwrap_or_else(PoisonError::into_inner).clone()
@@ -35,7 +49,9 @@ impl Interrupt {
     /// The control of the next run.
     pub fn next_run(&self) -> Arc<Control> {
         let control = Arc::new(Control::default());
+        let before = self.least_sent();
         let mut run = self.run.lock().unwrap_or_else(PoisonError::into_inner);
+        *self.before.lock().unwrap_or_else(PoisonError::into_inner) = before;
         *run = Some(Arc::clone(&control));
         drop(run);
         if self.is_asked() {
@@ -59,5 +75,23 @@ mod tests {
         interrupt.stop();
         assert!(first.is_impatient());
         assert!(interrupt.next_run().is_stopping());
+    }
+
+    #[test]
+    fn it_knows_whether_anything_was_sent() {
+        let interrupt = Interrupt::default();
+        assert_eq!(interrupt.least_sent(), None);
+        let first = interrupt.next_run();
+        assert_eq!(interrupt.least_sent(), None);
+        first.will_send(1);
+        first.begins(7);
+        assert_eq!(interrupt.least_sent(), Some(0));
+        first.sent_more(5);
+        let second = interrupt.next_run();
+        assert_eq!(interrupt.least_sent(), Some(5), "the second has not begun");
+        second.will_send(1);
+        second.begins(9);
+        second.sent_more(2);
+        assert_eq!(interrupt.least_sent(), Some(7));
     }
 }

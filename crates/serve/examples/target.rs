@@ -4,10 +4,13 @@
 #![forbid(unsafe_code)]
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "an example is its own edge")]
 
+use std::pin::pin;
 use std::process::ExitCode;
 
-use candor_serve::{ServeOptions, serve};
+use candor_serve::{Config, ServeError, ServeOptions, Server, Stats};
 use clap::Parser;
+use futures_util::future::select;
+use tokio::signal::unix::{SignalKind, signal};
 
 #[derive(Parser)]
 struct Target {
@@ -26,4 +29,13 @@ fn main() -> ExitCode {
             ExitCode::FAILURE
         }
     }
+}
+
+fn serve(config: Config) -> Result<Stats, ServeError> {
+    Server::bind(config)?.run(async {
+        let heard = |kind| signal(kind).expect("the event loop has signals");
+        let (mut interrupt, mut terminate) =
+            (heard(SignalKind::interrupt()), heard(SignalKind::terminate()));
+        select(pin!(interrupt.recv()), pin!(terminate.recv())).await;
+    })
 }

@@ -113,6 +113,6 @@ pub use fault::Fault;
 pub use grpc::DESCRIPTORS as ECHO_PROTOSET;
 pub use options::{ServeOptions, Served, Truth};
 pub use parts::{PartEntry, PartLog};
-pub use server::{Running, Server, serve};
+pub use server::{Running, Server, Stopper};
 pub use stats::Stats;
 pub use tls::Certificate;

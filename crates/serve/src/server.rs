@@ -25,7 +25,7 @@ use hyper_util::server::conn::auto;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream, UnixListener, UnixStream};
 use tokio::runtime::{Handle, Runtime};
-use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::Notify;
 use tokio::sync::oneshot;
 use tokio_rustls::TlsAcceptor;
 
@@ -42,11 +42,6 @@ const MAX_STREAMS: u32 = 1000;
 /// After a failed `accept`, so that a lack of files does not spin.
 const ACCEPT_RETRY: Duration = Duration::from_millis(10);
 
-/// Serves until SIGTERM or SIGINT; returns the counts.
-pub fn serve(config: Config) -> Result<Stats, ServeError> {
-    Server::bind(config)?.run_until_signal()
-}
-
 /// A server that listens and does not yet accept.
 #[derive(Debug)]
 pub struct Server {
@@ -56,6 +51,18 @@ pub struct Server {
     unix: Option<std::os::unix::net::UnixListener>,
     tls: Option<Tls>,
     log: Option<File>,
+    stop: Arc<Notify>,
+}
+
+/// Ends a server, from any thread.
+#[derive(Debug, Clone)]
+pub struct Stopper(Arc<Notify>);
+
+impl Stopper {
+    /// Ends the server, also one that does not serve yet.
+    pub fn stop(&self) {
+        self.0.notify_one();
+    }
 }
 
 impl Server {
@@ -72,7 +79,7 @@ impl Server {
                 .map_err(|source| ServeError::Log { path: path.clone(), source })
         };
         let log = config.log.as_ref().map(create).transpose()?;
-        Ok(Server { config, address, tcp, unix, tls, log })
+        Ok(Server { config, address, tcp, unix, tls, log, stop: Arc::default() })
     }
 
     /// The address that the server listens on, with the actual port.
@@ -85,22 +92,15 @@ impl Server {
         self.tls.as_ref().map(|tls| tls.certificate.as_path())
     }
 
-    /// Serves until SIGTERM or SIGINT; returns the counts.
-    pub fn run_until_signal(self) -> Result<Stats, ServeError> {
-        self.run(async {
-            let signals = (signal(SignalKind::terminate()), signal(SignalKind::interrupt()));
-            // Without handlers, the signals end the process anyway.
-            let (Ok(mut terminate), Ok(mut interrupt)) = signals else {
-                return std::future::pending().await;
-            };
-            std::future::poll_fn(|cx| {
-                if terminate.poll_recv(cx).is_ready() || interrupt.poll_recv(cx).is_ready() {
-                    return Poll::Ready(());
-                }
-                Poll::Pending
-            })
-            .await
-        })
+    /// A handle that ends it.
+    pub fn stopper(&self) -> Stopper {
+        Stopper(Arc::clone(&self.stop))
+    }
+
+    /// Serves until it is stopped; returns the counts.
+    pub fn run_until_stopped(self) -> Result<Stats, ServeError> {
+        let stop = Arc::clone(&self.stop);
+        self.run(async move { stop.notified().await })
     }
 
     /// Serves until `shutdown` ends; blocks. The port file is written once all is ready.

@@ -105,7 +105,7 @@ pub(crate) fn clients(arguments: &ClientsArguments, typed: Typed) -> Result<Exit
     let suite = matrix::read(&arguments.suite, file::parse)?;
     let selection = arguments.selection();
     let split = flags.split()?;
-    let interrupt = measure::interrupt()?;
+    let interrupt = measure::interrupt();
     if !flags.quiet {
         let clients = selection.clients.as_ref().map_or(suite.clients.len(), Vec::len);
         let clients = fmt_plural(clients as u64, "client");

@@ -154,30 +154,20 @@ fn run_to(
     let mut facts = facts(typed);
     facts.started_unix_ms = begins_unix_ms.unwrap_or(facts.started_unix_ms);
     facts.target_note = site.note.clone().or(embedded.is_some().then(|| "embedded".to_owned()));
+    // Before the outputs, so that a signal always removes those of a run that does not happen.
+    let interrupt = measure::interrupt();
     let written = outputs::Outputs::open(&outputs, &plan, &facts)?;
-    let interrupt = measure::interrupt()?;
     // A script prints to the standard output during the run.
     let shares_stdout = plan.script.is_some() || outputs::write_meanwhile(&outputs.list);
     let asked = Asked { shares_stdout, ..Asked::of(&outputs) };
     let shown = Some((plan.clone(), facts.clone()));
-    let mut written = match Show::start(asked, "", Some(Arc::clone(&interrupt)), shown) {
-        Ok(show) => written.show(show, &plan).abort_if(conditions, Arc::clone(&interrupt)),
-        Err(why) => {
-            written.discard();
-            return Err(why);
-        }
-    };
+    let show = Show::start(asked, "", Some(Arc::clone(&interrupt)), shown)?;
+    let mut written = written.show(show, &plan).abort_if(conditions, Arc::clone(&interrupt));
     let made = match &fleet {
         Some(fleet) => measure::run_fleet(&mut site, &plan, fleet, &interrupt, &mut written),
         None => measure::run_part(&mut site, &plan, part, &interrupt, &mut written),
     };
-    let (mut run, beside) = match made {
-        Ok(made) => made,
-        Err(why) => {
-            written.discard();
-            return Err(why.into());
-        }
-    };
+    let (mut run, beside) = made?;
     written.settle(&mut run.record);
     drop(embedded);
     let mut document = Document::new(&facts, &plan, &run.record);

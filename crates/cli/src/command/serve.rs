@@ -1,4 +1,4 @@
-//! `candor serve`: the embedded target or the truth server, until SIGTERM.
+//! `candor serve`: the embedded target or the truth server, until a signal.
 
 use std::process::ExitCode;
 
@@ -32,6 +32,9 @@ pub(crate) fn serve(options: ServeOptions) -> Result<ExitCode, UserError> {
 
 fn serve_target(config: Config) -> Result<(), UserError> {
     let server = candor_serve::Server::bind(config)?;
+    let stopper = server.stopper();
+    // Before the port file announces the server, so that a signal always ends it in order.
+    signals::on_signal(move || stopper.stop());
     match server.certificate() {
         None => {
             console::say(format_args!("candor serve: listening on http://{}/", server.address()))
@@ -42,7 +45,7 @@ fn serve_target(config: Config) -> Result<(), UserError> {
             file.display()
         )),
     }
-    let stats = server.run_until_signal()?;
+    let stats = server.run_until_stopped()?;
     console::say(format_args!(
         "candor serve: {}, {}, {}",
         fmt_plural(stats.connections_accepted, "connection"),
@@ -55,8 +58,7 @@ fn serve_target(config: Config) -> Result<(), UserError> {
 fn serve_truth(config: truth::Config) -> Result<(), UserError> {
     let server = truth::Server::bind(config)?;
     let stopper = server.stopper();
-    // Before the port file announces the server, so that a signal always ends it in order.
-    signals::on_signal(move || stopper.stop())?;
+    signals::on_signal(move || stopper.stop());
     console::say(format_args!(
         "candor serve: truth server, listening on http://{}/",
         server.address()

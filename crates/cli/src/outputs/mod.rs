@@ -14,6 +14,7 @@ mod whole;
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::thread;
 
 use candor_engine::Observer;
 use candor_lab::Interrupt;
@@ -121,10 +122,7 @@ impl Outputs {
             let kind = KINDS.iter().find(|kind| kind.name == out.kind).expect("it was checked");
             match (kind.make)(&Making { place: &out.place, plan, facts }) {
                 Ok(output) => outputs.list.push(output),
-                Err(failure) => {
-                    outputs.discard();
-                    return Err(failure);
-                }
+                Err(failure) => return Err(failure),
             }
         }
         Ok(outputs)
@@ -161,11 +159,6 @@ impl Outputs {
         failed.into_iter().next().map_or(Ok(()), Err)
     }
 
-    /// The run did not happen.
-    pub(crate) fn discard(mut self) {
-        std::mem::take(&mut self.list).into_iter().for_each(Output::discard);
-    }
-
     /// Ends the progress display.
     pub(crate) fn hide(&mut self) {
         self.show.end();
@@ -173,8 +166,12 @@ impl Outputs {
 }
 
 impl Drop for Outputs {
+    /// Outputs that were not ended are of a run that did not happen. After a panic they stay.
     fn drop(&mut self) {
         self.hide();
+        if !thread::panicking() {
+            std::mem::take(&mut self.list).into_iter().for_each(Output::discard);
+        }
     }
 }
 

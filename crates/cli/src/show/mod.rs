@@ -33,7 +33,6 @@ use rustix::thread::gettid;
 use crate::ascii;
 use crate::console::{self, terminal};
 use crate::exit::UserError;
-use crate::signals;
 use lines::Pace;
 use state::{Course, Done, Event, Head, Seen, SoFar, State};
 use view::{Theme, view};
@@ -116,9 +115,6 @@ impl Show {
         let has_view = asked.has_view()?;
         if asked.quiet || (!has_view && asked.progress == ProgressForm::Off) {
             return Ok(Show::default());
-        }
-        if has_view {
-            signals::guard()?;
         }
         let (out, inbox) = sync_channel(EVENTS);
         let (end, ended) = sync_channel(1);

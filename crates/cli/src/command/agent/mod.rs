@@ -88,7 +88,7 @@ pub(crate) fn agent(arguments: &AgentArguments) -> Result<ExitCode, UserError> {
     };
     let is_over = Arc::new(AtomicBool::new(false));
     let told = Arc::clone(&is_over);
-    signals::on_signal(move || told.store(true, Ordering::Relaxed))?;
+    signals::on_signal(move || told.store(true, Ordering::Relaxed));
     // Workers get the last cores. This thread, and that of the link, which inherits its cores, keep to the
     // first ones.
     keep_to_cores(&cores[..cores.len().div_ceil(2)]);

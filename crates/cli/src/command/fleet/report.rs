@@ -33,7 +33,7 @@ pub(super) fn report(arguments: &ReportArguments, typed: Typed) -> Result<ExitCo
     let ReportArguments { run, operator, json: file } = arguments;
     let open = Open::find(&operator.operator, *run)?;
     let fleet = Fleet::of(&operator.operator)?;
-    let interrupt = measure::interrupt()?;
+    let interrupt = measure::interrupt();
     console::say(format_args!(
         "candor fleet report: asking agents and broker for the results of run {}; silent agents have 30 s",
         open.run

@@ -137,7 +137,7 @@ fn wait(here: Here) -> Result<ExitCode, UserError> {
     let (tell, told) = channel();
     signals::on_signal(move || {
         let _ = tell.send(());
-    })?;
+    });
     console::say(format_args!(
         "candor fleet up: ready; in another terminal: {} URL",
         here.words.join(" ")

@@ -89,7 +89,7 @@ pub(crate) fn ghz(name: Name, words: &[String], typed: Typed) -> Result<ExitCode
     for note in &asked.notes {
         console::say(format_args!("candor: {note}"));
     }
-    let interrupt = measure::interrupt()?;
+    let interrupt = measure::interrupt();
     let run = measure::run(&mut Site::default(), &plan, &interrupt, &mut Watcher);
     let (run, _) = run.map_err(|error| UserError::elsewhere(&error))?;
     let document = Document::new(&facts, &plan, &run.record);

@@ -97,7 +97,7 @@ pub(crate) fn h2load(name: Name, words: &[String], typed: Typed) -> Result<ExitC
 
     let mut output = Output::new(facts.clone(), &plan, log);
     output.open();
-    let interrupt = measure::interrupt()?;
+    let interrupt = measure::interrupt();
     let run = measure::run(&mut Site::default(), &plan, &interrupt, &mut output);
     let (run, _) = run.map_err(|error| UserError::elsewhere(&error))?;
     let document = Document::new(&facts, &plan, &run.record);

@@ -84,7 +84,7 @@ pub(crate) fn try_out(arguments: TryArguments) -> Result<ExitCode, UserError> {
 }
 
 fn try_all(plan: &Plan) -> Result<Exit, UserError> {
-    let interrupt = measure::interrupt()?;
+    let interrupt = measure::interrupt();
     let trials = plan::trials(plan).map_err(UserError::usage)?;
     let rows = plan::rows(plan, &trials, &interrupt.next_run()).map_err(LabError::from)?;
     let style = console::stdout_style();

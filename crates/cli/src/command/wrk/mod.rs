@@ -99,7 +99,7 @@ pub(crate) fn wrk(name: Name, words: &[String], typed: Typed) -> Result<ExitCode
     let facts = facts(typed);
     let written = Outputs::open(&outputs, &plan, &facts)?;
     let mut output = Output::new(asked.form(), facts, &plan);
-    let interrupt = measure::interrupt()?;
+    let interrupt = measure::interrupt();
     let run = match measure::run(&mut Site::default(), &plan, &interrupt, &mut output) {
         Ok((run, _)) => run,
         Err(LabError::Engine(error)) => return not_reached(error, &plan),

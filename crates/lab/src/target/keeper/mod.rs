@@ -4,8 +4,8 @@
 //! in a process group of the target's own, and is the *subreaper* of all its descendants: even a
 //! process that forks twice and calls setsid becomes the keeper's child when its parent ends, so
 //! none escapes. The keeper ends all of them on command, or when its standard input ends, which
-//! happens when its starter dies for any reason; then it also removes the private directory, since
-//! no other process is left to do so. If the keeper itself is killed, the kernel kills the target.
+//! happens when its starter dies for any reason; then the last keeper also removes the private directory,
+//! since no other process is left to do so. If the keeper itself is killed, the kernel kills the target.
 //! A profiler has a keeper of its own, which waits for a command before it starts the profiler.
 //!
 //! Its protocol consists of lines: `started PID`, `failed WHY`, `ended HOW`, `forced HOW`, `stopped
@@ -25,8 +25,9 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use candor_files::InUse;
 use rustix::process::{
-    Pid, Signal, WaitOptions, WaitStatus, getpid, getppid, set_child_subreaper, setsid, wait,
+    Pid, Signal, WaitOptions, WaitStatus, getpid, set_child_subreaper, setsid, wait,
 };
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
@@ -84,9 +85,19 @@ pub fn keep(words: &[String]) -> u8 {
     };
     // Ctrl-C signals the terminal's whole group, and a closed terminal its whole session, so the
     // keeper leaves both.
-    let starter = getppid();
     let _ = setsid();
     let _ = set_child_subreaper(Some(getpid()));
+    let in_use = InUse::of(private.as_ref()).ok();
+    let code = keep_one(is_to_wait, input, log.as_ref(), command);
+    // As long as the starter lives, it uses the directory too.
+    if let Some(in_use) = in_use {
+        in_use.give_up(private.as_ref());
+    }
+    code
+}
+
+/// Keeps one command to its end; returns the exit code.
+fn keep_one(is_to_wait: bool, input: Option<Input>, log: &Path, command: &[String]) -> u8 {
     let (events_to, events) = channel();
     if let Err(error) = listen(&events_to, input.clone()) {
         return say(&format!("failed {error}"), 1);
@@ -94,7 +105,7 @@ pub fn keep(words: &[String]) -> u8 {
     if is_to_wait && !matches!(events.recv(), Ok(Event::Begin)) {
         return say("stopped before it began", 0);
     }
-    let mut child = match start(command, log.as_ref(), input.as_ref()) {
+    let mut child = match start(command, log, input.as_ref()) {
         Ok(child) => child,
         Err(error) => return say(&format!("failed {error}"), 1),
     };
@@ -104,9 +115,6 @@ pub fn keep(words: &[String]) -> u8 {
     thread::spawn(move || reap(&events_to));
     let kept = Kept { target, ended: None, none_left: false, events };
     let how = kept.until_stopped();
-    if getppid() != starter {
-        let _ = std::fs::remove_dir_all(private);
-    }
     say(&format!("stopped {how}"), 0)
 }
 
