@@ -200,7 +200,7 @@ fn a_signal_at_once_leaves_the_terminal_as_it_was() {
     verify.wait_for(ENTER);
     verify.process.signal(Signal::INT).unwrap();
     let ended = verify.finish();
-    assert_eq!(ended.code, None, "the signal ended it");
+    assert_eq!(ended.code, Some(INTERRUPTED), "the signal ended it in order");
     assert!(ended.shown.contains(LEAVE), "{:?}", ended.shown);
 }
 

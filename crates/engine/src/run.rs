@@ -6,7 +6,7 @@
 
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
-use std::sync::{Barrier, Mutex, PoisonError};
+use std::sync::{Barrier, Mutex, OnceLock, PoisonError};
 use std::thread;
 
 use candor_pace::Share;
@@ -262,8 +262,14 @@ fn run_on<U: Start>(
     let mut intake = TraceIntake::new(plan);
     let exchanges = observer.exchanges();
     let over = AtomicBool::new(false);
+    // They wait for each other, so none begins before all are there.
+    let are_there: OnceLock<bool> = OnceLock::new();
     let (ends, hiccups) = thread::scope(|scope| {
-        let watch = scope.spawn(|| hiccup::watch(&meeting.origin_ns, &over, control));
+        let start = || thread::Builder::new();
+        let watch = start().spawn_scoped(scope, || {
+            are_there.wait().then(|| hiccup::watch(&meeting.origin_ns, &over, control))
+        });
+        let mut missing = watch.as_ref().err().map(ToString::to_string);
         let mut backs = Vec::new();
         for (worker, reactor) in reactors.into_iter().enumerate() {
             let (back_to, back) = channel();
@@ -276,7 +282,11 @@ fn run_on<U: Start>(
             let share = Share { worker: first + worker as u32, workers: of };
             let (meeting, begin) = (&meeting, &begin);
             let exchanges = exchanges.clone();
-            scope.spawn(move || {
+            let are_there = &are_there;
+            let started = start().spawn_scoped(scope, move || {
+                if !are_there.wait() {
+                    return;
+                }
                 let script = scripts.take(share.worker);
                 let own = own_plan(plan, script.as_ref());
                 let of_script = script.as_ref().and_then(Scripted::capture_room);
@@ -299,13 +309,18 @@ fn run_on<U: Start>(
                 };
                 begin(Begun { own: &own, room, watch, thread });
             });
+            missing = missing.or_else(|| started.err().map(|error| error.to_string()));
         }
         drop(out);
+        let _ = are_there.set(missing.is_none());
+        if let Some(reason) = missing {
+            return Err(EngineError::System { what: "start a thread", reason });
+        }
         let origin_ns = &meeting.origin_ns;
         let ends = collect(&messages, origin_ns, &mut collector, &backs, &mut intake, observer);
         over.store(true, Ordering::Relaxed);
-        (ends, watch.join().ok())
-    });
+        Ok((ends, watch.ok().and_then(|watch| watch.join().ok()).flatten()))
+    })?;
     if ends.is_none() {
         let example = meeting.first_failure.lock().unwrap_or_else(PoisonError::into_inner).take();
         return Err(no_connection(plan, example));

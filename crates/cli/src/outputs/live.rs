@@ -25,6 +25,8 @@ struct Live {
     plan: Plan,
     facts: Facts,
     sink: Sink,
+    /// Lines that were offered.
+    offered: u64,
     so_far: Following,
     /// Findings that were already written.
     told: BTreeSet<(String, Option<u32>)>,
@@ -44,6 +46,7 @@ pub(super) fn make(to: &Making<'_>) -> Result<Box<dyn Output>, UserError> {
         plan: to.plan.clone(),
         facts: to.facts.clone(),
         sink,
+        offered: 0,
         so_far: Following::new(to.plan),
         told: BTreeSet::new(),
     };
@@ -53,6 +56,7 @@ pub(super) fn make(to: &Making<'_>) -> Result<Box<dyn Output>, UserError> {
 
 impl Live {
     fn say(&mut self, line: &Line) {
+        self.offered += 1;
         self.sink.offer(json::line(line).into_bytes(), 1);
     }
 
@@ -85,7 +89,7 @@ impl Output for Live {
         self.tell(document.time.elapsed_ns, &document.verdicts);
         let dropped = self.sink.dropped();
         let last = json::line(&Line::end(document, dropped));
-        let Drained { error, .. } = self.sink.end(last.into_bytes());
+        let Drained { written, error } = self.sink.end(last.into_bytes());
         // The reader has closed the pipe, which is not an error.
         if error.as_ref().is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe) {
             return Ok(());
@@ -94,15 +98,18 @@ impl Output for Live {
             Place::Stdout => "the standard output".to_owned(),
             Place::File(path) => path.display().to_string(),
         };
-        if dropped > 0 {
-            console::say(format_args!(
-                "candor: {dropped} lines of {place} were dropped, because it was too slow"
-            ));
-        }
         match error {
+            // The last line is missing too.
             Some(error) => Err(UserError::could_not_run(format!(
-                "cannot write to {place} to the end: {error}"
+                "cannot write to {place}: {error}; it has the first {written} of {} lines",
+                self.offered + 1
             ))),
+            None if dropped > 0 => {
+                console::say(format_args!(
+                    "candor: {dropped} lines of {place} were dropped, because it was too slow"
+                ));
+                Ok(())
+            }
             None => Ok(()),
         }
     }

@@ -152,11 +152,14 @@ impl Outputs {
         self.list.iter_mut().for_each(|one| one.settle(record));
     }
 
-    /// Writes all of them, even if some fail; returns the first failure.
+    /// Writes all of them, even if some fail; returns the first failure, and says the others.
     pub(crate) fn end(mut self, document: &Document) -> Result<(), UserError> {
         let ended = std::mem::take(&mut self.list).into_iter();
         let failed: Vec<_> = ended.filter_map(|one| one.end(document).err()).collect();
-        failed.into_iter().next().map_or(Ok(()), Err)
+        let mut failed = failed.into_iter();
+        let first = failed.next();
+        failed.for_each(|other| console::say(format_args!("candor: {other}")));
+        first.map_or(Ok(()), Err)
     }
 
     /// Ends the progress display.

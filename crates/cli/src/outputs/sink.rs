@@ -3,6 +3,7 @@
 //! A disk may be full, and the reader of a pipe may have stopped. Then the channel fills up, and
 //! further bytes are dropped and counted. Offering bytes never blocks.
 
+use std::fs::File;
 use std::io::{self, Write};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -18,6 +19,23 @@ const AGAIN: Duration = Duration::from_millis(1);
 
 /// Some bytes, and the number of their items.
 type Piece = (Vec<u8>, u64);
+
+/// What a sink writes to.
+pub(super) trait Target: Write + Send + 'static {
+    /// A write failed, after `bytes` that stand in whole pieces: removes the rest, where there is a way.
+    fn cut(&mut self, bytes: u64) {
+        let _ = bytes;
+    }
+}
+
+impl Target for io::Stdout {}
+
+impl Target for File {
+    fn cut(&mut self, bytes: u64) {
+        // A pipe or a device cannot, and what was read of it is read.
+        let _ = self.set_len(bytes);
+    }
+}
 
 /// A writer to a file, a pipe or a terminal.
 pub(super) struct Sink {
@@ -40,21 +58,26 @@ pub(super) struct Drained {
 
 impl Sink {
     /// Writes to `to`, with room for `pieces` pieces.
-    pub(super) fn new(mut to: impl Write + Send + 'static, pieces: usize) -> io::Result<Self> {
+    pub(super) fn new(mut to: impl Target, pieces: usize) -> io::Result<Self> {
         let (out, pending) = sync_channel::<Piece>(pieces);
         let (end, ended) = sync_channel(1);
         let written = Arc::new(AtomicU64::new(0));
         let counted = Arc::clone(&written);
         thread::Builder::new().name("output".to_owned()).spawn(move || {
-            let mut write = || -> io::Result<()> {
+            let mut whole = 0;
+            let mut write = |to: &mut dyn Target| -> io::Result<()> {
                 for (bytes, items) in &pending {
-                    to.write_all(&bytes)?;
-                    to.flush()?;
+                    to.write_all(&bytes).and_then(|()| to.flush())?;
+                    whole += bytes.len() as u64;
                     counted.fetch_add(items, Ordering::Relaxed);
                 }
                 Ok(())
             };
-            let _ = end.send(write().err());
+            let error = write(&mut to).err();
+            if error.is_some() {
+                to.cut(whole);
+            }
+            let _ = end.send(error);
         })?;
         Ok(Sink { out, ended, written, dropped: 0 })
     }
@@ -105,6 +128,8 @@ mod tests {
     /// Writes nothing until it is allowed to.
     struct Gate(Receiver<()>);
 
+    impl Target for Gate {}
+
     impl Write for Gate {
         fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
             self.0.recv().map_err(|_| io::Error::from(io::ErrorKind::BrokenPipe))?;
@@ -139,6 +164,43 @@ mod tests {
         assert!(error.is_some() && written == 0);
         assert!(begun.elapsed() < PATIENCE + Duration::from_secs(1));
         drop(open);
+    }
+
+    /// A file that may not grow beyond a length, as on a full disk.
+    struct Full(File, usize);
+
+    impl Write for Full {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            let count = bytes.len().min(self.1);
+            self.1 -= count;
+            match count {
+                0 => Err(io::ErrorKind::StorageFull.into()),
+                _ => self.0.write(&bytes[..count]),
+            }
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    impl Target for Full {
+        fn cut(&mut self, bytes: u64) {
+            self.0.cut(bytes);
+        }
+    }
+
+    #[test]
+    fn what_could_be_written_stands_in_whole_pieces_and_the_rest_is_counted_with_its_cause() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("lines");
+        let full = Full(File::create(&path).unwrap(), 13);
+        let mut sink = Sink::new(full, 100).unwrap();
+        (0..9).for_each(|_| sink.offer(b"line\n".to_vec(), 1));
+        let Drained { written, error } = sink.end(b"end\n".to_vec());
+        assert_eq!(std::fs::read(&path).unwrap(), b"line\nline\n");
+        assert_eq!(written, 2);
+        assert_eq!(error.map(|error| error.kind()), Some(io::ErrorKind::StorageFull));
     }
 
     #[test]

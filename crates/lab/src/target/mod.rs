@@ -243,7 +243,7 @@ impl Running {
         let (_, nobody) = std::sync::mpsc::channel();
         let said = std::mem::replace(&mut self.keeper.said, nobody);
         let ended = Arc::clone(&self.ended);
-        std::thread::spawn(move || {
+        let watch = move || {
             for said in said {
                 match said {
                     Said::Ended(how) => {
@@ -259,7 +259,9 @@ impl Running {
             }
             // The keeper is gone; which processes were killed with it is unknown.
             let _ = ended.set("with its keeper, which another program killed".to_owned());
-        });
+        };
+        // Without a thread its end is known only by its connections.
+        let _ = std::thread::Builder::new().spawn(watch);
     }
 }
 

@@ -119,7 +119,10 @@ impl Profiler {
                 let warm_up_ns = plan.recording.warm_up_ns;
                 let attendant =
                     Attendant { keeper, control, over, warm_up_ns, cores: cores.to_vec() };
-                profiler.attendant = Some(thread::spawn(move || attendant.attend()));
+                match thread::Builder::new().spawn(move || attendant.attend()) {
+                    Ok(thread) => profiler.attendant = Some(thread),
+                    Err(error) => profiler.problem = Some(format!("it has no thread: {error}")),
+                }
             }
             Err(why) => profiler.problem = Some(why),
         }

@@ -42,7 +42,7 @@ const NAP: Duration = Duration::from_millis(20);
 /// Samples a target until it is told to stop.
 pub struct Sampler {
     over: Arc<AtomicBool>,
-    looks: JoinHandle<Series<Figures>>,
+    looks: Option<JoinHandle<Series<Figures>>>,
     stats: Option<JoinHandle<Series<serde_json::Value>>>,
     about: Resources,
 }
@@ -66,7 +66,7 @@ impl Sampler {
         };
         let stats = target.announced.stats.clone().map(|url| {
             let (over, cores) = (Arc::clone(&over), cores.to_vec());
-            thread::spawn(move || ask(&url, &over, &cores))
+            thread::Builder::new().spawn(move || ask(&url, &over, &cores)).ok()
         });
         let about = Resources {
             name: Some(target.name().to_owned()),
@@ -75,7 +75,9 @@ impl Sampler {
             cores: target.cores().iter().map(|&core| core as u64).collect(),
             ..Resources::default()
         };
-        Sampler { over, looks: thread::spawn(move || looker.look_on()), stats, about }
+        // Without a thread there are no samples.
+        let looks = thread::Builder::new().spawn(move || looker.look_on()).ok();
+        Sampler { over, looks, stats: stats.flatten(), about }
     }
 
     /// Stops sampling, and returns the resources used in the measured window of `record`, and how
@@ -83,7 +85,8 @@ impl Sampler {
     pub fn finish(self, record: &RunRecord, target: &Running) -> Resources {
         self.over.store(true, Ordering::Relaxed);
         // A thread that panicked leaves no samples.
-        let looks = self.looks.join().map(|series| series.taken).unwrap_or_default();
+        let looks = self.looks.and_then(|thread| thread.join().ok());
+        let looks = looks.map(|series| series.taken).unwrap_or_default();
         let stats = self.stats.and_then(|thread| thread.join().ok());
         let from_ns = record.machine().origin_monotonic_ns.saturating_add(record.warm_up_ns);
         let window = Window { from_ns, to_ns: from_ns.saturating_add(record.window_ns) };

@@ -85,20 +85,18 @@ impl Keeper {
         }
         // A process inherits the cores of the thread that starts it.
         let spawned = thread::scope(|scope| {
-            let starter = scope.spawn(|| {
+            let starter = thread::Builder::new().spawn_scoped(scope, || {
                 candor_engine::keep_to_cores(start.cores);
                 command.spawn()
-            });
-            starter.join()
+            })?;
+            starter.join().unwrap_or_else(|_| Err(std::io::Error::other("its thread failed")))
         });
-        let mut process = match spawned {
-            Ok(Ok(process)) => process,
-            Ok(Err(error)) => return Err(format!("its keeper cannot be started: {error}")),
-            Err(_) => return Err("its keeper cannot be started".to_owned()),
-        };
+        let failed = |error| format!("its keeper cannot be started: {error}");
+        let mut process = spawned.map_err(failed)?;
         let (tell, said) = channel();
         if let Some(out) = process.stdout.take() {
-            thread::spawn(move || {
+            // Without it the keeper loses its starter's end of the pipe, and ends.
+            let listen = move || {
                 for line in BufReader::new(out).lines().map_while(Result::ok) {
                     if let Some(said) = Said::parse(&line)
                         && tell.send(said).is_err()
@@ -106,7 +104,8 @@ impl Keeper {
                         break;
                     }
                 }
-            });
+            };
+            thread::Builder::new().spawn(listen).map_err(failed)?;
         }
         Ok(Keeper { process, said, _private: start.private })
     }
