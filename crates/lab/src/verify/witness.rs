@@ -77,7 +77,7 @@ fn past(pauses: &[(u64, u64)], at_ns: u64) -> u64 {
     }
 }
 
-/// Whether one of these pauses has a moment of [`from_ns`, `until_ns`].
+/// Whether one of these pauses has a moment from `from_ns` to `until_ns`.
 fn overlaps(pauses: &[(u64, u64)], from_ns: u64, until_ns: u64) -> bool {
     let next = pauses.partition_point(|&(_, to_ns)| to_ns <= from_ns);
     pauses.get(next).is_some_and(|&(begins_ns, _)| begins_ns <= until_ns)
