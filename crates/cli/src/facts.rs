@@ -12,5 +12,6 @@ pub(crate) fn facts(typed: Typed) -> Facts {
         host: candor_engine::host(),
         started_unix_ms: unix_ms(),
         target_note: None,
+        target_delay_ns: None,
     }
 }

@@ -9,7 +9,7 @@ use candor_lab::target::cores::{Split, parse_cores};
 use candor_lab::{LabError, Ready, Running, Site, TargetSpec};
 use candor_plan::options::Options;
 use candor_plan::values::PositiveNanos;
-use candor_plan::words;
+use candor_plan::{Parts, Request, words};
 use clap::Args;
 
 use crate::exit::UserError;
@@ -135,6 +135,17 @@ impl TargetFlags {
         spec.dir.clone_from(&self.target_dir);
         Ok(spec)
     }
+}
+
+/// How long the embedded target takes for a response of this plan at least, if its paths say that.
+pub(crate) fn least_delay_ns(plan: &Parts) -> Option<u64> {
+    let least = |one: &Request| match one.method.as_str() {
+        // Without its body a response does not take as long.
+        "HEAD" => Duration::ZERO,
+        _ => candor_serve::least_delay(&one.path),
+    };
+    let least = plan.requests.list.iter().map(least).min()?;
+    Some(least.as_nanos() as u64).filter(|ns| *ns > 0)
 }
 
 /// The embedded target with the protocol that `options` ask for.

@@ -331,8 +331,7 @@ pub struct Interval {
     pub connections: ConnectionCounts,
     /// Requests due and not sent at the end of the stretch (a gauge).
     pub backlog: u64,
-    /// Requests handed to a connection and without a complete response at the end of the stretch (a
-    /// gauge).
+    /// Requests sent, of the warm-up too, and without an outcome at the end of the stretch (a gauge).
     pub in_flight: u64,
     /// For each request of the plan.
     pub requests: Vec<RequestCounts>,

@@ -53,7 +53,7 @@ pub use run::{
     WorkerHealth, WorkerReport, Workers,
 };
 pub use streams::{StreamCounts, StreamEnd, StreamParts};
-pub use summary::{Brief, IntervalSummary, OfMachine};
+pub use summary::{Brief, IntervalSummary, OfMachine, contradiction};
 pub use trace::{Outcome, TraceCounts, Traced};
 pub use users::{Failures, JourneyCounts, StepFailure};
 

@@ -77,6 +77,8 @@ pub struct Recorder {
     /// recording to do.
     next_ns: u64,
     established: u64,
+    /// Requests sent before the current interval that had no outcome by then.
+    in_flight: u64,
     finished: Vec<Interval>,
     spare: Vec<Interval>,
 }
@@ -100,6 +102,7 @@ impl Recorder {
             slots: Slots::new(settings.warm_up_ns),
             next_ns: u64::MAX,
             established: 0,
+            in_flight: 0,
             finished: Vec::with_capacity(4),
             spare: vec![fresh(), fresh()],
         };
@@ -187,8 +190,15 @@ impl Recorder {
         let mut done = std::mem::replace(&mut self.current, next);
         self.slots.carry(&done);
         done.end_ns = end_ns;
+        // Gauges that are the sum of all changes are right whenever an interval ends.
         done.connections.established = self.established;
+        let ledgers = || [&done.warm_up, &done.ledger].into_iter();
+        let sent = ledgers().fold(self.in_flight, |sum, one| sum + one.sent);
+        self.in_flight = ledgers().fold(sent, |left, one| left.saturating_sub(one.outcomes()));
+        done.in_flight = self.in_flight;
+        // The others stay as they are until they are set again.
         self.current.users = done.users;
+        self.current.backlog = done.backlog;
         self.finished.push(done);
     }
 
@@ -238,12 +248,6 @@ impl Recorder {
     /// Sets the gauge of requests that are due and not sent.
     pub fn set_backlog(&mut self, backlog: u64) {
         self.current.backlog = backlog;
-    }
-
-    /// Sets the gauge of requests in flight.
-    #[inline]
-    pub fn set_in_flight(&mut self, in_flight: u64) {
-        self.current.in_flight = in_flight;
     }
 
     #[inline]

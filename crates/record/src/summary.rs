@@ -32,6 +32,15 @@ pub struct IntervalSummary {
     pub answered: u64,
     /// Shed.
     pub shed: u64,
+    /// In the backlog when the run ended.
+    #[serde(default)]
+    pub unsent: u64,
+    /// Broken off by us, as intended.
+    #[serde(default)]
+    pub broken_off: u64,
+    /// Sent, and without a complete response when the drain ended.
+    #[serde(default)]
+    pub unfinished: u64,
     /// Bytes written.
     pub bytes_sent: u64,
     /// Bytes read.
@@ -40,7 +49,7 @@ pub struct IntervalSummary {
     pub connections: u64,
     /// Requests due and not sent at its end.
     pub backlog: u64,
-    /// Requests in flight at its end: over HTTP/2, open streams.
+    /// Requests sent and without an outcome at its end, of the warm-up too: over HTTP/2, open streams.
     #[serde(default)]
     pub in_flight: u64,
     /// Users under way at its end.
@@ -90,6 +99,9 @@ impl IntervalSummary {
             errors: ledger.errors.total(),
             answered,
             shed: ledger.shed,
+            unsent: ledger.unsent,
+            broken_off: ledger.broken_off,
+            unfinished: ledger.unfinished,
             bytes_sent: interval.bytes.sent,
             bytes_received: interval.bytes.received,
             connections: interval.connections.established,
@@ -107,6 +119,34 @@ impl IntervalSummary {
             response_hdr: Encoded::of(&interval.latencies.response),
         }
     }
+}
+
+/// The first row that contradicts the ledger, by its index, and how. Up to the end of each row, what was sent has an
+/// outcome or is in flight, beside requests of the warm-up, of which there were `warm_up_sent`. Rows from which a
+/// machine is missing are not looked at.
+pub fn contradiction(rows: &[IntervalSummary], warm_up_sent: u64) -> Option<(u64, &'static str)> {
+    let (mut sent, mut ended) = (0u64, 0u64);
+    for row in rows.iter().take_while(|row| row.missing.is_empty()) {
+        sent = sent.saturating_add(row.sent);
+        let outcomes = [row.ok, row.errors, row.broken_off, row.unfinished];
+        ended = outcomes.into_iter().fold(ended, u64::saturating_add);
+        let Some(measured) = sent.checked_sub(ended) else {
+            return Some((row.index, "more outcomes than requests sent"));
+        };
+        if row.in_flight.checked_sub(measured).is_none_or(|warm_up| warm_up > warm_up_sent) {
+            return Some((row.index, "in flight is not what was sent and has no outcome"));
+        }
+        if row.in_flight > 0 && row.connections == 0 {
+            return Some((row.index, "requests are in flight on no connection"));
+        }
+        if [row.response, row.service, row.send_lag].iter().any(|one| one.count != row.ok) {
+            return Some((row.index, "samples and requests ok differ"));
+        }
+        if row.answered > row.ok.saturating_add(row.errors) {
+            return Some((row.index, "more responses than outcomes"));
+        }
+    }
+    None
 }
 
 /// What one machine of several did in an interval.

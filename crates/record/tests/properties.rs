@@ -3,9 +3,10 @@
 //! matter.
 
 use candor_record::{
-    Agent, Collector, CollectorSettings, EndReason, ErrorKind, FailedRequest, Failures, Interval,
-    JourneyCounts, Lost, Machine, Merging, OfMachine, Phase, Planned, Recorder, RecorderSettings,
-    RunRecord, Sample, StepFailure, WorkerReport, Workers, merge, wire,
+    Agent, Collector, CollectorSettings, Disconnect, EndReason, ErrorKind, FailedRequest, Failures,
+    Interval, JourneyCounts, Lost, Machine, Merging, OfMachine, Phase, Planned, Recorder,
+    RecorderSettings, RunRecord, Sample, StepFailure, WorkerReport, Workers, contradiction, merge,
+    wire,
 };
 use proptest::prelude::*;
 
@@ -136,6 +137,10 @@ fn run_part(requests: &[Request], part: Workers, interval_ns: u64) -> RunRecord 
             requests: REQUESTS,
             journeys: 0,
         });
+        // One connection, whatever the number of workers.
+        if worker == 0 {
+            recorder.connected(0, 1);
+        }
         for (at_ns, ended, one) in events {
             if ended {
                 one.end(&mut recorder)
@@ -143,6 +148,9 @@ fn run_part(requests: &[Request], part: Workers, interval_ns: u64) -> RunRecord 
                 recorder.sent(at_ns, one.phase(), one.request)
             }
             deliver(&mut recorder, &mut collector, at);
+        }
+        if worker == 0 {
+            recorder.disconnected(WINDOW_END_NS + 4000, Disconnect::RunOver, || "");
         }
         recorder.finish(WINDOW_END_NS + 4000, 0);
         deliver(&mut recorder, &mut collector, at);
@@ -225,6 +233,29 @@ proptest! {
         }
         prop_assert!(intervals.iter().any(|one| one.end_ns == WINDOW_END_NS));
         prop_assert_eq!(intervals.first().map(|one| one.start_ns), Some(WARM_UP_NS));
+    }
+
+    /// Every row has the ledger of its time, and what is in flight at its end.
+    #[test]
+    fn every_row_has_the_ledger_of_its_time(
+        requests in prop::collection::vec(request(), 0..200),
+        workers in 1usize..4,
+        interval_ns in 300u64..2000,
+    ) {
+        let record = run(&requests, workers, interval_ns);
+        let (ledger, rows) = (&record.total.ledger, &record.intervals);
+        prop_assert_eq!(contradiction(rows, record.total.warm_up.sent), None);
+        let sum = |of: fn(&candor_record::IntervalSummary) -> u64| rows.iter().map(of).sum::<u64>();
+        prop_assert_eq!(sum(|one| one.unsent), ledger.unsent);
+        prop_assert_eq!(sum(|one| one.broken_off), ledger.broken_off);
+        prop_assert_eq!(sum(|one| one.unfinished), ledger.unfinished);
+        for row in rows {
+            let is_in_flight = |one: &Request| {
+                one.is_sent() && one.sent_ns() < row.end_ns && row.end_ns <= one.done_ns()
+            };
+            prop_assert_eq!(row.in_flight, count(&requests, is_in_flight), "{}", row.end_ns);
+        }
+        prop_assert_eq!(rows.last().map(|row| row.in_flight), Some(0));
     }
 
     #[test]

@@ -60,6 +60,7 @@ pub(crate) fn facts() -> Facts {
         started_unix_ms: 1_700_000_000_123,
         host: host(),
         target_note: Some("embedded".to_owned()),
+        target_delay_ns: None,
     }
 }
 

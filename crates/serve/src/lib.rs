@@ -113,6 +113,7 @@ pub use fault::Fault;
 pub use grpc::DESCRIPTORS as ECHO_PROTOSET;
 pub use options::{ServeOptions, Served, Truth};
 pub use parts::{PartEntry, PartLog};
+pub use route::least_delay;
 pub use server::{Running, Server, Stopper};
 pub use stats::Stats;
 pub use tls::Certificate;

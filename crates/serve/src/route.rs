@@ -1,5 +1,25 @@
 //! From a path to its handler. The table for users is in the crate's documentation.
 
+use std::time::Duration;
+
+use crate::units::parse_duration;
+
+/// How long the embedded target takes for a whole response to `path` at least, as far as the path says.
+pub fn least_delay(path: &str) -> Duration {
+    let delay = match Route::find(path) {
+        (Route::Delay, delay) => parse_duration(delay).ok(),
+        (Route::Stream, argument) => {
+            let mut parts = argument.split('/');
+            let (count, gap) =
+                (parts.next().and_then(|count| count.parse::<u32>().ok()), parts.nth(1));
+            let gap = gap.and_then(|gap| parse_duration(gap).ok());
+            count.zip(gap).and_then(|(count, gap)| gap.checked_mul(count.saturating_sub(1)))
+        }
+        _ => None,
+    };
+    delay.unwrap_or_default()
+}
+
 /// The handlers of paths. Each is counted under its scenario's name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Route {
@@ -206,6 +226,20 @@ mod tests {
     fn all_is_in_the_order_of_the_discriminants() {
         for (index, route) in Route::ALL.into_iter().enumerate() {
             assert_eq!(route as usize, index);
+        }
+    }
+
+    #[test]
+    fn a_path_may_say_how_long_it_takes() {
+        for (path, ms) in [
+            ("/", 0),
+            ("/delay/10ms", 10),
+            ("/delay/soon", 0),
+            ("/stream/5/100/10ms", 40),
+            ("/stream/5/100", 0),
+            ("/stream/0/1/10ms", 0),
+        ] {
+            assert_eq!(least_delay(path), Duration::from_millis(ms), "{path}");
         }
     }
 

@@ -156,6 +156,7 @@ fn run_to(
     facts.target_note = site.note.clone().or(embedded.is_some().then(|| "embedded".to_owned()));
     // Before the outputs, so that a signal always removes those of a run that does not happen.
     let interrupt = measure::interrupt();
+    facts.target_delay_ns = embedded.as_ref().and_then(|_| target_flags::least_delay_ns(&plan));
     let written = outputs::Outputs::open(&outputs, &plan, &facts)?;
     // A script prints to the standard output during the run.
     let shares_stdout = plan.script.is_some() || outputs::write_meanwhile(&outputs.list);

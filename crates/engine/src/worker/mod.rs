@@ -268,7 +268,6 @@ impl<R: Reactor, S: Protocol> Worker<R, S> {
             let backlog = self.dispatch.backlog(now_ns);
             self.books.recorder.set_backlog(backlog);
         }
-        self.books.recorder.set_in_flight(self.books.flights.len() as u64);
         self.books.recorder.advance(now_ns);
         let delivers = self.books.recorder.has_finished() || self.has_full_trace();
         let waited = delivers.then(|| self.reactor.times_waited());

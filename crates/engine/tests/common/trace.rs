@@ -4,7 +4,7 @@ use candor_engine::reactor::Reactor;
 use candor_engine::{Control, Observer, drive_observed, drive_sessions};
 use candor_plan::{Parts, Trace};
 use candor_protocol::Protocol;
-use candor_record::{ErrorKind, Ledger, Outcome, Phase, RunRecord, Traced};
+use candor_record::{ErrorKind, Ledger, Outcome, Phase, RunRecord, Traced, contradiction};
 
 /// Keeps what is traced.
 #[derive(Default)]
@@ -50,6 +50,9 @@ pub(crate) fn check(record: &RunRecord, trace: &[Traced]) {
     assert_eq!(record.trace.traced, trace.len() as u64);
     check_ledger(&record.total.ledger, Phase::Measured, trace);
     check_ledger(&record.total.warm_up, Phase::WarmUp, trace);
+    // So is every row, and at the end nothing is in flight.
+    assert_eq!(contradiction(&record.intervals, record.total.warm_up.sent), None);
+    assert_eq!(record.intervals.last().map_or(0, |row| row.in_flight), 0);
 
     let ok = |one: &&Traced| one.phase == Phase::Measured && one.outcome == Outcome::Ok;
     let sum = |part: fn(&Traced) -> u64| -> u128 {

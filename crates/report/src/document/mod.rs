@@ -65,6 +65,8 @@ pub struct Facts {
     pub host: Host,
     /// A remark about the target, e.g. `embedded`.
     pub target_note: Option<String>,
+    /// How long the target takes for a response at least, by itself; `None`: unknown.
+    pub target_delay_ns: Option<u64>,
 }
 
 /// The result of one run.
@@ -84,6 +86,9 @@ pub struct Document {
     pub machines: Vec<MachineRow>,
     /// A remark about the target, e.g. `embedded`.
     pub target_note: Option<String>,
+    /// How long the target takes for a response at least, by itself; omitted if that is not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub target_delay_ns: Option<u64>,
     /// The plan of the run, without values that may be secret and without long lists.
     pub plan: Parts,
     /// How it ended.
@@ -372,6 +377,7 @@ impl Document {
             end: Ending::new(record.end),
             time: Lengths {
                 warm_up_ns: record.warm_up_ns,
+            target_delay_ns: facts.target_delay_ns,
                 window_ns: record.window_ns,
                 elapsed_ns: record.elapsed_ns,
             },

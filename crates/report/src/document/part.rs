@@ -77,6 +77,7 @@ impl Document {
         let facts = Facts {
             started_unix_ms: parts.iter().map(|one| one.started_unix_ms).min().unwrap_or(0),
             target_note: first.target_note.clone(),
+            target_delay_ns: first.target_delay_ns,
             ..Facts::default()
         };
         let mut whole = Document::of(&facts, first.arguments.clone(), plan.clone(), plan, &merged);
@@ -96,7 +97,6 @@ impl Document {
     }
 }
 
-/// The first difference between two plans.
 /// A part that had ended when another began: they are of different runs.
 fn apart(parts: &[Document]) -> Option<(usize, usize)> {
     let end_ms = |one: &Document| {
@@ -108,6 +108,7 @@ fn apart(parts: &[Document]) -> Option<(usize, usize)> {
     (first_end_ms < last_start_ms).then_some((ended, begun))
 }
 
+/// The first difference between two plans.
 fn difference(one: &Parts, other: &Parts) -> Option<&'static str> {
     let differs = [
         ("the target", one.target != other.target),

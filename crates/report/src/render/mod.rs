@@ -12,6 +12,8 @@ pub mod hgrm;
 pub mod hlog;
 #[cfg(test)]
 mod hostile;
+#[cfg(test)]
+mod identities;
 pub mod json;
 mod page;
 mod print;

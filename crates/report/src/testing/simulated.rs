@@ -4,7 +4,8 @@ use candor_plan::{Load, Parts, Plan};
 use candor_record::{
     Collector, CollectorSettings, ConnectErrorKind, Disconnect, EndReason, ErrorKind,
     FailedRequest, Hiccup, Hiccups, LossKind, Machine, Memory, Phase, Recorder, RecorderSettings,
-    RunRecord, Sample, StepFailure, StreamEnd, StreamParts, WorkerHealth, WorkerReport, Workers,
+    RunRecord, Sample, StepFailure, StreamEnd, StreamParts, Stretch, WorkerHealth, WorkerReport,
+    Workers,
 };
 
 use super::{MS, WORKERS, facts, host};
@@ -58,6 +59,11 @@ impl Run {
     }
 
     pub(crate) fn record(&self) -> RunRecord {
+        self.watch(&mut |_| {})
+    }
+
+    /// The record, and each interval for `watch` before that.
+    pub(crate) fn watch(&self, watch: &mut dyn FnMut(&Stretch<'_>)) -> RunRecord {
         let plan = &self.plan;
         let digits = plan.recording.digits;
         let mut collector = Collector::new(CollectorSettings {
@@ -109,6 +115,7 @@ impl Run {
             }),
             ..Machine::default()
         };
+        collector.settle_with(watch);
         let mut record = collector.finish(machine, Default::default());
         let connections = u64::from(plan.connections.count).max(1);
         let answered = record.answered_in_window;

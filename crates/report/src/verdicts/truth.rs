@@ -1,9 +1,9 @@
 //! Numbers that cannot be true: a ledger that does not balance, figures that contradict each other.
 //! Each is a bug in this program, so there is no threshold to tune.
 
-use candor_plan::units::fmt_count;
+use candor_plan::units::{fmt_count, fmt_duration_ns};
 use candor_plan::{Arrivals, Load};
-use candor_record::{IntervalSummary, StatusCount};
+use candor_record::{IntervalSummary, StatusCount, contradiction};
 
 use super::{Finding, Severity};
 use crate::document::counts::{LedgerCounts, RequestRow, count_of};
@@ -69,9 +69,7 @@ pub(super) fn schedule(document: &Document) -> Option<Finding> {
 /// All other contradictions: one verdict with the first of them as its sentence.
 pub(super) fn impossible(document: &Document) -> Option<Finding> {
     let mut found = Vec::new();
-    extremes(document, &mut found);
-    counts(document, &mut found);
-    rates(document, &mut found);
+    contradictions(document, &mut found);
     let first = found.first()?.clone();
     let more = match found.len() - 1 {
         0 => String::new(),
@@ -83,6 +81,15 @@ pub(super) fn impossible(document: &Document) -> Option<Finding> {
         evidence: vec![("contradictions", found.len() as f64)],
         remedy: REMEDY,
     })
+}
+
+fn contradictions(document: &Document, found: &mut Vec<String>) {
+    extremes(document, found);
+    orders(document, found);
+    floor(document, found);
+    counts(document, found);
+    rows(document, found);
+    rates(document, found);
 }
 
 /// Within each distribution: min ≤ percentiles in order ≤ max ≤ length of the run (but for
@@ -115,6 +122,74 @@ fn extremes(document: &Document, found: &mut Vec<String>) {
         if !stdev_ns.is_some_and(f64::is_finite) {
             found.push(format!("the deviation of {name} is not a number"));
         }
+    }
+}
+
+/// Between distributions of the same requests: where each request has a figure that is at most another one, so have
+/// all requests, rank by rank.
+fn orders(document: &Document, found: &mut Vec<String>) {
+    let latencies = &document.latencies;
+    for ((less_name, less), (more_name, more)) in [
+        (("first byte", &latencies.first_byte), ("service time", &latencies.service)),
+        (("service time", &latencies.service), ("response time", &latencies.response)),
+    ] {
+        let ends = [less.min_ns.zip(more.min_ns), less.max_ns.zip(more.max_ns)];
+        let percentiles = less.percentiles_ns.iter().map(|(name, less_ns)| {
+            let more_ns = more.percentile_ns(name);
+            less_ns.zip(more_ns)
+        });
+        let exact = ends.into_iter().chain(percentiles).flatten();
+        let is_late = exact.into_iter().any(|(less_ns, more_ns)| less_ns > more_ns);
+        let means = less.mean_ns.zip(more.mean_ns);
+        if is_late || means.is_some_and(|(less_ns, more_ns)| less_ns > more_ns * (1.0 + 1e-12)) {
+            found.push(format!("the {less_name} comes after the {more_name}"));
+        }
+    }
+}
+
+/// How far the clocks of loader and target may be apart: one in so many.
+const CLOCKS: u64 = 1000;
+
+/// Against what the target says of itself: no response is complete before it can be.
+fn floor(document: &Document, found: &mut Vec<String>) {
+    if let Some((least_ns, delay_ns)) =
+        document.latencies.service.min_ns.zip(document.target_delay_ns)
+        && least_ns < delay_ns - delay_ns / CLOCKS
+    {
+        let [least, delay] = [least_ns, delay_ns].map(fmt_duration_ns);
+        found.push(format!("a response took {least}, and the target's own delay is {delay}"));
+    }
+}
+
+/// Each row has the ledger of its time, and all of them together are the run.
+fn rows(document: &Document, found: &mut Vec<String>) {
+    let rows = &document.intervals;
+    if let Some((index, how)) = contradiction(rows, document.warm_up.sent) {
+        found.push(format!("interval {index}: {how}"));
+    }
+    // What a lost agent had is in no row.
+    if rows.iter().any(|row| !row.missing.is_empty()) {
+        return;
+    }
+    let LedgerCounts { shed, unsent, broken_off, errors, unfinished, .. } = document.ledger;
+    let columns: [(_, fn(&IntervalSummary) -> u64, _); 5] = [
+        ("shed", |row| row.shed, shed),
+        ("unsent", |row| row.unsent, unsent),
+        ("broken off", |row| row.broken_off, broken_off),
+        ("failed", |row| row.errors, errors),
+        ("unfinished", |row| row.unfinished, unfinished),
+    ];
+    for (what, column, total) in columns {
+        let sum = rows.iter().map(column).fold(0, u64::saturating_add);
+        if sum != total {
+            found.push(format!(
+                "requests {what} by interval and in the ledger: {sum} against {total}"
+            ));
+        }
+    }
+    let opened = document.connections.opened;
+    if rows.iter().any(|row| row.connections > opened) {
+        found.push(format!("more connections at once than the {opened} that were opened"));
     }
 }
 
@@ -157,6 +232,11 @@ fn counts(document: &Document, found: &mut Vec<String>) {
     let last_ns = document.time.warm_up_ns.saturating_add(drain_ns);
     if intervals.iter().any(|one| one.ok > 0 && one.start_ns > last_ns) {
         found.push("an interval with responses begins after the end of the drain".to_owned());
+    }
+    let replies = document.parts.count.saturating_sub(document.parts.unasked);
+    let messages = ledger.sent.saturating_add(document.warm_up.sent);
+    if document.plan.websocket.is_some() && replies > messages {
+        found.push(format!("{replies} replies to {messages} messages"));
     }
     let heard = by_status(&document.broken_off_statuses);
     if heard > ledger.broken_off {
@@ -262,7 +342,7 @@ mod tests {
     #[test]
     fn every_contradiction_is_found() {
         type Spoil = fn(&mut Document);
-        let spoils: [(&str, Spoil); 15] = [
+        let spoils: [(&str, Spoil); 23] = [
             ("do not ascend", |d| d.latencies.response.min_ns = Some(9_007_199_254_740_991)),
             ("longer than the run", |d| d.latencies.service.max_ns = Some(u64::MAX)),
             ("outside of the extremes", |d| d.latencies.connect.mean_ns = Some(f64::NAN)),
@@ -280,15 +360,25 @@ mod tests {
             ("rate times the window", |d| d.rate.achieved_per_s = Some(1e9)),
             ("not queue wait", |d| d.latencies.service.mean_ns = Some(500_000.0)),
             ("where the plan has", |d| d.rate.asked_per_s = Some(1900.0)),
+            ("first byte comes after the service time", |d| {
+                d.latencies.first_byte.mean_ns = d.latencies.service.mean_ns.map(|ns| ns + 1.0);
+            }),
+            ("service time comes after the response time", |d| {
+                d.latencies.service.percentiles_ns.insert("p50".to_owned(), Some(501_000));
+            }),
+            ("the target's own delay is", |d| d.target_delay_ns = Some(5_000_000)),
+            ("in flight is not what was sent", |d| d.intervals[2].in_flight += 1),
+            ("more outcomes than requests sent", |d| d.intervals[0].unfinished = 2_000),
+            ("in flight on no connection", |d| d.intervals[0].connections = 0),
+            ("requests shed by interval", |d| d.intervals[1].shed = 1),
+            ("more connections at once than", |d| d.connections.opened = 3),
         ];
         for (what, spoil) in spoils {
             let mut document = testing::healthy_open();
             assert!(found(&document, "impossible").is_none());
             spoil(&mut document);
             let mut contradictions = Vec::new();
-            super::extremes(&document, &mut contradictions);
-            super::counts(&document, &mut contradictions);
-            super::rates(&document, &mut contradictions);
+            super::contradictions(&document, &mut contradictions);
             assert!(
                 contradictions.iter().any(|one| one.contains(what)),
                 "{what}: {contradictions:?}"

@@ -44,6 +44,7 @@ fn run(text: &str, seconds: &[Second]) -> State {
         host: Host::default(),
         started_unix_ms: 0,
         target_note: None,
+        target_delay_ns: None,
     };
     let settings = collecting(&plan);
     let mut collector =

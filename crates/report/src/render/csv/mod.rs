@@ -26,14 +26,16 @@ const FIGURES: [&str; 8] =
 
 /// The intervals of a run. `in_window` is 1 for the measured window and 0 for the drain. Times count from
 /// the beginning of the run, warm-up included. Latency columns repeat for `response`, `service` and
-/// `send_lag`. `users` are those under way at its end, `parts` the events of streams and the messages in it. A run of
+/// `send_lag`. `users` are those under way at its end, `parts` the events of streams and the messages in it. With `unsent`,
+/// `broken_off` and `unfinished` every row has the ledger of its time: what was sent up to its end, less what has an
+/// outcome, is `in_flight`. A run of
 /// streams also has the columns of `first_event` and `gap`.
 pub fn run(document: &Document) -> String {
     let has_streams = document.streams.is_some();
     let of_streams = if has_streams { figures(&["first_event", "gap"]) } else { String::new() };
     let columns = COLUMNS.to_owned()
         + &figures(&["response", "service", "send_lag"])
-        + ",users,parts"
+        + ",users,parts,unsent,broken_off,unfinished"
         + &of_streams;
     table(&columns, document.intervals.iter().map(|interval| row(interval, has_streams)))
 }
@@ -110,7 +112,8 @@ fn row(interval: &IntervalSummary, has_streams: bool) -> Vec<String> {
     for brief in [&interval.response, &interval.service, &interval.send_lag] {
         add(&mut row, brief);
     }
-    row.extend([interval.users, interval.parts].map(|count| count.to_string()));
+    let IntervalSummary { users, parts, unsent, broken_off, unfinished, .. } = *interval;
+    row.extend([users, parts, unsent, broken_off, unfinished].map(|count| count.to_string()));
     if has_streams {
         add(&mut row, &interval.first_event);
         add(&mut row, &interval.gap);
@@ -127,7 +130,7 @@ mod tests {
     fn every_row_has_every_column() {
         for document in testing::every_document() {
             let text = run(&document);
-            let columns = 15 + 3 * 8 + 2 + if document.streams.is_some() { 2 * 8 } else { 0 };
+            let columns = 15 + 3 * 8 + 5 + if document.streams.is_some() { 2 * 8 } else { 0 };
             assert_eq!(text.lines().count(), document.intervals.len() + 1);
             for line in text.lines() {
                 assert_eq!(line.split(',').count(), columns, "{line}");
