@@ -1,8 +1,9 @@
 //! Checks that there is a rate, and that an open load matched the asked one.
 
-use candor_plan::units::{fmt_count, fmt_duration_ns, fmt_per_second, fmt_share};
+use candor_plan::units::{fmt_count, fmt_duration_ns, fmt_per_second, fmt_plural, fmt_share};
 
 use super::{Finding, Severity};
+use crate::document::counts::LedgerCounts;
 use crate::document::{Document, EndReason};
 
 /// The least share of the scheduled requests that must have a response within the window.
@@ -34,18 +35,48 @@ pub(super) fn nothing_sent(document: &Document) -> Option<Finding> {
     })
 }
 
-/// Responses came, but none within the measured window: the rate is zero and meaningless.
+/// Requests were sent, but no response came within the measured window: the rate is zero and meaningless.
 pub(super) fn no_rate(document: &Document) -> Option<Finding> {
-    let (ok, within) = (document.ledger.ok, document.rate.answered_in_window);
-    (ok > 0 && within == 0).then(|| Finding {
-        severity: Severity::Invalid,
-        sentence: format!(
-            "The rate is zero: all {} responses came after the measured window of {}.",
-            fmt_count(ok),
-            fmt_duration_ns(document.time.window_ns)
+    let LedgerCounts { sent, ok, errors, broken_off, unfinished, .. } = document.ledger;
+    // Requests that are broken off, as they are meant to be, have no response.
+    let asked = (sent - broken_off.min(sent)).saturating_add(document.warm_up.sent);
+    if asked == 0 || document.rate.answered_in_window > 0 || broken_off > 0 && errors == 0 {
+        return None;
+    }
+    let (window_ns, window) = (document.time.window_ns, fmt_duration_ns(document.time.window_ns));
+    let in_flight = document.window_intervals().last().map_or(0, |last| last.in_flight);
+    let sentence = match (sent, ok) {
+        (0, _) if in_flight > 0 => format!(
+            "The rate is zero: {} of the warm-up were still in flight when the measured window of {window} ended.",
+            fmt_plural(in_flight, "request"),
         ),
-        evidence: vec![("ok", ok as f64), ("window_ns", document.time.window_ns as f64)],
-        remedy: "Raise --duration above the time that a response takes.",
+        (0, _) => format!(
+            "The rate is zero: {} of the warm-up, and none in the measured window of {window}.",
+            fmt_plural(document.warm_up.sent, "request"),
+        ),
+        (_, 0) => format!(
+            "The rate is zero: of {} sent in the measured window of {window}, {} failed and {} were unfinished.",
+            fmt_plural(sent, "request"),
+            fmt_count(errors),
+            fmt_count(unfinished),
+        ),
+        _ => format!(
+            "The rate is zero: all {} responses came after the measured window of {window}.",
+            fmt_count(ok)
+        ),
+    };
+    Some(Finding {
+        severity: Severity::Invalid,
+        sentence,
+        evidence: vec![
+            ("ok", ok as f64),
+            ("sent", sent as f64),
+            ("warm_up_sent", document.warm_up.sent as f64),
+            ("in_flight_at_end", in_flight as f64),
+            ("window_ns", window_ns as f64),
+        ],
+        remedy: "Raise --duration and --warm-up above the time that a response takes, and check that the target \
+                 responds.",
     })
 }
 
@@ -115,11 +146,42 @@ mod tests {
         document.rate.answered_in_window = 0;
         let verdict = found(&document, "no-rate").unwrap();
         assert_eq!((verdict.severity, verdict.evidence["ok"]), (Severity::Invalid, 6000.0));
-        (document.ledger.sent, document.ledger.ok, document.warm_up.sent) = (0, 0, 0);
+        assert!(verdict.sentence.contains("all 6,000 responses came after"), "{verdict:?}");
+        // Nobody answered.
+        (document.ledger.ok, document.ledger.errors, document.ledger.unfinished) = (0, 5_990, 10);
+        let verdict = found(&document, "no-rate").unwrap();
+        assert!(verdict.sentence.contains("5,990 failed and 10 were unfinished"), "{verdict:?}");
+        // Requests that are broken off have no response.
+        document.ledger.broken_off = 5_990;
+        document.ledger.errors = 0;
+        assert!(found(&document, "no-rate").is_none());
+        document.ledger = Default::default();
+        document.warm_up.sent = 0;
         assert!(found(&document, "no-rate").is_none());
         assert_eq!(found(&document, "nothing-sent").unwrap().severity, Severity::Invalid);
         // A run that gave up has a finding of its own.
         assert!(found(&testing::empty_run().document(), "nothing-sent").is_none());
+    }
+
+    /// Each connection has a request of the warm-up that takes longer than the window.
+    #[test]
+    fn a_warm_up_that_outlasts_the_window() {
+        let mut run = testing::healthy_open_run();
+        run.requests.truncate(8);
+        for one in &mut run.requests {
+            one.outcome = testing::Outcome::Ok { service_ns: 3_520_000_000 };
+        }
+        let document = run.document();
+        assert_eq!((document.warm_up.ok, document.ledger.sent), (8, 0));
+        let verdict = found(&document, "no-rate").unwrap();
+        assert_eq!(
+            (verdict.severity, verdict.evidence["in_flight_at_end"]),
+            (Severity::Invalid, 8.0)
+        );
+        assert!(verdict.sentence.contains("8 requests of the warm-up"), "{}", verdict.sentence);
+        assert!(found(&document, "nothing-sent").is_none());
+        let figures = crate::experiment::figures::Figures::of(&document);
+        assert!(figures.unusable, "no trial of a suite is represented by it");
     }
 
     #[test]

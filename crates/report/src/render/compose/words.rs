@@ -100,11 +100,11 @@ pub(super) fn identity(document: &Document) -> String {
     )
 }
 
-/// Of a run whose window has no request that was sent.
-pub(super) fn nothing(document: &Document) -> &'static str {
+/// Where no request was sent in the measured window.
+pub(super) fn nothing_sent(document: &Document) -> &'static str {
     match document.warm_up.sent {
         0 => "nothing was sent",
-        _ => "nothing was sent but the warm-up",
+        _ => "nothing was sent after the warm-up",
     }
 }
 
@@ -121,7 +121,7 @@ pub(super) fn verdict(document: &Document) -> (Tone, &'static str, String) {
         sentence += &format!(" ({} of what was due)", fmt_share(share));
     }
     sentence += &match document.ledger.errors {
-        0 if document.ledger.sent == 0 => format!(", {}", nothing(document)),
+        0 if document.ledger.sent == 0 => format!(", {}", nothing_sent(document)),
         0 => ", no errors".to_owned(),
         errors => format!(", {}", fmt_plural(errors, "error")),
     };

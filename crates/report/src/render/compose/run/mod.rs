@@ -77,7 +77,7 @@ fn header(header: &mut Section, document: &Document) {
     };
     let ledger = &document.ledger;
     let errors = match ledger.sent {
-        0 => words::nothing(document).to_owned(),
+        0 => words::nothing_sent(document).to_owned(),
         sent => format!("{} of what was sent", share_of(ledger.errors, sent)),
     };
     header.blocks.push(Block::Figures(vec![

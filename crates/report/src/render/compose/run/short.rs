@@ -78,7 +78,7 @@ fn outcome(document: &Document) -> String {
         }];
     parts.push(format!("{} ok", fmt_count(ledger.ok)));
     parts.push(match (ledger.sent, ledger.errors) {
-        (0, _) => words::nothing(document).to_owned(),
+        (0, _) => words::nothing_sent(document).to_owned(),
         (_, 0) => "0 errors".to_owned(),
         (sent, errors) => format!("{} ({})", fmt_plural(errors, "error"), share_of(errors, sent)),
     });
