@@ -269,12 +269,14 @@ fn nagle_and_delayed_acknowledgements_are_named() {
     let rate = |document: &Document| document.number("/rate/achieved_per_s");
     assert!(rate(&more) > 2.0 * rate(&document), "{} {}", rate(&more), rate(&document));
 
-    // The controls: the same writes with TCP_NODELAY, and a server with that service time.
+    // The controls: the same writes with TCP_NODELAY, and servers that take as long, before or while they write.
     let target = Target::start(&["--split-writes"]);
     let document = measure(&["-c", "4", "-d", "1s", &target.url("/")]);
     assert_silent(&document, &["nagle-delayed-ack"]);
-    let document = measure(&["-c", "4", "-d", "1s", &target.url("/delay/40ms")]);
-    assert_silent(&document, &["nagle-delayed-ack"]);
+    for path in ["/delay/40ms", "/stream/2/100/40ms", "/stream/5/100/10ms", "/stream/2/100/200ms"] {
+        let document = measure(&["-c", "4", "-d", "1s", &target.url(path)]);
+        assert_silent(&document, &["nagle-delayed-ack"]);
+    }
 }
 
 #[test]

@@ -56,7 +56,7 @@ pub(crate) struct Books {
 /// The mark of a request whose first byte has not left.
 const NOT_SENT: u64 = u64::MAX;
 /// The mark of a response whose first byte has not come.
-const NOT_YET: u64 = u64::MAX;
+pub(crate) const NOT_YET: u64 = u64::MAX;
 
 impl Books {
     pub(crate) fn new(

@@ -48,7 +48,7 @@ pub(crate) struct Connection<S> {
     pub(crate) offered: u32,
     /// Those of them that came up while blocked.
     pub(crate) parked: u32,
-    /// When the last byte was read, or the first request in flight was sent.
+    /// When the last byte was read; with a time-out of silence also when the first request in flight was sent.
     pub(crate) last_byte_ns: u64,
     /// When it was established, or the run began, if that was later.
     pub(crate) opened_ns: u64,

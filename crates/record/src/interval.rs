@@ -53,6 +53,22 @@ impl Bytes {
     }
 }
 
+/// Early acknowledgements of responses that had begun and then fell silent.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct AckCounts {
+    /// How many there were.
+    pub tried: u64,
+    /// After how many the response was complete at once: it had waited for the acknowledgement.
+    pub moved: u64,
+}
+
+impl AckCounts {
+    /// Whether there were none.
+    pub fn is_empty(&self) -> bool {
+        *self == AckCounts::default()
+    }
+}
+
 /// Parts of responses, and what was sent without a request, of protocols that have them.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct PartCounts {
@@ -322,6 +338,8 @@ pub struct Interval {
     pub bytes: Bytes,
     /// Parts of responses.
     pub parts: PartCounts,
+    /// Early acknowledgements, of the warm-up too.
+    pub acks: AckCounts,
     /// Streams of events; `None` before the first event.
     #[serde(default)]
     pub streams: Option<Box<StreamCounts>>,
@@ -379,6 +397,7 @@ impl Interval {
             deviations: Tally::default(),
             bytes: Bytes::default(),
             parts: PartCounts::default(),
+            acks: AckCounts::default(),
             streams: None,
             datagrams: DatagramCounts::default(),
             connections: ConnectionCounts::default(),
@@ -475,6 +494,8 @@ impl Interval {
         self.deviations.merge(&other.deviations);
         self.bytes.merge(&other.bytes);
         self.parts.merge(&other.parts);
+        add(&mut self.acks.tried, other.acks.tried);
+        add(&mut self.acks.moved, other.acks.moved);
         match (&mut self.streams, &other.streams) {
             (Some(mine), Some(theirs)) => mine.merge(theirs),
             (none @ None, theirs) => none.clone_from(theirs),
@@ -518,6 +539,7 @@ impl Interval {
         self.deviations.clear();
         self.bytes = Bytes::default();
         self.parts = PartCounts::default();
+        self.acks = AckCounts::default();
         if let Some(streams) = &mut self.streams {
             streams.clear();
         }

@@ -41,7 +41,7 @@ pub use histogram::{
     value_at_rank,
 };
 pub use interval::{
-    Bytes, ConnectionCounts, DatagramCounts, GoAways, Handshake, Interval, PartCounts,
+    AckCounts, Bytes, ConnectionCounts, DatagramCounts, GoAways, Handshake, Interval, PartCounts,
     RequestCounts, StatusCount, StepCounts,
 };
 pub use ledger::Ledger;

@@ -465,6 +465,13 @@ impl Recorder {
         parts.unasked += if is_asked { 0 } else { u64::from(count) };
     }
 
+    /// A silence was given an early acknowledgement; whether it ended by that.
+    pub fn acknowledged_early(&mut self, now_ns: u64, moved: bool) {
+        self.advance(now_ns);
+        self.current.acks.tried += 1;
+        self.current.acks.moved += u64::from(moved);
+    }
+
     /// Events of a measured request were read together.
     pub fn stream_parts(&mut self, now_ns: u64, parts: StreamParts) {
         self.streams(now_ns).parts(parts);

@@ -490,6 +490,7 @@ pub(crate) fn provoked() -> Vec<Document> {
     let mut nagle = healthy_closed();
     nagle.latencies.first_byte = distribution(&[200_000; 1000]);
     nagle.latencies.service = distribution(&[41 * MS; 1000]);
+    nagle.acks = candor_record::AckCounts { tried: 12, moved: 12 };
     let mut lost = healthy_open();
     lost.latencies.connect = distribution(&[MS, 1010 * MS]);
     let mut uneven = healthy_open();

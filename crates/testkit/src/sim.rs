@@ -33,6 +33,17 @@ pub enum Reaction {
     },
     /// Sends these bytes, each at its time: more answers than there were requests, perhaps.
     Answers(Vec<(u64, Vec<u8>)>),
+    /// Sends these bytes, and others when the loader has acknowledged them, which its kernel delays.
+    Held {
+        /// When.
+        at_ns: u64,
+        /// What comes first.
+        first: Vec<u8>,
+        /// What waits for the acknowledgement.
+        rest: Vec<u8>,
+        /// How long the kernel delays that.
+        delay_ns: u64,
+    },
     /// Sends these bytes and closes in order.
     AnswerAndClose {
         /// When.
@@ -205,6 +216,7 @@ enum Happening {
     Refused,
     Writable,
     Bytes(Vec<u8>),
+    Acknowledged(u64),
     Datagram(Vec<u8>),
     Endless(Vec<u8>, u64),
     End,
@@ -235,6 +247,8 @@ struct Connection {
     served: u64,
     /// The server has seen the head of the next one.
     head_seen: bool,
+    /// What the server holds back until an acknowledgement, which has this number.
+    held: Option<(u64, Vec<u8>)>,
     /// The server has closed its side.
     closed_there: bool,
     /// Bytes of one connection arrive in order.
@@ -360,6 +374,14 @@ impl<S: SimServer, const DOZES: bool> SimReactor<S, DOZES> {
             Reaction::Answers(all) => {
                 all.iter().for_each(|(at_ns, bytes)| self.arrive(*at_ns, key, bytes));
             }
+            Reaction::Held { at_ns, first, rest, delay_ns } => {
+                self.arrive(at_ns, key, &first);
+                let number = self.sequence;
+                let connection = self.connection(key);
+                connection.held = Some((number, rest));
+                let acknowledged_ns = connection.last_arrival_ns + delay_ns;
+                self.later(acknowledged_ns, key, Happening::Acknowledged(number));
+            }
             Reaction::AnswerAndClose { at_ns, bytes } => {
                 self.arrive(at_ns, key, &bytes);
                 let end_ns = (at_ns + latency_ns).max(self.connection(key).last_arrival_ns);
@@ -403,6 +425,14 @@ impl<S: SimServer, const DOZES: bool> SimReactor<S, DOZES> {
                 connection.inbox.extend_from_slice(&bytes);
                 connection.arrived_ns = at_ns;
                 ready.readable = true;
+            }
+            Happening::Acknowledged(number) => {
+                if connection.held.as_ref().is_some_and(|(held, _)| *held == number)
+                    && let Some((_, bytes)) = connection.held.take()
+                {
+                    self.arrive(at_ns + self.link.latency_ns, key, &bytes);
+                }
+                return;
             }
             Happening::Datagram(bytes) => {
                 connection.datagrams.push_back(bytes);
@@ -592,6 +622,13 @@ impl<S: SimServer, const DOZES: bool> Reactor for SimReactor<S, DOZES> {
         }
         self.serve(key);
         Sent::Written(taken)
+    }
+
+    fn acknowledge(&mut self, key: Key) -> bool {
+        if let Some((number, _)) = self.connection(key).held {
+            self.later(self.now_ns, key, Happening::Acknowledged(number));
+        }
+        true
     }
 
     /// As on Linux, datagrams of one length are put together, and a shorter one ends them.

@@ -189,6 +189,10 @@ impl Reactor for EpollReactor {
         socket::send(fd, slices)
     }
 
+    fn acknowledge(&mut self, key: Key) -> bool {
+        self.descriptor(key).is_some_and(socket::acknowledge)
+    }
+
     fn receive_datagrams(&mut self, key: Key) -> (Received<'_>, Segments) {
         let none = Segments::default();
         let Some(fd) = &self.sockets[key as usize].fd else { return (Received::Nothing, none) };

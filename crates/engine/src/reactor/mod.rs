@@ -284,6 +284,12 @@ pub trait Reactor {
         Sent::Failed(IoFailure { reset: false, message })
     }
 
+    /// Acknowledges what was received on a connection, if the kernel delays that. Whether that is possible.
+    fn acknowledge(&mut self, key: Key) -> bool {
+        let _ = key;
+        false
+    }
+
     /// Datagrams of a connection that the kernel dropped because its receive buffer was full.
     fn dropped(&mut self, key: Key) -> u64 {
         let _ = key;

@@ -172,6 +172,11 @@ fn until_done(call: impl Fn() -> Result<usize, Errno>) -> Result<usize, Errno> {
     }
 }
 
+/// Acknowledges what was received, if the kernel delays that; not every kind of socket can.
+pub(super) fn acknowledge(fd: &OwnedFd) -> bool {
+    sockopt::set_tcp_quickack(fd, true).is_ok()
+}
+
 /// Sends nothing more: the peer reads what was sent, and then the end.
 pub(super) fn end_sending(fd: &OwnedFd) {
     // It fails where the connection is broken, which the next read says better.

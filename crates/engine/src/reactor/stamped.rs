@@ -226,6 +226,10 @@ impl Reactor for StampedReactor {
         sent
     }
 
+    fn acknowledge(&mut self, key: Key) -> bool {
+        self.plain.acknowledge(key)
+    }
+
     fn end_sending(&mut self, key: Key) {
         self.plain.end_sending(key);
     }

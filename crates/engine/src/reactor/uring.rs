@@ -260,6 +260,10 @@ impl Reactor for UringReactor {
         sent
     }
 
+    fn acknowledge(&mut self, key: Key) -> bool {
+        self.sockets[key as usize].fd.as_ref().is_some_and(socket::acknowledge)
+    }
+
     fn end_sending(&mut self, key: Key) {
         if let Some(fd) = &self.sockets[key as usize].fd {
             socket::end_sending(fd);

@@ -208,9 +208,7 @@ impl<R: Reactor, S: Protocol> Worker<R, S> {
                 (answered, _) => self.kernel.passed_over(answered),
             }
         }
-        if self.own.timeouts.idle_ns.is_some() {
-            connection.last_byte_ns = at_ns;
-        }
+        connection.last_byte_ns = at_ns;
         Some(Intake { came_to, at_ns, bytes: length, more })
     }
 

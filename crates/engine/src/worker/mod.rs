@@ -7,11 +7,13 @@
 //! tells the time. This
 //! module has the loop; [`connect`] makes and loses connections, [`send`] sends, [`intake`] receives,
 //! [`events`] has what each event of a session means, [`expire`] what is done when a time has come,
+//! [`acks`] tries out what a delay waits for,
 //! [`turn`] sees to it that each connection and the clock get their share, [`waiting`] waits,
 //! [`ending`] has the stop rule, [`trace`] gives away what is traced.
 //!
 //! Nothing here allocates, locks, formats or logs while a run goes well.
 
+mod acks;
 mod connect;
 mod dispatch;
 mod ending;
@@ -36,6 +38,7 @@ use candor_plan::Plan;
 use candor_protocol::Protocol;
 use candor_record::{HeldUp, Interval, Recorder, RecorderSettings, Traced, WorkerReport};
 
+use self::acks::Acks;
 pub(crate) use self::connect::words;
 use self::dispatch::Dispatch;
 use self::ending::Patience;
@@ -99,6 +102,7 @@ pub(crate) struct Worker<R, S> {
     kernel: KernelBooks,
     pool: Pool<S>,
     timers: Timers,
+    acks: Acks,
     /// From the origin of the sessions' time to that of the worker's.
     shift_ns: u64,
     /// Nothing is sent at this time or later.
@@ -150,6 +154,7 @@ impl<R: Reactor, S: Protocol> Worker<R, S> {
             kernel: KernelBooks::new(if has_stamps { plan.recording.digits } else { 1 }),
             pool: Pool::new(&own, plan.connections.places()),
             timers: Timers::new(own.max_connections),
+            acks: Acks::new(plan.connections.pipeline > 1),
             shift_ns: 0,
             send_until_ns: u64::MAX,
             patience: Patience::default(),
@@ -260,6 +265,7 @@ impl<R: Reactor, S: Protocol> Worker<R, S> {
         self.timers.set_origin(origin_ns);
         self.pool.begin_run(origin_ns, !self.dispatch.is_closed());
         self.watch_ages();
+        self.watch_acks();
         self.delay_first_places();
     }
 

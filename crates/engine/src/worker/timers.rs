@@ -25,6 +25,8 @@ pub(super) enum Timer {
     Retry,
     /// A user has thought; the place is free, if the connection has this generation.
     Think(u32),
+    /// Look whether delays move with acknowledgements; about no connection in particular.
+    Acks,
 }
 
 /// What is looked after.
@@ -131,7 +133,7 @@ impl Timers {
                     *watched_ns = u64::MAX;
                 }
                 Timer::Think(_) => self.thinking -= 1,
-                Timer::Retry => {}
+                Timer::Retry | Timer::Acks => {}
             }
             return Some(entry);
         }

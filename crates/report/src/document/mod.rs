@@ -30,8 +30,8 @@ pub mod users;
 use candor_plan::redact::Typed;
 use candor_plan::{Parts, Plan};
 use candor_record::{
-    Agent, Bytes, ConnectErrorKind, DatagramCounts, DeviationKind, IntervalSummary, Lost, Machine,
-    PartCounts, RateSamples, RunRecord, SLOT_NS, StatusCount, WorkerReport, Workers,
+    AckCounts, Agent, Bytes, ConnectErrorKind, DatagramCounts, DeviationKind, IntervalSummary,
+    Lost, Machine, PartCounts, RateSamples, RunRecord, SLOT_NS, StatusCount, WorkerReport, Workers,
 };
 pub use candor_record::{EndReason, Host, Memory, Throttled};
 use schemars::JsonSchema;
@@ -134,6 +134,10 @@ pub struct Document {
     /// Parts of responses, warm-up and drain included, of protocols that have them.
     #[serde(default, skip_serializing_if = "PartCounts::is_empty")]
     pub parts: PartCounts,
+    /// Early acknowledgements, which tell a target that waits for them from one that takes as long; omitted if
+    /// there were none.
+    #[serde(default, skip_serializing_if = "AckCounts::is_empty")]
+    pub acks: AckCounts,
     /// Streams of events, of a plan with streams.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub streams: Option<Streams>,
@@ -373,11 +377,11 @@ impl Document {
             started_unix_ms: facts.started_unix_ms,
             machines: MachineRow::all(record),
             target_note: facts.target_note.clone(),
+            target_delay_ns: facts.target_delay_ns,
             plan: shown,
             end: Ending::new(record.end),
             time: Lengths {
                 warm_up_ns: record.warm_up_ns,
-            target_delay_ns: facts.target_delay_ns,
                 window_ns: record.window_ns,
                 elapsed_ns: record.elapsed_ns,
             },
@@ -403,6 +407,7 @@ impl Document {
             connections: Connections::of(record),
             bytes: total.bytes,
             parts: total.parts,
+            acks: total.acks,
             streams: Streams::of(plan, record),
             datagrams: total.datagrams,
             requests: RequestRow::all(plan, total),

@@ -1,6 +1,7 @@
 //! Effects of TCP: timers of the kernel that look like a slow server.
 
 use candor_plan::units::{fmt_count, fmt_duration_ns, fmt_share};
+use candor_record::AckCounts;
 
 use super::{Finding, Severity};
 use crate::document::Document;
@@ -9,6 +10,8 @@ use crate::document::latency::Distribution;
 /// The delays of acknowledgements: at least 40 ms on Linux, 200 ms elsewhere (RFC 1122, 4.2.3.2,
 /// allows 500). Delayed responses end a little later.
 const ACK_WINDOWS_NS: [(u64, u64); 2] = [(38_000_000, 49_000_000), (195_000_000, 215_000_000)];
+/// One of so many early acknowledgements must have ended a wait, at least.
+const MOVED_PART: u64 = 4;
 /// The least share of delayed responses to report.
 const ACK_SHARE: f64 = 0.05;
 /// The delays of a connect whose first packet was lost: a second, and then, depending on the
@@ -23,8 +26,26 @@ fn between(distribution: &Distribution, low_ns: u64, high_ns: u64) -> u64 {
 
 /// A target without TCP_NODELAY writes in pieces, and its kernel holds a piece back until the one
 /// before is acknowledged (Nagle, RFC 896), which the loader's kernel delays.
+///
+/// Times alone cannot tell this from a server that takes as long by itself. Early acknowledgements of some responses
+/// can: the delay must have moved with them.
 pub(super) fn nagle_delayed_ack(document: &Document) -> Option<Finding> {
-    within_answers(document).or_else(|| between_answers(document))
+    let AckCounts { tried, moved } = document.acks;
+    if moved == 0 || moved < tried / MOVED_PART {
+        return None;
+    }
+    let found = within_answers(document).or_else(|| between_answers(document))?;
+    let evidence = vec![("acks_tried", tried as f64), ("acks_moved", moved as f64)];
+    Some(Finding {
+        sentence: format!(
+            "{} {} of {} early acknowledgements ended the wait.",
+            found.sentence,
+            fmt_count(moved),
+            fmt_count(tried)
+        ),
+        evidence: [found.evidence, evidence].concat(),
+        ..found
+    })
 }
 
 /// Responses that begin at once and end with the timer of a delayed acknowledgement: the server
@@ -33,10 +54,6 @@ pub(super) fn nagle_delayed_ack(document: &Document) -> Option<Finding> {
 /// A server that simply takes 40 ms is late with the first byte as well, which distinguishes the
 /// two.
 fn within_answers(document: &Document) -> Option<Finding> {
-    // A stream of events begins at once and ends when its server has no more to tell.
-    if document.streams.is_some() {
-        return None;
-    }
     let (service, first_byte) = (&document.latencies.service, &document.latencies.first_byte);
     let (timer_ns, delayed, begun) = ACK_WINDOWS_NS
         .iter()
@@ -154,6 +171,7 @@ mod tests {
     use super::super::found;
     use crate::document::Document;
     use crate::testing;
+    use candor_record::AckCounts;
 
     const MS: u64 = 1_000_000;
 
@@ -161,6 +179,7 @@ mod tests {
         let mut document = testing::healthy_closed();
         document.latencies.service = testing::distribution(service);
         document.latencies.first_byte = testing::distribution(first_byte);
+        document.acks = AckCounts { tried: 12, moved: 12 };
         document
     }
 
@@ -175,11 +194,17 @@ mod tests {
             // The control: a server with that service time.
             assert!(found(&with(&late, &late), "nagle-delayed-ack").is_none());
         }
-        // A stream of events that lasts as long as that timer.
-        let late: Vec<u64> = (0..1000).map(|i| 201 * MS + i * 1000).collect();
-        let mut stream = with(&late, &early);
-        stream.streams = testing::streams_run().document().streams;
-        assert!(stream.streams.is_some() && found(&stream, "nagle-delayed-ack").is_none());
+        // Servers that take as long as that timer by themselves.
+        for timer_ms in [41, 201] {
+            let late: Vec<u64> = (0..1000).map(|i| timer_ms * MS + i * 1000).collect();
+            let mut document = with(&late, &early);
+            for (moved, is_found) in [(0, false), (2, false), (3, true)] {
+                document.acks.moved = moved;
+                assert_eq!(found(&document, "nagle-delayed-ack").is_some(), is_found, "{moved}");
+            }
+            document.acks = AckCounts::default();
+            assert!(found(&document, "nagle-delayed-ack").is_none(), "nothing was tried");
+        }
         // Times all over, some of them within the window.
         let spread: Vec<u64> = (0..1000).map(|i| i * MS / 10).collect();
         assert!(found(&with(&spread, &early), "nagle-delayed-ack").is_none());
