@@ -116,7 +116,10 @@ impl Pair {
                         self.agent.handle_prepared(now, key, Ok(8));
                     }
                     agent::Event::Start { .. } => self.starts += 1,
-                    agent::Event::Stop { key } => {
+                    agent::Event::Read { key, bytes, digest } => {
+                        self.agent.handle_read(now, key, agent::read_plan(&bytes, digest));
+                    }
+                    agent::Event::Stop { key, .. } => {
                         self.agent.handle_ended(now, key, Err("it was stopped".to_owned()));
                     }
                     agent::Event::Resolve { key, .. } => {
@@ -228,6 +231,7 @@ mod tests {
             Message::Settled { head },
             Message::Kill { run: KEY.run },
             Message::Recall { head },
+            Message::Keep { head },
         ];
         pair.said.extend(others.iter().map(codec::encode));
         let mut kinds = BTreeSet::new();
@@ -241,6 +245,6 @@ mod tests {
             let kept = std::fs::read(&path).unwrap_or_default();
             assert!(codec::decode(&kept).is_ok(), "{} is stale: CANDOR_RENEW=1", path.display());
         }
-        assert_eq!(kinds.len(), 13, "{kinds:?}");
+        assert_eq!(kinds.len(), 14, "{kinds:?}");
     }
 }

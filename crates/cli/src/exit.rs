@@ -26,7 +26,7 @@ impl Exit {
     pub(crate) fn stopped(why: &LabError) -> Exit {
         match why {
             LabError::Advised { error, .. } => Exit::stopped(error),
-            LabError::Interrupted => Exit::Interrupted,
+            LabError::Interrupted | LabError::Stopped(_) => Exit::Interrupted,
             LabError::Engine(error) if error.is_usage() => Exit::Usage,
             _ => Exit::CouldNotRun,
         }
@@ -72,6 +72,7 @@ impl UserError {
         match error {
             LabError::Advised { error, .. } => UserError::of(error, told),
             LabError::Interrupted => UserError::interrupted(),
+            LabError::Stopped(_) => UserError { exit: Exit::Interrupted, message: told },
             LabError::Usage(_)
             | LabError::Plan(_)
             | LabError::NoCore { .. }

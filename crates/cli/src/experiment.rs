@@ -63,6 +63,9 @@ impl Ready {
         input::set_usual_length(&mut options);
         let is_here = !input::is_elsewhere(&options);
         let site = target.site(&mut options, true)?;
+        if let Some(fleet) = &fleet {
+            fleet.connect_each(&mut options);
+        }
         let (plan, outputs) = options.build(&Disk).map_err(UserError::usage)?;
         forms::check(&outputs)?;
         if let Some(fleet) = &fleet {

@@ -4,7 +4,7 @@ use std::convert::Infallible;
 
 use candor_engine::{Control, Observer};
 use candor_lab::LabError;
-use candor_plan::Plan;
+use candor_plan::{Options, Plan};
 use candor_record::RunRecord;
 use clap::Args;
 
@@ -26,6 +26,11 @@ impl FleetFlags {
 }
 
 impl Fleet {
+    /// Never called.
+    pub(crate) fn connect_each(&self, _: &mut Options) {
+        match self.0 {}
+    }
+
     /// Never called.
     pub(crate) fn check(&self, _: &Plan, _: bool) -> Result<(), UserError> {
         match self.0 {}

@@ -78,6 +78,7 @@ fn lab(error: &LabError) -> Option<String> {
         | LabError::Advised { .. }
         | LabError::Plan(_)
         | LabError::Interrupted
+        | LabError::Stopped(_)
         | LabError::Target { .. }
         | LabError::Script(_)
         | LabError::Fleet(_)

@@ -22,12 +22,17 @@ use crate::{Arrival, Broker, LinkError, QUEUE};
 
 /// The longest wait for one message to leave, and for the last ones at the end.
 const LEAVE: Duration = Duration::from_secs(1);
-/// From one ping to the next. A broker that does not respond to two of them is gone.
+/// From one ping to the next, if the broker is near. One that does not respond to two of them is gone.
 const PING: Duration = Duration::from_secs(1);
 /// From one attempt to connect to the next.
 const RETRY: Duration = Duration::from_millis(250);
-/// The longest attempt to connect, and the longest wait for the reply to a request.
-pub(crate) const ATTEMPT: Duration = Duration::from_secs(2);
+/// The longest first attempt to connect. A connection with TLS takes five round trips, so the next one has twice as long
+/// if the broker did not respond,
+const ATTEMPT: Duration = Duration::from_secs(2);
+/// up to this.
+const LONGEST_ATTEMPT: Duration = Duration::from_secs(16);
+/// The longest wait for the reply to a request.
+pub(crate) const REPLY: Duration = Duration::from_secs(5);
 
 /// What is on its way to the broker.
 #[derive(Debug)]
@@ -115,9 +120,10 @@ impl Pump {
     /// A connection with all subscriptions, which the broker has confirmed; or the last error.
     async fn connect(&self) -> Result<(Client, SelectAll<Subscriber>), String> {
         let deadline = Instant::now() + self.broker.patience;
+        let mut time = ATTEMPT.min(self.broker.patience);
         loop {
             let attempt = async {
-                let connecting = self.options().connect(self.broker.url.as_str());
+                let connecting = self.options(time).connect(self.broker.url.as_str());
                 let client = connecting.await.map_err(|error| sentence(&error))?;
                 let mut subscribers = Vec::new();
                 for subject in &self.subjects {
@@ -127,24 +133,30 @@ impl Pump {
                 client.flush().await.map_err(|error| sentence(&error))?;
                 Ok((client, select_all(subscribers)))
             };
-            let why = match within(deadline.min(Instant::now() + ATTEMPT), attempt).await {
+            let (why, is_slow) = match within(Instant::now() + time, attempt).await {
                 Some(Ok(connected)) => return Ok(connected),
-                Some(Err(why)) => why,
-                None => "it does not respond".to_owned(),
+                Some(Err(why)) => (why, false),
+                None => ("it does not respond".to_owned(), true),
             };
-            if Instant::now() + RETRY >= deadline {
+            // A broker that is far away gets an attempt that is long enough.
+            let is_last = !is_slow || 2 * time > LONGEST_ATTEMPT || time < ATTEMPT;
+            if is_last && Instant::now() + RETRY >= deadline {
                 return Err(why);
+            }
+            if is_slow {
+                time = (2 * time).min(LONGEST_ATTEMPT);
             }
             sleep(RETRY).await;
         }
     }
 
-    fn options(&self) -> ConnectOptions {
+    /// Options of a connection that is made within this time: it measures how far away the broker is.
+    fn options(&self, time: Duration) -> ConnectOptions {
         let (incoming, dropped) = (self.incoming.clone(), Arc::clone(&self.dropped));
         let options = ConnectOptions::new()
             .name("candor")
-            .ping_interval(PING)
-            .connection_timeout(ATTEMPT)
+            .ping_interval(PING.max(time / 4))
+            .connection_timeout(time)
             .subscription_capacity(QUEUE)
             .client_capacity(QUEUE)
             .max_reconnects(None)

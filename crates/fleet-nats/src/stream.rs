@@ -11,7 +11,7 @@ use candor_fleet::{AgentName, RunId, codec};
 use serde_json::{Value, json};
 use tokio::time::{Instant, timeout_at};
 
-use crate::pump::{ATTEMPT, sentence};
+use crate::pump::{REPLY, sentence};
 use crate::{Arrival, subjects};
 
 /// The stream's name.
@@ -48,7 +48,7 @@ impl Ask {
             Ask::Forget(run) => ("STREAM.PURGE", json!({ "filter": subjects::of_run(*run, "*") })),
         };
         let asked = client.request(format!("$JS.API.{call}.{NAME}"), body.to_string().into());
-        let reply = timeout_at(Instant::now() + ATTEMPT, asked).await;
+        let reply = timeout_at(Instant::now() + REPLY, asked).await;
         match self {
             Ask::Make => Some(Arrival::Stream(match reply {
                 Ok(Ok(reply)) => made(&reply.payload),

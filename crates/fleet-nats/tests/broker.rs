@@ -121,7 +121,7 @@ fn a_stopped_broker_is_noticed_and_holds_nothing_up() {
     let is_lost = |arrival: &Arrival| (*arrival == Arrival::Disconnected).then_some(());
     agent.send(To::Coordinators, &hello(1));
     wait_for(&agent, is_lost);
-    assert!(began.elapsed() < Duration::from_secs(5), "{:?}", began.elapsed());
+    assert!(began.elapsed() < Duration::from_secs(10), "{:?}", began.elapsed());
     let began = Instant::now();
     // More than the queue has room for.
     for clock_ns in 0..3000 {
@@ -271,12 +271,12 @@ fn a_broker_may_have_no_stream() {
     assert_eq!(make_stream(&operator), Err("it has no JetStream".to_owned()));
     assert_eq!(fetch(&operator, "a1", 0), None);
     operator.forget();
-    // One that does not respond is not waited for.
+    // One that does not respond is waited for as long as one may take that is 2 s away.
     server.signal("STOP");
     let began = Instant::now();
     assert!(make_stream(&operator).is_err());
     drop(operator);
-    assert!(began.elapsed() < Duration::from_secs(5), "{:?}", began.elapsed());
+    assert!(began.elapsed() < Duration::from_secs(10), "{:?}", began.elapsed());
     server.signal("CONT");
 }
 

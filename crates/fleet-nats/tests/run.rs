@@ -7,7 +7,7 @@ mod peer;
 use std::path::Path;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use candor_fleet::agent::{self, Agent, Event, Now, record_bytes};
+use candor_fleet::agent::{self, Agent, Event, Now, read_plan, record_bytes};
 use candor_fleet::coordinator::{self, Coordinator, OnLoss, Outcome, Stage, Verdict, Wanted};
 use candor_fleet::{AgentName, OperatorKey, Policy, RunId, RunKey, Threads, Timings, planned};
 use candor_fleet_nats::{Arrival, Broker, Link};
@@ -141,6 +141,9 @@ fn drive_agent(broker: &Broker, name: AgentName, began: Instant, ahead_ns: u64) 
         }
         while let Some(event) = agent.poll_event() {
             match event {
+                Event::Read { key, bytes, digest } => {
+                    agent.handle_read(now(), key, read_plan(&bytes, digest));
+                }
                 Event::Prepare { key, plan, workers } => {
                     host = Some(Host::new(key, *plan, workers));
                     agent.handle_prepared(now(), key, Ok(workers.count));

@@ -32,10 +32,11 @@ use crate::message::{
 use crate::outbox::Outbox;
 use crate::policy::Policy;
 use crate::refusal::{Refusal, words};
-use crate::timings::Timings;
+use crate::timings::{MOST_ROUND_TRIP_NS, Timings};
 use crate::{MS, S};
 use kept::Store;
 use prepare::Fetch;
+pub use prepare::read_plan;
 use refusals::Refusals;
 
 /// The largest plan that an agent takes.
@@ -90,6 +91,16 @@ pub enum Event {
         /// The name.
         host: String,
     },
+    /// Read the plan ([`read_plan`]), which takes long if it is large, and report it
+    /// ([`Agent::handle_read`]).
+    Read {
+        /// The run.
+        key: RunKey,
+        /// The plan's bytes.
+        bytes: Vec<u8>,
+        /// Their digest, as it was announced.
+        digest: Digest,
+    },
     /// Prepare these workers of the plan with their connections, and report that
     /// ([`Agent::handle_prepared`]).
     Prepare {
@@ -116,10 +127,12 @@ pub enum Event {
         /// The time.
         until_ns: u64,
     },
-    /// Send nothing more, wait for responses, and end.
+    /// Send nothing more, wait for responses unless it is to be done at once, and end.
     Stop {
         /// The run.
         key: RunKey,
+        /// Wait for no response.
+        at_once: bool,
     },
     /// Forget the run at once.
     Abandon {
@@ -157,6 +170,8 @@ struct Run {
     heard_ns: u64,
     outbox: Outbox,
     has_lapsed: bool,
+    /// Its host was told not to wait for responses.
+    is_hurried: bool,
     /// When the host must have ended after a stop, and the plan's drain.
     ends_by_ns: u64,
     drain_ns: u64,
@@ -166,6 +181,7 @@ struct Run {
 enum Stage {
     Reserved { plan_bytes: u32 },
     Fetching(Fetch),
+    Reading,
     Resolving(Box<Plan>),
     Preparing,
     Prepared { connections: u32 },
@@ -191,10 +207,17 @@ impl Run {
         self.ends_by_ns = now_ns.saturating_add(time_ns);
     }
 
+    /// How long it offers its results to a silent coordinator, before it keeps them and is free.
+    fn delivers_until_ns(&self) -> u64 {
+        self.heard_ns.saturating_add(self.lease.length_ns())
+    }
+
     fn phase(&self) -> Phase {
         match self.stage {
             Stage::Reserved { .. } => Phase::Reserved,
-            Stage::Fetching(_) | Stage::Resolving(_) | Stage::Preparing => Phase::Preparing,
+            Stage::Fetching(_) | Stage::Reading | Stage::Resolving(_) | Stage::Preparing => {
+                Phase::Preparing
+            }
             Stage::Prepared { connections } => Phase::Prepared { plan: self.plan, connections },
             Stage::Armed { origin_ns } => Phase::Armed { origin_ns },
             Stage::Running => Phase::Running,
@@ -252,10 +275,7 @@ impl Agent {
                 Stage::Armed { origin_ns } => next_ns = next_ns.min(*origin_ns),
                 Stage::Fetching(fetch) => next_ns = next_ns.min(fetch.next_ns()),
                 Stage::Draining | Stage::Lapsed => next_ns = next_ns.min(run.ends_by_ns),
-                Stage::Delivering => {
-                    let deliver_ns = self.settings.timings.deliver_ns;
-                    next_ns = next_ns.min(run.heard_ns.saturating_add(deliver_ns));
-                }
+                Stage::Delivering => next_ns = next_ns.min(run.delivers_until_ns()),
                 _ => {}
             }
         }
@@ -312,12 +332,7 @@ impl Agent {
                 let detail = "it did not end by itself after it was stopped".to_owned();
                 self.abandon(now, What::Ended, detail);
             }
-            Stage::Delivering => {
-                let heard_ns = run.heard_ns;
-                if now.ns >= heard_ns.saturating_add(self.settings.timings.deliver_ns) {
-                    self.keep_results(now);
-                }
-            }
+            Stage::Delivering if now.ns >= run.delivers_until_ns() => self.keep_results(now),
             _ if is_over && run.stage.needs_lease() => {
                 self.abandon(now, What::Lapsed, String::new());
             }
@@ -350,6 +365,11 @@ impl Agent {
                 }
             }
             Message::Lease { head, order } => self.handle_order(now, head, &order),
+            Message::Keep { head }
+                if self.own(head).is_some_and(|run| matches!(run.stage, Stage::Delivering)) =>
+            {
+                self.keep_results(now);
+            }
             Message::Settled { head }
                 if self.own(head).is_some_and(|run| matches!(run.stage, Stage::Delivering)) =>
             {
@@ -358,6 +378,14 @@ impl Agent {
             }
             // Messages of agents, and messages to another life of this one.
             _ => {}
+        }
+    }
+
+    /// A line could not be appended to the audit file. An agent that cannot write what it does does nothing; what was
+    /// measured is delivered all the same.
+    pub fn handle_unwritten(&mut self, now: Now, why: String) {
+        if self.run.as_ref().is_some_and(|run| run.stage.needs_lease()) {
+            self.refuse_run(now, Refusal::Audit(words(why)));
         }
     }
 
@@ -379,7 +407,10 @@ impl Agent {
     fn handle_reserve(&mut self, now: Now, head: Head, reserve: Reserve) {
         match &self.run {
             Some(run) if run.head == head => self.beat(now.ns),
-            Some(_) => self.refuse(now, head, Refusal::Busy),
+            Some(run) => {
+                let other = run.head.key;
+                self.refuse(now, head, Refusal::Busy(other));
+            }
             None => match self.agree(now, head, reserve) {
                 Ok(()) => self.beat(now.ns),
                 Err(why) => self.refuse(now, head, why),
@@ -413,16 +444,22 @@ impl Agent {
             plan,
             grant,
             stage: Stage::Reserved { plan_bytes },
-            lease: Lease::new(now.ns, lease_ns.min(self.settings.timings.lease_ns)),
+            lease: Lease::new(now.ns, self.lease_of(lease_ns)),
             next_beat_ns: now.ns,
             heard_ns: now.ns,
             outbox: Outbox::default(),
             has_lapsed: false,
+            is_hurried: false,
             ends_by_ns: u64::MAX,
             drain_ns: 0,
         }));
         self.audit(now, What::Granted, detail);
         Ok(())
+    }
+
+    /// The length of a lease that a coordinator gives: the agent's own, and the way of messages.
+    fn lease_of(&self, given_ns: u64) -> u64 {
+        given_ns.min(self.settings.timings.lease_ns.saturating_add(MOST_ROUND_TRIP_NS))
     }
 
     fn refuse(&mut self, now: Now, head: Head, why: Refusal) {
@@ -441,10 +478,11 @@ impl Agent {
     }
 
     fn handle_order(&mut self, now: Now, head: Head, order: &Order) {
+        let lease_ns = self.lease_of(order.lease_ns);
         let Some(run) = self.own(head) else { return };
         run.heard_ns = now.ns;
         if let Some(beat_ns) = order.beat_ns {
-            if run.stage.needs_lease() && run.lease.extend(now.ns, beat_ns) {
+            if run.stage.needs_lease() && run.lease.renew(now.ns, beat_ns, lease_ns) {
                 let (key, until_ns) = (head.key, run.lease.until_ns());
                 if matches!(run.stage, Stage::Armed { .. } | Stage::Running) {
                     self.events.push_back(Event::SendUntil { key, until_ns });
@@ -459,20 +497,27 @@ impl Agent {
         let Some(run) = self.own(head) else { return };
         match (order.command, &run.stage) {
             (Command::Prepare, Stage::Reserved { plan_bytes }) => {
-                run.stage = Stage::Fetching(Fetch::new(*plan_bytes, now.ns));
+                run.stage = Stage::Fetching(Fetch::new(*plan_bytes));
                 // The first chunks are due now, by poll_timeout.
             }
             (Command::Go(go), Stage::Prepared { .. }) => self.handle_go(now, go),
             // The beat after the order may have been lost. A reply to a beat gets none, or the two would talk without
             // a pause.
             (Command::Go(_), Stage::Armed { .. }) if order.beat_ns.is_none() => self.beat(now.ns),
-            (Command::Stop, Stage::Running) => {
+            (Command::Stop | Command::End, Stage::Running) => {
                 self.stop(now, Stage::Draining, What::Stopped, "");
             }
-            (Command::Stop, stage) if stage.needs_lease() => {
+            (Command::Stop | Command::End, stage) if stage.needs_lease() => {
                 self.abandon(now, What::Stopped, String::new());
             }
             _ => {}
+        }
+        if order.command == Command::End
+            && let Some(run) = self.own(head)
+            && matches!(run.stage, Stage::Draining | Stage::Lapsed)
+            && !std::mem::replace(&mut run.is_hurried, true)
+        {
+            self.events.push_back(Event::Stop { key: head.key, at_once: true });
         }
     }
 
@@ -528,7 +573,6 @@ impl Agent {
             Ok(bytes) => {
                 run.outbox.push(now.ns, Ends::Record, bytes);
                 run.stage = Stage::Delivering;
-                run.heard_ns = now.ns;
                 let detail =
                     format!("{} segments, {} bytes", run.outbox.count(), run.outbox.bytes());
                 self.audit(now, What::Ended, detail);
@@ -562,7 +606,7 @@ impl Agent {
     fn stop(&mut self, now: Now, stage: Stage, what: What, detail: &str) {
         let Some(run) = &mut self.run else { return };
         run.drain_until(now.ns, stage, &self.settings.timings);
-        self.events.push_back(Event::Stop { key: run.head.key });
+        self.events.push_back(Event::Stop { key: run.head.key, at_once: false });
         self.audit(now, what, detail.to_owned());
         self.beat(now.ns);
     }

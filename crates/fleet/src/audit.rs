@@ -5,7 +5,7 @@
 
 use serde::Serialize;
 
-use crate::message::RunKey;
+use crate::message::{AgentName, RunKey};
 
 /// One line.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -26,6 +26,8 @@ pub struct Line {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum What {
+    /// The agent is started, and can write this file.
+    Ready,
     /// A grant was accepted.
     Granted,
     /// The agent did not take part.
@@ -49,6 +51,12 @@ pub enum What {
 }
 
 impl Line {
+    /// The line of an agent that is started. It belongs to no run.
+    pub fn ready(unix_s: u64, agent: &AgentName) -> Self {
+        let (agent, run, detail) = (agent.to_string(), String::new(), String::new());
+        Line { unix_s, agent, run, what: What::Ready, detail }
+    }
+
     pub(crate) fn new(unix_s: u64, agent: String, key: RunKey, what: What, detail: String) -> Self {
         Line { unix_s, agent, run: key.to_string(), what, detail }
     }

@@ -66,6 +66,7 @@ pub fn decode(bytes: &[u8]) -> Result<Message, CodecError> {
         | Message::Echo { .. }
         | Message::Probe { .. }
         | Message::Settled { .. }
+        | Message::Keep { .. }
         | Message::Kill { .. }
         | Message::Recall { .. } => {}
     }

@@ -22,7 +22,7 @@ mod stored;
 use std::collections::{BTreeMap, VecDeque};
 
 use candor_plan::Plan;
-use candor_record::{Merging, Stretch, Workers, wire};
+use candor_record::{EndReason, Merging, Stretch, Workers, wire};
 
 use crate::codec::PIECE_BYTES;
 use crate::grant::OperatorKey;
@@ -34,14 +34,16 @@ use crate::offset::Exchange;
 use crate::refusal::Refusal;
 use crate::settlement::Item;
 use crate::share::{Shares, Threads};
-use crate::timings::{PROBE_NS, Timings};
-use crate::{MS, policy::Demand};
+use crate::timings::{MOST_ROUND_TRIP_NS, PROBE_NS, Timings};
+use crate::{MS, S, policy::Demand};
 use gather::Candidate;
 use member::{Fate, Member};
 pub use outcome::{Loss, Outcome, Verdict, Void};
 
 /// From one look at all agents to the next.
 const TICK_NS: u64 = 50 * MS;
+/// From one report of how much of the plan was sent to the next.
+const PROGRESS_NS: u64 = 5 * S;
 /// The number of exchanges that read a clock before the start.
 const EXCHANGES: u64 = 16;
 /// How many intervals one agent may be ahead of another. Each of these is in memory once, merged.
@@ -112,15 +114,31 @@ pub enum Stage {
     Over,
 }
 
+impl Settings {
+    /// The number of the grant for an attempt: each is used once.
+    fn nonce_of(&self, epoch: u32) -> [u8; 16] {
+        (u128::from_le_bytes(self.nonce) ^ u128::from(epoch)).to_le_bytes()
+    }
+}
+
 /// Progress that the host may show, and finally the outcome.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Event {
+    /// Too few agents are free until now.
+    Gathers(Void),
+    /// This much of the plan was sent to all agents.
+    Sending {
+        /// In percent.
+        percent: u8,
+    },
     /// The run has reached this stage.
     Stage(Stage),
     /// An agent has been silent for a while.
     Suspect(AgentName),
     /// The agent is heard again.
     HeardAgain(AgentName),
+    /// Nothing is missing any more but the results of this agent, which is silent; it has some time to return.
+    Awaits(AgentName),
     /// An agent is lost, or has stopped by itself.
     Lost(AgentName, Loss),
     /// The run is over.
@@ -135,6 +153,11 @@ pub struct Coordinator {
     plan_digest: Digest,
     stage: Stage,
     since_ns: u64,
+    began_ns: u64,
+    /// The user knows which agents are missing.
+    has_told: bool,
+    /// When the user was told how much of the plan was sent.
+    told_ns: u64,
     candidates: BTreeMap<AgentName, Candidate>,
     /// Why messages could not be read, by agent.
     foreign: BTreeMap<AgentName, String>,
@@ -145,6 +168,14 @@ pub struct Coordinator {
     origin_ns: u64,
     /// Agents are told to stop.
     is_stopping: bool,
+    /// The user stopped the run in its course.
+    is_interrupted: bool,
+    /// The user waits for no agent that is away.
+    is_forsaking: bool,
+    /// When agents were told not to wait for responses.
+    hurried_ns: Option<u64>,
+    /// The outcome is not made of all results.
+    keeps: bool,
     /// The run's own coordinator died.
     is_recall: bool,
     /// The number of items that each agent may have delivered.
@@ -170,6 +201,9 @@ impl Coordinator {
             settings,
             stage: Stage::Gathering,
             since_ns: now_ns,
+            began_ns: now_ns,
+            has_told: false,
+            told_ns: now_ns,
             candidates: BTreeMap::new(),
             foreign: BTreeMap::new(),
             members: Vec::new(),
@@ -177,6 +211,10 @@ impl Coordinator {
             merging: None,
             origin_ns: 0,
             is_stopping: false,
+            is_interrupted: false,
+            is_forsaking: false,
+            hurried_ns: None,
+            keeps: false,
             is_recall: false,
             most_items: AHEAD,
             next_tick_ns: Some(now_ns),
@@ -214,6 +252,11 @@ impl Coordinator {
         self.next_tick_ns
     }
 
+    /// The attempt, of which there are several if other runs wanted the same agents.
+    pub fn key(&self) -> RunKey {
+        self.settings.key
+    }
+
     /// The stage of the run.
     pub fn stage(&self) -> Stage {
         self.stage
@@ -232,7 +275,7 @@ impl Coordinator {
         match message {
             Message::Hello(hello) => self.handle_hello(now_ns, from, hello),
             Message::Beat { head, beat } => self.handle_beat(now_ns, from, head, beat),
-            Message::Want { head, chunks } => self.handle_want(from, head, &chunks),
+            Message::Want { head, chunks } => self.handle_want(now_ns, from, head, &chunks),
             Message::Echo { head, echo } => self.handle_echo(now_ns, from, head, echo),
             Message::Segment { head, segment } => self.handle_segment(now_ns, from, head, segment),
             Message::Refused { head, why } => {
@@ -252,22 +295,24 @@ impl Coordinator {
         }
     }
 
-    /// Stops the run; its results until now are the outcome.
+    /// Stops the run; its results until now are the outcome. Agents that are away are not waited for.
     pub fn stop(&mut self, now_ns: u64) {
+        self.is_interrupted |= self.stage == Stage::Running;
+        self.is_forsaking = true;
         match self.stage {
             Stage::Running => self.stop_agents(now_ns),
-            Stage::Settling | Stage::Over => {}
+            Stage::Settling => self.advance(now_ns),
+            Stage::Over => {}
             _ => self.void(now_ns, Void::Stopped),
         }
     }
 
-    /// Stops all agents at once. There is no result.
-    pub fn kill(&mut self, now_ns: u64) {
-        if self.stage != Stage::Over {
-            let kill = Message::Kill { run: self.settings.key.run };
-            let to = self.members.iter().map(|one| (one.name.clone(), kill.clone()));
-            self.transmits.extend(to);
-            self.void(now_ns, Void::Killed);
+    /// Ends the run: agents wait for no response, and their results have a limited time to arrive.
+    pub fn end_soon(&mut self, now_ns: u64) {
+        self.stop(now_ns);
+        if self.stage == Stage::Settling {
+            self.hurried_ns.get_or_insert(now_ns);
+            (0..self.members.len()).for_each(|at| self.reply(now_ns, at, None));
         }
     }
 
@@ -283,7 +328,9 @@ impl Coordinator {
             Stage::Over => {
                 let lingered_ns = now_ns.saturating_sub(self.since_ns);
                 let is_quiet = self.members.iter().all(|one| one.gone.is_some() || one.is_lost());
-                if is_quiet || lingered_ns >= self.settings.timings.linger_ns {
+                let way_ns = self.members.iter().map(|one| one.round_trip_ns).max().unwrap_or(0);
+                if is_quiet || lingered_ns >= self.settings.timings.linger_ns.saturating_add(way_ns)
+                {
                     self.next_tick_ns = None;
                 }
                 return;
@@ -292,6 +339,7 @@ impl Coordinator {
         }
         (0..self.members.len()).for_each(|at| self.look_after(now_ns, at));
         self.speak(now_ns);
+        self.tell_progress(now_ns);
         self.take_turns(now_ns);
         (0..self.members.len()).for_each(|at| self.fetch(now_ns, at));
         if let Some(merging) = &mut self.merging {
@@ -308,12 +356,15 @@ impl Coordinator {
 
     fn handle_beat(&mut self, now_ns: u64, from: &AgentName, head: Head, beat: Beat) {
         let Some(at) = self.place(from, head) else { return };
-        let member = &mut self.members[at];
-        if !member.silence.hear(now_ns, beat.sent_ns) {
+        if !self.hear(now_ns, at, beat.sent_ns) {
             return;
         }
-        if std::mem::take(&mut member.is_suspect) {
-            self.events.push_back(Event::HeardAgain(from.clone()));
+        let given_ns = self.lease_ns(at);
+        let member = &mut self.members[at];
+        member.is_asked = false;
+        if member.phase.is_none() && !self.is_recall {
+            // Its first lease.
+            member.granted_ns = now_ns.saturating_add(given_ns);
         }
         // An honest agent never goes back, and one that does makes no progress.
         let (rank, known) = (beat.phase.rank(), member.phase.map(|known| known.rank()));
@@ -328,24 +379,59 @@ impl Coordinator {
             Phase::Delivering(last) => self.handle_final(now_ns, at, &last),
             _ => {}
         }
-        self.reply(at, Some(beat.sent_ns));
+        self.reply(now_ns, at, Some(beat.sent_ns));
         self.advance(now_ns);
     }
 
-    /// Sends an agent its order; as the reply to a beat this extends its lease.
-    fn reply(&mut self, at: usize, beat_ns: Option<u64>) {
-        let command = self.command(at);
+    /// A message that an agent sent at `sent_ns` of its clock shows that it lives. Returns whether it is newer than
+    /// all before.
+    fn hear(&mut self, now_ns: u64, at: usize, sent_ns: u64) -> bool {
+        let member = &mut self.members[at];
+        if !member.silence.hear(now_ns, sent_ns) {
+            return false;
+        }
+        let was_away = member.fate == Fate::Away && self.stage < Stage::Over;
+        if was_away {
+            (member.fate, member.progress_ns) = (Fate::Active, now_ns);
+        }
+        if std::mem::take(&mut member.is_suspect) || was_away {
+            self.events.push_back(Event::HeardAgain(member.name.clone()));
+        }
+        true
+    }
+
+    /// The length of a lease: with the way of messages to this agent, which is taken to be long until it is
+    /// measured.
+    fn lease_ns(&self, at: usize) -> u64 {
         let member = &self.members[at];
+        let round_trip_ns = match member.clock.exchanges() {
+            0 => MOST_ROUND_TRIP_NS,
+            _ => member.round_trip_ns,
+        };
+        self.settings.timings.lease_ns.saturating_add(round_trip_ns)
+    }
+
+    /// Sends an agent its order; as the reply to a beat this gives it a new lease.
+    fn reply(&mut self, now_ns: u64, at: usize, beat_ns: Option<u64>) {
+        let (command, lease_ns) = (self.command(at), self.lease_ns(at));
+        let member = &mut self.members[at];
         let head = member.head(self.settings.key);
-        // A lost agent has stopped, and never gets a lease again; nor does one of a run that is recalled.
-        let is_over = member.is_lost() || self.is_recall && !member.has_stopped();
+        // An agent that was away has stopped, and never gets a lease again; nor does one of a run that is recalled. One
+        // that says that it has stopped is told what is missing.
+        let is_past = member.was_away || self.is_recall;
+        let is_over = member.is_lost() || is_past && !member.has_stopped();
         let beat_ns = beat_ns.filter(|_| !is_over);
-        let message = match member.fate {
-            Fate::Settled if self.stage == Stage::Over => Message::Settled { head },
-            _ => Message::Lease {
-                head,
-                order: Order { beat_ns, command, have: member.inbox.have() },
-            },
+        let has_ended = matches!(member.phase, Some(Phase::Delivering(_)));
+        let message = match self.stage {
+            Stage::Over if has_ended && self.keeps => Message::Keep { head },
+            Stage::Over if has_ended => Message::Settled { head },
+            _ => {
+                if beat_ns.is_some() {
+                    member.granted_ns = member.granted_ns.max(now_ns.saturating_add(lease_ns));
+                }
+                let order = Order { beat_ns, lease_ns, command, have: member.inbox.have() };
+                Message::Lease { head, order }
+            }
         };
         self.transmits.push_back((member.name.clone(), message));
     }
@@ -353,21 +439,41 @@ impl Coordinator {
     fn command(&self, at: usize) -> Command {
         let member = &self.members[at];
         match self.stage {
-            _ if self.is_stopping || member.is_lost() => Command::Stop,
+            _ if self.hurried_ns.is_some() => Command::End,
+            _ if self.is_stopping || member.is_lost() || member.was_away => Command::Stop,
             Stage::Preparing => Command::Prepare,
             Stage::Armed => member.go.map_or(Command::Hold, Command::Go),
             _ => Command::Hold,
         }
     }
 
-    fn handle_want(&mut self, from: &AgentName, head: Head, chunks: &[u32]) {
+    fn handle_want(&mut self, now_ns: u64, from: &AgentName, head: Head, chunks: &[u32]) {
         let Some(at) = self.place(from, head) else { return };
         for &index in chunks {
             let begins = (index as usize).saturating_mul(PIECE_BYTES);
             let Some(rest) = self.plan_bytes.get(begins..) else { continue };
             let bytes = rest[..rest.len().min(PIECE_BYTES)].to_vec();
             let chunk = Message::Chunk { head, index, bytes };
-            self.transmits.push_back((self.members[at].name.clone(), chunk));
+            let member = &mut self.members[at];
+            if index >= member.chunks {
+                // It has room for another one, because earlier ones have arrived.
+                (member.chunks, member.progress_ns) = (index + 1, now_ns);
+            }
+            self.transmits.push_back((member.name.clone(), chunk));
+        }
+    }
+
+    /// Tells the user how much of the plan was sent to all agents, if that takes long.
+    fn tell_progress(&mut self, now_ns: u64) {
+        let chunks = self.plan_bytes.len().div_ceil(PIECE_BYTES).max(1) * self.members.len();
+        let sent: usize = self.members.iter().map(|one| one.chunks as usize).sum();
+        if self.stage == Stage::Preparing
+            && sent < chunks
+            && now_ns.saturating_sub(self.told_ns) >= PROGRESS_NS
+        {
+            self.told_ns = now_ns;
+            let percent = u8::try_from(100 * sent / chunks).unwrap_or(100);
+            self.events.push_back(Event::Sending { percent });
         }
     }
 
@@ -375,7 +481,10 @@ impl Coordinator {
         let Some(at) = self.place(from, head) else { return };
         let Echo { sent_ns, received_ns, replied_ns } = echo;
         let member = &mut self.members[at];
-        member.clock.add(&Exchange { sent_ns, received_ns, replied_ns, returned_ns: now_ns });
+        if member.clock.add(&Exchange { sent_ns, received_ns, replied_ns, returned_ns: now_ns }) {
+            let round_trip_ns = now_ns.saturating_sub(sent_ns).min(MOST_ROUND_TRIP_NS);
+            member.round_trip_ns = member.round_trip_ns.max(round_trip_ns);
+        }
         if self.stage == Stage::Clocking && member.clock.exchanges() < EXCHANGES {
             self.probe(now_ns, at);
         }
@@ -390,7 +499,7 @@ impl Coordinator {
 
     fn handle_segment(&mut self, now_ns: u64, from: &AgentName, head: Head, segment: Segment) {
         let Some(at) = self.place(from, head) else { return };
-        if self.members[at].is_active() && self.stage >= Stage::Armed && self.stage < Stage::Over {
+        if self.members[at].is_open() && self.stage >= Stage::Armed && self.stage < Stage::Over {
             self.take(now_ns, at, Some(segment));
         }
     }
@@ -419,6 +528,9 @@ impl Coordinator {
             return;
         }
         if self.stage < Stage::Running {
+            if let (Stage::Reserving, Refusal::Busy(other)) = (self.stage, &why) {
+                return self.handle_busy(now_ns, at, *other);
+            }
             let agent = self.members[at].name.clone();
             self.void(now_ns, Void::Refused { agent, why });
         } else {
@@ -428,10 +540,15 @@ impl Coordinator {
 
     /// Loses an agent that has left the run, was silent for too long, or makes no progress.
     fn look_after(&mut self, now_ns: u64, at: usize) {
-        let Timings { suspect_ns, lost_ns, gather_ns, .. } = self.settings.timings;
+        let Timings { suspect_ns, lost_ns, gather_ns, lease_ns, linger_ns, .. } =
+            self.settings.timings;
         let patience_ns = self.patience_ns();
         let is_fetching = self.is_fetching(now_ns, at);
         let member = &mut self.members[at];
+        let way_ns = member.round_trip_ns;
+        let is_hurried = self.hurried_ns.is_some_and(|hurried_ns| {
+            now_ns.saturating_sub(hurried_ns) >= linger_ns.saturating_add(way_ns)
+        });
         if !member.is_active() || self.stage == Stage::Over {
             return;
         }
@@ -440,12 +557,19 @@ impl Coordinator {
             (Stage::Reserving, None) => Standing::Heard,
             // An agent may need a while until it hears that it is recalled.
             (_, None) if self.is_recall => member.silence.standing(now_ns, suspect_ns, gather_ns),
-            _ => member.silence.standing(now_ns, suspect_ns, lost_ns),
+            _ => {
+                let [suspect_ns, lost_ns] =
+                    [suspect_ns, lost_ns].map(|ns| ns.saturating_add(way_ns));
+                member.silence.standing(now_ns, suspect_ns, lost_ns)
+            }
         };
-        let silent = (standing == Standing::Lost).then_some(Loss::Silent);
+        // The clocks may differ by their drift.
+        let stopped_ns = member.granted_ns.saturating_add(lost_ns.saturating_sub(lease_ns));
+        let silent = (standing == Standing::Lost && now_ns >= stopped_ns).then_some(Loss::Silent);
         let is_measuring = matches!(self.stage, Stage::Running | Stage::Settling);
         match member.gone.clone().or(silent) {
             Some(why) if !is_fetching => self.lose(now_ns, at, why),
+            None if is_hurried => self.lose(now_ns, at, Loss::Unawaited),
             None if standing == Standing::Suspect && !member.is_suspect => {
                 member.is_suspect = true;
                 self.events.push_back(Event::Suspect(member.name.clone()));
@@ -474,11 +598,12 @@ impl Coordinator {
             if !member.is_active() {
                 continue;
             }
-            let is_unheard = member.phase.is_none();
             let since_asked_ns = now_ns.saturating_sub(member.asked_ns);
             let since_probed_ns = now_ns.saturating_sub(member.probed_ns);
             match self.stage {
-                Stage::Reserving | Stage::Settling if is_unheard && since_asked_ns >= beat_ns => {
+                Stage::Reserving | Stage::Running | Stage::Settling
+                    if member.is_asked && since_asked_ns >= beat_ns =>
+                {
                     self.members[at].asked_ns = now_ns;
                     let member = &self.members[at];
                     self.transmits.push_back((member.name.clone(), member.request.clone()));
@@ -487,9 +612,11 @@ impl Coordinator {
                 Stage::Armed if since_probed_ns >= PROBE_NS[0] => {
                     self.probe(now_ns, at);
                     if !self.members[at].has_order() {
-                        self.reply(at, None);
+                        self.reply(now_ns, at, None);
                     }
                 }
+                // The way of messages, before anything depends on it.
+                Stage::Preparing if since_probed_ns >= PROBE_NS[1] => self.probe(now_ns, at),
                 Stage::Running | Stage::Settling if since_probed_ns >= PROBE_NS[1] => {
                     self.probe(now_ns, at);
                 }
@@ -519,18 +646,41 @@ impl Coordinator {
         if self.stage < Stage::Running {
             return self.void(now_ns, Void::Lost { agent, why });
         }
-        self.members[at].fate = Fate::Lost(why.clone());
+        let member = &mut self.members[at];
+        let end = match why {
+            Loss::Unawaited => EndReason::Interrupted,
+            _ => EndReason::AgentLost,
+        };
+        // What it keeps is still wanted.
+        let is_away = why == Loss::Silent;
+        member.was_away |= is_away;
+        member.fate = if is_away { Fate::Away } else { Fate::Lost(why.clone()) };
         if let Some(merging) = &mut self.merging {
-            merging.lost(at);
+            merging.lost(at, end);
         }
         self.events.push_back(Event::Lost(agent, why));
         self.after_loss(now_ns);
     }
 
+    /// Whether the results of this agent, which is away, are waited for: it has some time to return, and more if no
+    /// agent is heard, because then the coordinator itself may be cut off.
+    fn is_awaited(&self, now_ns: u64, member: &Member) -> bool {
+        let return_ns = self.settings.timings.return_ns;
+        let is_unheard = |one: &Member| matches!(one.fate, Fate::Away | Fate::Lost(_));
+        let times = if self.members.iter().all(is_unheard) { 2 } else { 1 };
+        let time_ns = (times * return_ns).saturating_add(member.round_trip_ns);
+        !self.is_forsaking
+            && member.fate == Fate::Away
+            && member.silence.silent_ns(now_ns) < time_ns
+    }
+
     /// An agent has stopped by itself; it delivers its results until then.
     fn lapse(&mut self, now_ns: u64, at: usize) {
         let member = &mut self.members[at];
-        if member.is_active() && !std::mem::replace(&mut member.has_lapsed, true) {
+        if member.is_active()
+            && !std::mem::replace(&mut member.has_lapsed, true)
+            && !member.was_away
+        {
             self.events.push_back(Event::Lost(member.name.clone(), Loss::Lapsed));
             self.after_loss(now_ns);
         }
@@ -545,17 +695,17 @@ impl Coordinator {
     fn stop_agents(&mut self, now_ns: u64) {
         self.is_stopping = true;
         self.enter(now_ns, Stage::Settling);
-        (0..self.members.len()).for_each(|at| self.reply(at, None));
+        (0..self.members.len()).for_each(|at| self.reply(now_ns, at, None));
     }
 
     fn void(&mut self, now_ns: u64, why: Void) {
         let may_have_sent = self.is_recall || self.stage >= Stage::Armed;
-        self.is_stopping = true;
+        (self.is_stopping, self.keeps) = (true, may_have_sent);
         self.merging = None;
         self.enter(now_ns, Stage::Over);
-        (0..self.members.len()).for_each(|at| self.reply(at, None));
-        let verdict = Verdict::Void(why);
-        let outcome = Outcome { verdict, losses: Vec::new(), record: None, may_have_sent };
+        (0..self.members.len()).for_each(|at| self.reply(now_ns, at, None));
+        let (verdict, keeps) = (Verdict::Void(why), self.keeps);
+        let outcome = Outcome { verdict, losses: Vec::new(), record: None, may_have_sent, keeps };
         self.events.push_back(Event::Over(Box::new(outcome)));
     }
 }

@@ -7,39 +7,49 @@
 //!
 //! The two clocks may run at different speeds. For a lease of 5 s the coordinator waits `lost_ns`,
 //! 6 s, which is enough for clocks that differ by a sixth.
+//!
+//! A beat and its reply take a round trip, so a lease of an agent that is far away is longer by the measured
+//! one, up to [`MOST_ROUND_TRIP_NS`](crate::timings::MOST_ROUND_TRIP_NS). Before it is measured, it is taken to be
+//! that long: nothing is sent then.
 
 /// An agent's permission to send until some time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Lease {
+    /// The agent's own time that it counts from.
+    from_ns: u64,
     length_ns: u64,
-    until_ns: u64,
 }
 
 impl Lease {
     /// The first lease of an agent that agrees now.
     pub fn new(now_ns: u64, length_ns: u64) -> Self {
-        Lease { length_ns, until_ns: now_ns.saturating_add(length_ns) }
+        Lease { from_ns: now_ns, length_ns }
     }
 
-    /// A reply to the beat sent at `beat_ns` has come. Returns whether the lease is longer now. A
-    /// beat of the future, to which no honest coordinator replies, changes nothing.
-    pub fn extend(&mut self, now_ns: u64, beat_ns: u64) -> bool {
-        let until_ns = beat_ns.saturating_add(self.length_ns);
-        let longer = beat_ns <= now_ns && until_ns > self.until_ns;
-        if longer {
-            self.until_ns = until_ns;
+    /// A reply to the beat sent at `beat_ns` has come, with a lease of this length. Returns whether
+    /// the reply counts: one to an older beat, or to a beat of the future, to which no honest
+    /// coordinator replies, changes nothing.
+    pub fn renew(&mut self, now_ns: u64, beat_ns: u64, length_ns: u64) -> bool {
+        let is_newer = (self.from_ns..=now_ns).contains(&beat_ns);
+        if is_newer {
+            *self = Lease::new(beat_ns, length_ns);
         }
-        longer
+        is_newer
+    }
+
+    /// How long it lasts from the beat that it counts from.
+    pub fn length_ns(&self) -> u64 {
+        self.length_ns
     }
 
     /// The end: nothing may be sent at this time or later.
     pub fn until_ns(&self) -> u64 {
-        self.until_ns
+        self.from_ns.saturating_add(self.length_ns)
     }
 
     /// Whether it is over.
     pub fn is_over(&self, now_ns: u64) -> bool {
-        now_ns >= self.until_ns
+        now_ns >= self.until_ns()
     }
 }
 
@@ -83,9 +93,14 @@ impl Silence {
         self.beat_ns.is_some_and(|known| sent_ns > known)
     }
 
+    /// For how long nothing was heard.
+    pub fn silent_ns(&self, now_ns: u64) -> u64 {
+        now_ns.saturating_sub(self.heard_ns)
+    }
+
     /// The agent's standing.
     pub fn standing(&self, now_ns: u64, suspect_ns: u64, lost_ns: u64) -> Standing {
-        match now_ns.saturating_sub(self.heard_ns) {
+        match self.silent_ns(now_ns) {
             silent_ns if silent_ns >= lost_ns => Standing::Lost,
             silent_ns if silent_ns >= suspect_ns => Standing::Suspect,
             _ => Standing::Heard,
@@ -102,10 +117,12 @@ mod tests {
         let mut lease = Lease::new(100, 50);
         assert_eq!((lease.until_ns(), lease.is_over(149), lease.is_over(150)), (150, false, true));
         // The reply was under way for 39.
-        assert!(lease.extend(149, 110) && lease.until_ns() == 160);
+        assert!(lease.renew(149, 110, 50) && lease.until_ns() == 160);
         // Replies to older beats, and to those of the future, change nothing.
-        assert!(!lease.extend(150, 105) && !lease.extend(150, 151) && lease.until_ns() == 160);
-        assert!(!lease.extend(u64::MAX, 110));
+        assert!(!lease.renew(150, 105, 50) && !lease.renew(150, 151, 50));
+        assert_eq!(lease.until_ns(), 160);
+        // A later reply may give less.
+        assert!(lease.renew(150, 120, 30) && lease.until_ns() == 150);
     }
 
     #[test]

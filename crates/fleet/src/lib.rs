@@ -26,6 +26,7 @@
 
 pub mod agent;
 pub mod audit;
+pub mod certificate;
 pub mod codec;
 pub mod coordinator;
 mod grant;
@@ -47,10 +48,10 @@ pub use message::{AgentName, Digest, Head, Message, RunId, RunKey};
 pub use offset::{Clock, Drift, Exchange, MOST_DRIFT_PPM, Reading};
 pub use outbox::Outbox;
 pub use policy::{Demand, Policy, PolicyRefusal, Scripts};
-pub use refusal::Refusal;
+pub use refusal::{Refusal, in_one_line};
 pub use settlement::{Inbox, Item, ItemError};
 pub use share::{ShareError, Shares, Threads, planned, split};
-pub use timings::Timings;
+pub use timings::{MOST_ROUND_TRIP_NS, Timings};
 
 /// Nanoseconds in a second.
 const S: u64 = candor_plan::NS_PER_S;

@@ -54,6 +54,13 @@ pub struct AgentName(String);
 #[error("{0:?} is not an agent's name; use 1 to 63 lower-case letters, digits and dashes")]
 pub struct NotAName(String);
 
+impl AgentName {
+    /// The name.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
 impl TryFrom<String> for AgentName {
     type Error = NotAName;
 
@@ -179,6 +186,8 @@ pub enum Message {
     Kill { run: RunId },
     /// The agent should deliver results that it kept.
     Recall { head: Head },
+    /// The run is over without the results of all agents: the agent keeps its own, and is free.
+    Keep { head: Head },
 }
 
 /// An agent announces itself, once a second, to all coordinators.
@@ -311,7 +320,7 @@ pub enum Ends {
 /// The run that an agent is asked to take part in.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Reserve {
-    /// The length of a lease.
+    /// The length of the first lease.
     pub lease_ns: u64,
     /// The agent's share.
     pub workers: Workers,
@@ -328,6 +337,8 @@ pub struct Reserve {
 pub struct Order {
     /// When the beat that this replies to was sent, by the agent's clock; `None` if this is no reply.
     pub beat_ns: Option<u64>,
+    /// The length of the lease that a reply gives.
+    pub lease_ns: u64,
     /// The command.
     pub command: Command,
     /// Segments that the coordinator has.
@@ -346,6 +357,8 @@ pub enum Command {
     Go(Go),
     /// Stop: send nothing more, drain, deliver. Before the start: forget the run.
     Stop,
+    /// The same, without waiting for responses.
+    End,
 }
 
 /// The order to start.

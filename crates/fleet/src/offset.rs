@@ -104,9 +104,9 @@ impl Default for Clock {
 }
 
 impl Clock {
-    /// Takes an exchange; one that contradicts itself is ignored.
-    pub fn add(&mut self, exchange: &Exchange) {
-        let Some(reading) = exchange.reading() else { return };
+    /// Takes an exchange; one that contradicts itself is ignored. Returns whether it counts.
+    pub fn add(&mut self, exchange: &Exchange) -> bool {
+        let Some(reading) = exchange.reading() else { return false };
         self.exchanges += 1;
         let first_ns = self.readings.first().map_or(reading.at_ns, |one| one.at_ns);
         let window = |one: &Reading| one.at_ns.saturating_sub(first_ns) / self.window_ns;
@@ -129,6 +129,7 @@ impl Clock {
             let best = |pair: &[Reading]| pair.iter().min_by_key(|one| one.bound_ns).copied();
             self.readings = self.readings.chunks(2).filter_map(best).collect();
         }
+        true
     }
 
     /// The number of exchanges that were not ignored.

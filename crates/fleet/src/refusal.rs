@@ -3,14 +3,18 @@
 use serde::{Deserialize, Serialize};
 
 use crate::grant::GrantError;
+use crate::message::RunKey;
 use crate::policy::PolicyRefusal;
 
 /// Why an agent does not take part in a run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 pub enum Refusal {
-    /// It is busy with another run.
-    #[error("it is busy with another run; wait for its end, or use other agents")]
-    Busy,
+    /// It is busy with this other run.
+    #[error("it is busy with run {}; wait for its end, or use other agents", .0.run)]
+    Busy(RunKey),
+    /// It cannot write its audit file.
+    #[error("it cannot write its audit file: {0}")]
+    Audit(String),
     /// The grant does not permit this.
     #[error("the grant is refused: {0}")]
     Grant(#[from] GrantError),
@@ -50,7 +54,8 @@ impl Refusal {
     /// The bytes of the words in it.
     pub(crate) fn length(&self) -> usize {
         match self {
-            Refusal::Plan(words)
+            Refusal::Audit(words)
+            | Refusal::Plan(words)
             | Refusal::Resolve(words)
             | Refusal::Prepare(words)
             | Refusal::Failed(words) => words.len(),
@@ -64,4 +69,13 @@ impl Refusal {
 pub(crate) fn words(mut text: String) -> String {
     text.truncate(text.floor_char_boundary(Refusal::MOST_BYTES));
     text
+}
+
+/// A text of another machine in one line: characters that would move the cursor or begin a line are replaced.
+pub fn in_one_line(text: &str) -> String {
+    let is_hidden = |c: char| {
+        c.is_control()
+            || matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}')
+    };
+    text.chars().map(|c| if is_hidden(c) { '\u{fffd}' } else { c }).collect()
 }

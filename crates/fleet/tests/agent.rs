@@ -7,7 +7,7 @@ use candor_fleet::agent::{Agent, Event, Now, Settings};
 use candor_fleet::audit::What;
 use candor_fleet::codec::MOST_KEPT;
 use candor_fleet::message::{Command, Ends, Go, Have, Order, Phase};
-use candor_fleet::{Message, Timings};
+use candor_fleet::{MOST_ROUND_TRIP_NS, Message, Refusal, Timings};
 use common::lone::{
     BOOT, LOOPBACK, NOW, Said, fetch, grant, head, key, order, policy, reserve, said, usual,
 };
@@ -46,10 +46,11 @@ fn keep(agent: &mut Agent, epoch: u32, bytes: usize) -> Said {
     agent.handle_interval(at(2 * S), key(epoch), &vec![0; bytes]);
     agent.handle_ended(at(3 * S), key(epoch), Ok(b""));
     assert!(matches!(agent.phase(), Some((_, Phase::Delivering(_)))));
-    let deliver_ns = Timings::default().deliver_ns;
-    agent.handle_timeout(at(3 * S + deliver_ns - 1));
+    // No longer than the lease since it heard its coordinator.
+    let lease_ns = Timings::default().lease_ns;
+    agent.handle_timeout(at(lease_ns - 1));
     assert!(agent.phase().is_some());
-    agent.handle_timeout(at(3 * S + deliver_ns));
+    agent.handle_timeout(at(lease_ns));
     assert_eq!(agent.phase(), None);
     said(agent)
 }
@@ -100,7 +101,7 @@ fn kept_results_are_recalled_and_settled() {
     assert_eq!(kept(&agent), [2]);
     while agent.poll_transmit().is_some() {}
     let have = Have::default();
-    let reply = Order { beat_ns: Some(at(late).ns), command: Command::Hold, have };
+    let reply = Order { beat_ns: Some(at(late).ns), command: Command::Hold, lease_ns: 5 * S, have };
     agent.handle_message(at(late + MS), Message::Lease { head: head(1), order: reply });
     let segments = std::iter::from_fn(|| agent.poll_transmit()).filter_map(|(_, one)| match one {
         Message::Segment { segment, .. } => Some((segment.sequence, segment.ends)),
@@ -112,6 +113,48 @@ fn kept_results_are_recalled_and_settled() {
         agent.handle_message(at(late + 2 * MS), Message::Settled { head: head(1) });
     }
     assert_eq!((agent.phase(), kept(&agent)), (None, vec![2]));
+}
+
+/// An agent that cannot write its audit file gives up what it may send, and delivers what it has measured.
+#[test]
+fn an_agent_without_an_audit_file_does_nothing() {
+    let full = || "audit.jsonl: no space left".to_owned();
+    let mut granted = agent(1 << 20);
+    fetch(&mut granted, &usual(), 1);
+    granted.handle_unwritten(NOW, full());
+    let refused = said(&mut granted);
+    assert_eq!((refused.refused, granted.phase()), (Some(Refusal::Audit(full())), None));
+    assert_eq!(refused.events, [Event::Abandon { key: key(1) }]);
+    let mut measured = agent(1 << 20);
+    start(&mut measured, 1);
+    measured.handle_draining(at(2 * S), key(1));
+    measured.handle_unwritten(at(2 * S), full());
+    measured.handle_ended(at(3 * S), key(1), Ok(b""));
+    measured.handle_unwritten(at(3 * S), full());
+    assert!(matches!(measured.phase(), Some((_, Phase::Delivering(_)))));
+}
+
+/// The coordinator ended without the results of another agent: this one keeps its own and is free at once. The
+/// second order to end is no second stop.
+#[test]
+fn an_agent_ends_at_once_and_keeps_its_results() {
+    let mut agent = agent(1 << 20);
+    start(&mut agent, 1);
+    agent.handle_message(at(2 * S), order(1, Command::Stop));
+    for _ in 0..2 {
+        agent.handle_message(at(2 * S), order(1, Command::End));
+    }
+    let said = said(&mut agent);
+    let stops = said.events.iter().filter_map(|one| match one {
+        Event::Stop { at_once, .. } => Some(*at_once),
+        _ => None,
+    });
+    assert_eq!(stops.collect::<Vec<_>>(), [false, true]);
+    agent.handle_message(at(2 * S), Message::Keep { head: head(1) });
+    assert_eq!(agent.phase(), Some((key(1), Phase::Draining)), "they are not complete yet");
+    agent.handle_ended(at(2 * S), key(1), Ok(b""));
+    agent.handle_message(at(2 * S), Message::Keep { head: head(1) });
+    assert_eq!((agent.phase(), kept(&agent)), (None, vec![1]));
 }
 
 /// No results are forgotten before they are complete.
@@ -131,7 +174,7 @@ fn a_run_with_more_results_than_there_is_room_for_is_stopped() {
     assert_eq!(agent.phase(), Some((key(1), Phase::Running)));
     agent.handle_interval(at(2 * S), key(1), &[0; 1]);
     assert_eq!(agent.phase(), Some((key(1), Phase::Draining)));
-    assert!(said(&mut agent).events.contains(&Event::Stop { key: key(1) }));
+    assert!(said(&mut agent).events.contains(&Event::Stop { key: key(1), at_once: false }));
 }
 
 /// A host that does not end after a stop: the drain and the patience, and no longer.
@@ -149,10 +192,11 @@ fn a_host_that_does_not_end_is_abandoned() {
     assert!(said(&mut agent).events.contains(&Event::Abandon { key: key(1) }));
 }
 
-/// The shorter lease counts, the agent's or the coordinator's.
+/// The shorter lease counts, the agent's with the longest way or the coordinator's.
 #[test]
 fn no_coordinator_gives_a_longer_lease() {
-    for (asked_ns, lease_ns) in [(S, S), (5 * S, 5 * S), (60 * S, 5 * S), (u64::MAX, 5 * S)] {
+    let most_ns = Timings::default().lease_ns + MOST_ROUND_TRIP_NS;
+    for (asked_ns, lease_ns) in [(S, S), (5 * S, 5 * S), (60 * S, most_ns), (u64::MAX, most_ns)] {
         let mut agent = agent(1 << 20);
         let grant = operator().sign(&grant(&usual(), 1));
         let Message::Reserve { head, mut reserve } = reserve(&usual(), 1, grant) else { panic!() };
@@ -172,7 +216,7 @@ fn a_lease_that_is_over_is_not_extended() {
     type Late = fn(&mut Agent);
     let reply = |agent: &mut Agent| {
         let (beat_ns, have) = (Some(at(4 * S).ns), Have::default());
-        let order = Order { beat_ns, command: Command::Hold, have };
+        let order = Order { beat_ns, command: Command::Hold, lease_ns: 5 * S, have };
         agent.handle_message(at(5 * S), Message::Lease { head: head(1), order });
     };
     let lates: [Late; 3] = [
@@ -186,7 +230,7 @@ fn a_lease_that_is_over_is_not_extended() {
         late(&mut agent);
         assert_eq!(agent.phase(), Some((key(1), Phase::Lapsed)));
         let said = said(&mut agent);
-        assert!(said.events.contains(&Event::Stop { key: key(1) }));
+        assert!(said.events.contains(&Event::Stop { key: key(1), at_once: false }));
         let is_longer = |one: &Event| matches!(one, Event::SendUntil { .. });
         assert!(!said.events.iter().any(is_longer), "{:?}", said.events);
     }
@@ -214,7 +258,7 @@ fn an_armed_agent_and_its_coordinator_do_not_talk_without_a_pause() {
     beats(&mut agent);
     agent.handle_message(NOW, order(1, command));
     assert_eq!(beats(&mut agent), 1);
-    let reply = Order { beat_ns: Some(NOW.ns), command, have: Have::default() };
+    let reply = Order { beat_ns: Some(NOW.ns), lease_ns: 5 * S, command, have: Have::default() };
     agent.handle_message(NOW, Message::Lease { head: head(1), order: reply });
     assert_eq!(beats(&mut agent), 0);
 }

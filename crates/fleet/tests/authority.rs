@@ -6,7 +6,7 @@ mod common;
 
 use std::net::IpAddr;
 
-use candor_fleet::agent::{Event, MOST_PLAN_BYTES, Now};
+use candor_fleet::agent::{Event, MOST_PLAN_BYTES, Now, read_plan};
 use candor_fleet::audit::What;
 use candor_fleet::message::{Command, Go, Have, Order, Phase};
 use candor_fleet::{
@@ -413,13 +413,14 @@ fn late_orders_and_kills() {
     // Orders for another life, or another run, are nothing.
     let mut agent = ready();
     let stranger = Head { boot: BOOT + 1, ..head(1) };
-    let stop = Order { beat_ns: None, command: Command::Stop, have: Have::default() };
+    let stop =
+        Order { beat_ns: None, command: Command::Stop, lease_ns: 5 * S, have: Have::default() };
     agent.handle_message(NOW, Message::Lease { head: stranger, order: stop.clone() });
     agent.handle_message(NOW, Message::Lease { head: head(2), order: stop });
     assert_eq!(said(&mut agent).events, []);
     // A second run finds it busy.
     agent.handle_message(NOW, reserve(&usual(), 2, operator().sign(&grant(&usual(), 2))));
-    assert_eq!(said(&mut agent).refused, Some(Refusal::Busy));
+    assert_eq!(said(&mut agent).refused, Some(Refusal::Busy(key(1))));
 }
 
 /// Connections are dealt to threads, and lanes of a Poisson process too: an agent's part can be larger
@@ -474,6 +475,8 @@ fn another_plan_than_the_announced_is_refused() {
     let mut bytes = wire::to_bytes(&plan);
     *bytes.last_mut().unwrap() ^= 1;
     agent.handle_message(NOW, Message::Chunk { head: head(1), index: 0, bytes });
+    let [Event::Read { key, bytes, digest }] = &said(&mut agent).events[..] else { panic!() };
+    agent.handle_read(NOW, *key, read_plan(bytes, *digest));
     assert_eq!(said(&mut agent).refused, Some(Refusal::PlanDigest));
 }
 
@@ -491,8 +494,12 @@ fn a_lease_ends_by_the_agents_own_clock() {
     agent.handle_timeout(at(S));
     assert_eq!(agent.phase().unwrap().1, Phase::Running);
     // A reply to the beat that was sent at 2 s comes at 4.9 s.
-    let reply =
-        Order { beat_ns: Some(NOW.ns + 2 * S), command: Command::Hold, have: Have::default() };
+    let reply = Order {
+        beat_ns: Some(NOW.ns + 2 * S),
+        command: Command::Hold,
+        lease_ns: 5 * S,
+        have: Have::default(),
+    };
     agent.handle_message(at(4900 * MS), Message::Lease { head: head(1), order: reply });
     let until = Event::SendUntil { key: key(1), until_ns: NOW.ns + 7 * S };
     assert!(said(&mut agent).events.contains(&until));
@@ -500,10 +507,14 @@ fn a_lease_ends_by_the_agents_own_clock() {
     assert_eq!(agent.phase().unwrap().1, Phase::Running);
     agent.handle_timeout(at(7 * S));
     assert_eq!(agent.phase().unwrap().1, Phase::Lapsed);
-    assert!(said(&mut agent).events.contains(&Event::Stop { key: key(1) }));
+    assert!(said(&mut agent).events.contains(&Event::Stop { key: key(1), at_once: false }));
     // A reply that comes now changes nothing.
-    let late =
-        Order { beat_ns: Some(NOW.ns + 6 * S), command: Command::Hold, have: Have::default() };
+    let late = Order {
+        beat_ns: Some(NOW.ns + 6 * S),
+        command: Command::Hold,
+        lease_ns: 5 * S,
+        have: Have::default(),
+    };
     agent.handle_message(at(7 * S + 1), Message::Lease { head: head(1), order: late });
     assert_eq!(agent.phase().unwrap().1, Phase::Lapsed);
 }

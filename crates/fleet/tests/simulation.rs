@@ -7,10 +7,10 @@
 mod common;
 
 use candor_fleet::coordinator::{Loss, OnLoss, Outcome, Stage, Verdict, Void};
-use candor_fleet::{Timings, planned};
+use candor_fleet::planned;
 use candor_plan::Plan;
 use candor_record::Workers;
-use common::host::Host;
+use common::host::{Host, Request};
 use common::{COORDINATOR, Faults, MS, Node, Rng, S, World, plan};
 
 /// Runs take a few seconds of simulated time; time-outs are the real ones.
@@ -32,9 +32,16 @@ fn faults(rng: &mut Rng, agents: usize) -> Faults {
         lost: rng.pick(&[0, 0, 10, 100, 300]),
         doubled: rng.pick(&[0, 0, 50, 300]),
         late: rng.pick(&[0, 0, 10, 100]),
+        way_ns: rng.pick(&[None, None, None, None, Some(450 * MS), Some(2 * S)]),
+        read_ns: rng.pick(&[0, 0, 0, 20 * MS, 7 * S]),
         has_no_stream: rng.one_in(3),
         ..Faults::default()
     };
+    if rng.one_in(6) {
+        let first_ns = rng.below(14 * S);
+        let more = rng.below(3);
+        faults.signals = (0..=more).map(|at| first_ns + at * rng.below(3 * S)).collect();
+    }
     for _ in 0..rng.pick(&[0, 1, 1, 1, 2, 3]) {
         add_fault(rng, agents, &mut faults);
     }
@@ -132,15 +139,14 @@ fn hosts(node: &Node) -> impl Iterator<Item = &Host> {
 }
 
 fn nothing_is_sent_without_a_lease(world: &World, node: &Node) {
-    let lease_ns = Timings::default().lease_ns;
     let lost = world.lost.iter().find(|(_, name, why)| *name == node.name && *why != Loss::Lapsed);
     for host in hosts(node) {
         for request in host.requests() {
             let own_ns = host.origin_ns.unwrap() + request.due_ns;
             let sent_ns = node.clock.when(own_ns);
-            // The beats that the coordinator had heard by then.
-            let heard = node.answered.iter().filter(|(at_ns, _)| *at_ns <= sent_ns);
-            let until_ns = heard.map(|(_, beat_ns)| beat_ns + lease_ns).max().unwrap();
+            // The leases that the coordinator had given by then.
+            let given = node.given.iter().filter(|(at_ns, _)| *at_ns <= sent_ns);
+            let until_ns = given.map(|(_, until_ns)| *until_ns).max().unwrap();
             assert!(own_ns < until_ns, "{} sent {} ns late", node.name, own_ns - until_ns);
             if let Some((lost_ns, _, why)) = lost {
                 // An agent that was started anew, or gave up, is lost before its lease is over.
@@ -157,7 +163,7 @@ fn counts_are_those_of_the_hosts(world: &World) {
     let (total, warm_up_ns) = (&record.total, world.plan.recording.warm_up_ns);
     assert!(total.ledger.balances(), "{:?}", total.ledger);
     assert!(total.warm_up.balances(), "{:?}", total.warm_up);
-    let (mut sent, mut ok, mut warm) = (0, 0, 0);
+    let (mut sent, mut ok, mut warm, mut all_sent) = (0, 0, 0, 0);
     let mut in_intervals = vec![0u64; record.intervals.len()];
     for machine in &record.machines {
         let agent = machine.agent.as_ref().unwrap();
@@ -178,10 +184,21 @@ fn counts_are_those_of_the_hosts(world: &World) {
                     in_intervals[at] += 1;
                 }
             }
-            ok += u64::from(is_measured && one.done_ns < known_to_ns);
+            all_sent += u64::from(is_measured);
+        }
+        for host in hosts(node) {
+            let known_to_ns = known_to_ns.min(host.cut_ns);
+            let is_ok = |one: &&Request| one.due_ns >= warm_up_ns && one.done_ns < known_to_ns;
+            ok += host.requests().iter().filter(is_ok).count() as u64;
         }
     }
     assert_eq!((total.ledger.sent, total.ledger.ok, total.warm_up.sent), (sent, ok, warm));
+    // What the target counts is within what the ledger says.
+    let unaccounted = total.ledger.unaccounted + total.users_unaccounted;
+    assert!((sent..=sent + unaccounted).contains(&all_sent), "{all_sent}: {:?}", total.ledger);
+    if is_heard_in_the_end(world) {
+        assert_eq!(sent, all_sent, "{:?}, {:?}", world.lost, outcome.losses);
+    }
     if outcome.verdict == Verdict::Complete {
         let by_interval: Vec<u64> = record.intervals.iter().map(|one| one.sent).collect();
         assert_eq!(by_interval, in_intervals);
@@ -206,8 +223,9 @@ fn counts_are_those_of_the_hosts(world: &World) {
     // Without a stop the schedule is whole.
     let unaccounted: u64 = outcome.losses.iter().map(|(_, _, count)| count).sum();
     let all = planned(&world.plan, Workers::all(record.of.of), None);
-    let is_whole = outcome.verdict == Verdict::Complete
-        || world.on_loss == OnLoss::Continue && is_driven(world);
+    let is_whole = world.signals == 0
+        && (outcome.verdict == Verdict::Complete
+            || world.on_loss == OnLoss::Continue && is_driven(world));
     if let Some(users) = total.journeys.first() {
         // Each request is a user's, and the schedule has users alone.
         assert!(users.balances(), "{users:?}");
@@ -224,6 +242,19 @@ fn counts_are_those_of_the_hosts(world: &World) {
     } else {
         assert!(total.ledger.scheduled <= all.measured, "{:?} {all:?}", total.ledger);
     }
+}
+
+/// Whether nothing but cuts that end in time and a moderate network kept results from the coordinator.
+fn is_heard_in_the_end(world: &World) -> bool {
+    let faults = &world.faults;
+    let is_short = |(_, from_ns, to_ns): &(usize, u64, u64)| to_ns - from_ns <= 6 * S;
+    faults.crashes.is_empty()
+        && faults.deaths.is_empty()
+        && is_driven(world)
+        && faults.cut_off.iter().all(is_short)
+        && faults.cut_off.len() <= 1
+        && faults.lost <= 10
+        && world.signals == 0
 }
 
 /// Whether one coordinator lived from the beginning to the end and stopped no agent.
@@ -429,5 +460,43 @@ fn the_stream_stands_in_for_dead_agents() {
         assert_eq!(nothing.verdict, Verdict::Void(Void::NothingKept), "{seed}");
         // With faults of the network on all ways, the one to the stream too.
         outcome(seed, &[1, 2], 100, false);
+    }
+}
+
+/// A large plan over a slow link, which carries what the agents need and hardly more: they take as long as the
+/// bytes do, and no message waits for long behind them.
+#[test]
+fn a_large_plan_over_a_slow_link_is_sent_once() {
+    let body = "x".repeat(6 << 20);
+    let text = format!(
+        "url = \"http://127.0.0.1:8080/\"\nconnections = 24\ndigits = 1\nrate = \"60/s\"\nduration = \"2s\"\n\
+         method = \"POST\"\nbody = \"{body}\"\n"
+    );
+    let plan = plan(&text);
+    let plan_bytes = candor_record::wire::to_bytes(&plan).len() as u64;
+    // 20 Mbit/s and 2 Mbit/s, near and far.
+    for (agents, rate, way_ns) in
+        [(2, 2_500_000, None), (6, 2_500_000, None), (2, 250_000, None), (2, 2_500_000, Some(S))]
+    {
+        let faults = Faults { rate: Some(rate), way_ns, ..Faults::default() };
+        let mut world = World::new(3, agents, plan.clone(), faults, OnLoss::Stop);
+        world.run(600 * S);
+        check(&world);
+        assert_eq!(world.outcome.as_ref().unwrap().verdict, Verdict::Complete);
+        let at = |stage| world.stages.iter().find(|(_, one)| *one == stage).unwrap().0;
+        let took_s = (at(Stage::Clocking) - at(Stage::Preparing)) as f64 / S as f64;
+        let needs_s = (plan_bytes * agents as u64) as f64 / rate as f64;
+        let carried = world.carried as f64 / (plan_bytes * agents as u64) as f64;
+        let wait_s = world.longest_wait_ns as f64 / S as f64;
+        println!(
+            "{agents} at {rate}/s: {took_s:.1} s of {needs_s:.1}, {carried:.3} times, wait {wait_s:.1}"
+        );
+        assert!(carried < 1.05, "{carried}");
+        // Half of a lease.
+        assert!(wait_s < 2.5, "{wait_s}");
+        // A link that is long and fast has at most 16 chunks under way for each agent.
+        let chunks_s = plan_bytes as f64 / (16.0 * 65_536.0)
+            * way_ns.map_or(0.0, |ns| 2.0 * ns as f64 / S as f64);
+        assert!(took_s < 1.3 * needs_s.max(chunks_s) + 5.0, "{took_s} of {needs_s}");
     }
 }

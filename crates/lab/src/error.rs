@@ -19,6 +19,9 @@ pub enum LabError {
     /// A signal came before there was anything to measure.
     #[error("interrupted")]
     Interrupted,
+    /// A signal stopped a run of a fleet that has no result: this is known of it.
+    #[error("interrupted: {0}")]
+    Stopped(String),
     /// A target could not be started, did not get ready, or is in the way of another.
     #[error("target {name}: {problem}{}", shown(log_tail))]
     Target {

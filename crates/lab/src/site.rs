@@ -65,6 +65,8 @@ impl Site {
         let beside = self.begin(&own, &control);
         match make(&own, &control) {
             Ok(made) => Ok((made, beside)),
+            // Of all that makes runs a fleet alone knows whether requests may have been sent.
+            Err(LabError::Fleet(why)) if interrupt.is_asked() => Err(LabError::Stopped(why)),
             Err(_) if interrupt.is_asked() => Err(LabError::Interrupted),
             Err(error) => {
                 // If the target has ended, that explains a refused connection.

@@ -57,6 +57,10 @@ pub struct Collector {
     keeps_whole: bool,
     /// Feeds that were lost, by their place, and the last position of each.
     lost: Vec<(u32, Option<Position>)>,
+    /// Intervals that were shown while feeds were lost, as bytes: a lost feed may come back with its own.
+    provisional: BTreeMap<Position, Vec<u8>>,
+    /// The last position that was shown.
+    shown: Option<Position>,
 }
 
 /// The settings of a collector.
@@ -96,6 +100,8 @@ impl Collector {
             whole: Vec::new(),
             keeps_whole: !settings.workers.is_all(),
             lost: Vec::new(),
+            provisional: BTreeMap::new(),
+            shown: None,
         }
     }
 
@@ -129,9 +135,26 @@ impl Collector {
 
     /// Takes an interval of a machine with this agent.
     pub(crate) fn feed_of_machine(&mut self, feed: usize, interval: Interval, agent: Option<&str>) {
+        if self.shown >= Some(interval.index) {
+            return self.feed_late(feed, interval);
+        }
         let machines = self.of_machines.entry(interval.index).or_default();
         machines.insert(feed, OfMachine::of(&interval, agent));
         self.feed(feed, interval);
+    }
+
+    /// Takes an interval that was shown without this feed, which was lost then.
+    fn feed_late(&mut self, feed: usize, interval: Interval) {
+        let position = interval.index;
+        self.delivered[feed] = Ok(Some(position));
+        let known = self.provisional.remove(&position);
+        let mut sum = known.and_then(|bytes| unpacked(&bytes)).unwrap_or_else(|| {
+            let CollectorSettings { digits, requests, journeys, .. } = self.settings;
+            let empty = Interval::new(digits, requests, journeys);
+            Interval { index: position, start_ns: interval.start_ns, ..empty }
+        });
+        sum.merge_worker(&interval);
+        self.provisional.insert(position, wire::to_bytes(&sum));
     }
 
     fn feed(&mut self, feed: usize, mut interval: Interval) -> Option<Interval> {
@@ -168,6 +191,13 @@ impl Collector {
     pub(crate) fn feed_lost(&mut self, feed: usize) {
         if let Ok(position) = std::mem::replace(&mut self.delivered[feed], Err(())) {
             self.lost.push((feed as u32, position));
+        }
+    }
+
+    /// A lost feed delivers again.
+    pub(crate) fn feed_back(&mut self, feed: usize) {
+        if let Some(at) = self.lost.iter().position(|(lost, _)| *lost == feed as u32) {
+            self.delivered[feed] = Ok(self.lost.remove(at).1);
         }
     }
 
@@ -220,43 +250,76 @@ impl Collector {
 
     /// The same, and shows each interval of the window and the drain to `watch`.
     pub fn settle_with(&mut self, watch: &mut dyn FnMut(&Stretch<'_>)) {
+        if self.lost.is_empty() {
+            self.absorb_provisional(|collector, position| collector.is_complete(position));
+        }
         while let Some((&position, _)) = self.pending.first_key_value() {
-            let complete = self
-                .delivered
-                .iter()
-                .all(|up_to| up_to.map_or(true, |up_to| up_to.is_some_and(|p| p >= position)));
-            if !complete {
+            if !self.is_complete(position) {
                 break;
             }
             let machines = self.of_machines.remove(&position).unwrap_or_default();
             let machines: Vec<OfMachine> = machines.into_values().collect();
             if let Some((_, mut interval)) = self.pending.pop_first() {
-                if self.keeps_whole {
-                    self.whole.push(wire::to_bytes(&interval));
+                self.shown = Some(position);
+                let summary = position.map(|index| self.summary(&interval, index));
+                if let Some(summary) = &summary {
+                    let (interval, workers) = (&interval, &self.reports[..]);
+                    watch(&Stretch { summary, interval, workers, machines: &machines });
                 }
-                self.total.merge_later(&interval);
-                if let Some(index) = position {
-                    self.batches.push(&interval);
-                    let mut summary = IntervalSummary::of(&interval, index);
-                    let is_missing = |(_, up_to): &&(u32, Option<Position>)| {
-                        up_to.is_none_or(|up_to| up_to < position)
-                    };
-                    summary.missing =
-                        self.lost.iter().filter(is_missing).map(|(feed, _)| *feed).collect();
-                    summary.missing.sort_unstable();
-                    let workers = &self.reports;
-                    watch(&Stretch {
-                        summary: &summary,
-                        interval: &interval,
-                        workers,
-                        machines: &machines,
-                    });
-                    self.summaries.push(summary);
+                match self.lost.is_empty() && self.provisional.is_empty() {
+                    true => self.absorb(&interval, summary),
+                    false => drop(self.provisional.insert(position, wire::to_bytes(&interval))),
                 }
                 interval.clear();
                 self.spare.push(interval);
             }
         }
+    }
+
+    /// Whether every feed that is not lost has delivered this position, or has ended.
+    fn is_complete(&self, position: Position) -> bool {
+        let mut delivered = self.delivered.iter();
+        delivered.all(|up_to| up_to.map_or(true, |up_to| up_to.is_some_and(|p| p >= position)))
+    }
+
+    fn summary(&self, interval: &Interval, index: u64) -> IntervalSummary {
+        let mut summary = IntervalSummary::of(interval, index);
+        let is_missing =
+            |(_, up_to): &&(u32, Option<Position>)| up_to.is_none_or(|up_to| up_to < Some(index));
+        summary.missing = self.lost.iter().filter(is_missing).map(|(feed, _)| *feed).collect();
+        summary.missing.sort_unstable();
+        summary
+    }
+
+    /// Adds an interval to the record, to which nothing will be added any more.
+    fn absorb(&mut self, interval: &Interval, summary: Option<IntervalSummary>) {
+        if self.keeps_whole {
+            self.whole.push(wire::to_bytes(interval));
+        }
+        self.total.merge_later(interval);
+        if let Some(summary) = summary {
+            self.batches.push(interval);
+            self.summaries.push(summary);
+        }
+    }
+
+    /// Absorbs the first intervals that were shown without a lost feed, as far as `is_final`.
+    fn absorb_provisional(&mut self, is_final: impl Fn(&Self, Position) -> bool) {
+        while let Some((&position, _)) = self.provisional.first_key_value()
+            && is_final(self, position)
+        {
+            let bytes = self.provisional.pop_first().map(|(_, bytes)| bytes);
+            if let Some(interval) = bytes.and_then(|bytes| unpacked(&bytes)) {
+                let summary = position.map(|index| self.summary(&interval, index));
+                self.absorb(&interval, summary);
+            }
+        }
+    }
+
+    /// The same for all intervals: what is lost now stays lost.
+    pub(crate) fn settle_all(&mut self) {
+        self.settle();
+        self.absorb_provisional(|_, _| true);
     }
 
     /// Follows another collector: adds an interval that it showed, if that is before `window_end_ns`
@@ -304,7 +367,7 @@ impl Collector {
     }
 
     fn record(mut self) -> RunRecord {
-        self.settle();
+        self.settle_all();
         let reports = || self.reports.iter();
         let window_end_ns = reports().map(|one| one.window_end_ns).max().unwrap_or(0);
         let end = reports().map(|one| one.end).max().unwrap_or(EndReason::Duration);
@@ -332,4 +395,11 @@ impl Collector {
             whole: self.whole,
         }
     }
+}
+
+/// An interval that this collector packed itself.
+fn unpacked(bytes: &[u8]) -> Option<Interval> {
+    let interval = wire::from_bytes(bytes);
+    debug_assert!(interval.is_ok(), "what was packed can be unpacked");
+    interval.ok()
 }

@@ -151,6 +151,8 @@ struct Part {
     /// Users who came and did not begin.
     not_begun: u64,
     has_ended: bool,
+    /// It delivers nothing, unless it comes back.
+    is_lost: bool,
     /// It did not do all of its share.
     is_short: bool,
     machines: Vec<Machine>,
@@ -247,6 +249,7 @@ impl Merging {
             users: vec![Known::default(); settings.journeys],
             not_begun: 0,
             has_ended: false,
+            is_lost: false,
             is_short: false,
             machines: vec![Machine { workers: Some(workers), ..Machine::default() }],
         };
@@ -285,6 +288,9 @@ impl Merging {
             users.add(Known::of_users(journey));
         }
         crate::add(&mut known.not_begun, interval.users_not_begun);
+        if std::mem::take(&mut known.is_lost) {
+            self.collector.feed_back(part);
+        }
         let agent = known.machines.first().and_then(|one| one.agent.as_ref());
         let agent = agent.map(|agent| agent.name.as_str());
         self.collector.feed_of_machine(part, interval, agent);
@@ -309,6 +315,9 @@ impl Merging {
         {
             return Err(damaged("its totals are not those of its intervals"));
         }
+        if std::mem::take(&mut known.is_lost) {
+            self.collector.feed_back(part);
+        }
         known.has_ended = true;
         known.machines = record.machines;
         let from = (known.workers.first - settings.workers.first) as usize;
@@ -318,11 +327,11 @@ impl Merging {
         Ok(())
     }
 
-    /// A part is lost: it delivers nothing more.
-    pub fn lost(&mut self, part: usize) {
+    /// A part is lost, for this reason: it is not waited for, and what it delivers all the same is added.
+    pub fn lost(&mut self, part: usize, end: EndReason) {
         let known = &mut self.parts[part];
-        if !std::mem::replace(&mut known.has_ended, true) {
-            let report = WorkerReport::new(known.known_to_ns, EndReason::AgentLost);
+        if !known.has_ended && !std::mem::replace(&mut known.is_lost, true) {
+            let report = WorkerReport::new(known.known_to_ns, end);
             let from = (known.workers.first - self.collector.settings().workers.first) as usize;
             let count = known.workers.count as usize;
             let reports = vec![report; count];
@@ -374,7 +383,7 @@ impl Merging {
 
     /// The record of the run. Every part has ended or is lost.
     pub fn finish(mut self) -> RunRecord {
-        self.settle_with(&mut |_| {});
+        self.collector.settle_all();
         for (feed, part) in self.parts.iter().enumerate().filter(|(_, part)| part.is_short) {
             self.collector.name_missing(feed, part.last);
         }

@@ -338,8 +338,7 @@ proptest! {
         one.whole.iter().for_each(|bytes| merging.deliver(0, bytes).unwrap());
         merging.ended(0, RunRecord { whole: Vec::new(), ..one.clone() }).unwrap();
         other.whole[..kept].iter().for_each(|bytes| merging.deliver(1, bytes).unwrap());
-        merging.lost(1);
-        prop_assert!(merging.deliver(1, &other.whole[0]).is_err(), "nothing comes after the loss");
+        merging.lost(1, EndReason::AgentLost);
         // Each interval is shown with the machines that are in it, which together are all of it.
         let mut shown = Vec::new();
         merging.settle_with(&mut |stretch| {
@@ -379,6 +378,59 @@ proptest! {
     }
 }
 
+proptest! {
+    /// Parts that were lost for a while, and deliver the rest when intervals were shown without them: the record is
+    /// the same as if they had been there all the time.
+    #[test]
+    fn a_part_that_comes_back_was_never_away(
+        requests in prop::collection::vec(request(), 0..200),
+        interval_ns in 300u64..2000,
+        kept in prop::array::uniform3(0usize..6),
+        settles in prop::collection::vec(any::<bool>(), 1..20),
+    ) {
+        let parts = [0, 1, 2].map(|first| Workers { first, count: 1, of: 3 });
+        let records = parts.map(|part| run_part(&requests, part, interval_ns));
+        let whole = merge(records.to_vec(), 3, REQUESTS, 0).unwrap();
+        let settings = CollectorSettings {
+            digits: 3,
+            requests: REQUESTS,
+            journeys: 0,
+            warm_up_ns: WARM_UP_NS,
+            connections_asked: whole.connections_asked,
+            workers: Workers::all(3),
+        };
+        let mut merging = Merging::new(settings, &parts).unwrap();
+        let bare = |at: usize| RunRecord { whole: Vec::new(), ..records[at].clone() };
+        for (at, kept) in kept.into_iter().enumerate().skip(1) {
+            records[at].whole.iter().take(kept).for_each(|bytes| merging.deliver(at, bytes).unwrap());
+            merging.lost(at, EndReason::AgentLost);
+        }
+        records[0].whole.iter().for_each(|bytes| merging.deliver(0, bytes).unwrap());
+        merging.ended(0, bare(0)).unwrap();
+        let mut shown = Vec::new();
+        merging.settle_with(&mut |stretch| shown.push(stretch.summary.index));
+        let mut settles = settles.into_iter().cycle();
+        for (at, kept) in kept.into_iter().enumerate().skip(1) {
+            for bytes in records[at].whole.iter().skip(kept) {
+                merging.deliver(at, bytes).unwrap();
+                if settles.next().unwrap() {
+                    merging.settle_with(&mut |stretch| shown.push(stretch.summary.index));
+                }
+            }
+            merging.ended(at, bare(at)).unwrap();
+        }
+        merging.settle_with(&mut |stretch| shown.push(stretch.summary.index));
+        prop_assert!(shown.windows(2).all(|pair| pair[0] < pair[1]), "each once, in order: {:?}", shown);
+        // Statuses are listed as they came.
+        let sorted = |mut record: RunRecord| {
+            record.total.statuses.sort_by_key(|one| one.status);
+            record.total.broken_off_statuses.sort_by_key(|one| one.status);
+            record
+        };
+        prop_assert_eq!(sorted(merging.finish()), sorted(whole));
+    }
+}
+
 /// A part with users that is lost: those under way are unfinished, and the rest of its schedule is unaccounted for,
 /// without those that are known not to have begun.
 #[test]
@@ -404,7 +456,7 @@ fn the_users_of_a_lost_part_are_accounted_for() {
             vec![Failures { request: 0, why: StepFailure::Shed, count: 1 }];
         interval.users_not_begun = 3;
         merging.deliver(part, &wire::to_bytes(&interval)).unwrap();
-        merging.lost(part);
+        merging.lost(part, EndReason::AgentLost);
     }
     let planned = |users| Planned { users, ..Planned::default() };
     assert_eq!(merging.close(0, planned(20)), 20 - 7 - 4 - 3);

@@ -135,6 +135,9 @@ fn run_to(
             *url = target_flags::socket(url, path);
         }
     }
+    if let Some(fleet) = &fleet {
+        fleet.connect_each(&mut options);
+    }
     let (plan, outputs) = options.build(&Disk).map_err(|error| match plan_file {
         Some(file) => UserError::usage(format!("with {file}: {error}")),
         None => UserError::usage(error),

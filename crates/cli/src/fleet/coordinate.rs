@@ -9,8 +9,10 @@ use std::io::Read;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use candor_engine::{Control, EngineError, Observer, monotonic_ns};
-use candor_fleet::coordinator::{Coordinator, Event, OnLoss, Outcome, Settings, Stage, Verdict};
-use candor_fleet::{RunId, RunKey, Threads, Timings};
+use candor_fleet::coordinator::{
+    Coordinator, Event, OnLoss, Outcome, Settings, Stage, Verdict, Void,
+};
+use candor_fleet::{RunId, RunKey, Threads, Timings, in_one_line};
 use candor_fleet_nats::{Arrival, Link};
 use candor_lab::LabError;
 use candor_plan::units::fmt_plural;
@@ -46,21 +48,21 @@ impl Fleet {
             Err(error) => return Err(error.into()),
         }
         let id = RunId(folder::random().map_err(|error| failed(&error))?);
-        let settings = self.settings(id, plan)?;
+        let settings = self.settings(RunKey { run: id, epoch: 0 }, plan)?;
         let coordinator = Coordinator::new(settings, monotonic_ns());
         self.drive(coordinator, id, (plan, true), control, observer)
     }
 
     /// Makes the record of a run whose own coordinator died, from what agents and the broker's stream have.
     pub(crate) fn recall(&self, open: &Open, control: &Control) -> Result<RunRecord, LabError> {
-        let settings = self.settings(open.run, &open.plan)?;
+        let settings = self.settings(open.key, &open.plan)?;
         let coordinator = Coordinator::recall(settings, open.shares.clone(), monotonic_ns());
-        self.drive(coordinator, open.run, (&open.plan, false), control, &mut ())
+        self.drive(coordinator, open.key.run, (&open.plan, false), control, &mut ())
     }
 
-    fn settings(&self, run: RunId, plan: &Plan) -> Result<Settings, LabError> {
+    fn settings(&self, key: RunKey, plan: &Plan) -> Result<Settings, LabError> {
         Ok(Settings {
-            key: RunKey { run, epoch: 0 },
+            key,
             plan: plan.clone(),
             rows: candor_engine::rows_limit(plan)?,
             wanted: self.wanted.clone(),
@@ -97,7 +99,8 @@ impl Fleet {
             is_away: false,
             troubles: BTreeSet::new(),
         };
-        let Outcome { verdict, losses, record, may_have_sent } = driven.drive(control, observer);
+        let Outcome { verdict, losses, record, may_have_sent, .. } =
+            driven.drive(control, observer);
         let lost = losses.iter().filter(|(_, _, unaccounted)| *unaccounted > 0);
         for (agent, _, unaccounted) in lost {
             console::say(format_args!(
@@ -140,7 +143,8 @@ fn carrying(plan: &Plan) -> Result<Plan, LabError> {
 }
 
 fn failed(error: &dyn std::fmt::Display) -> LabError {
-    LabError::Fleet(error.to_string())
+    // Much of it is the text of other machines.
+    LabError::Fleet(in_one_line(&error.to_string()))
 }
 
 /// A coordinator with its link.
@@ -190,10 +194,24 @@ impl Driven<'_> {
             }
         }
         let outcome: Outcome = outcome.expect("a coordinator ends with an outcome");
-        if outcome.record.is_some() {
-            self.link.forget();
+        match (outcome.record.is_some(), outcome.keeps) {
+            (true, false) => self.link.forget(),
+            (true, true) if self.plan.is_some() => self.leave_open(observer),
+            _ => {}
         }
         outcome
+    }
+
+    /// The record lacks results that agents may keep: whoever asks again later may get them.
+    fn leave_open(&mut self, observer: &mut dyn Observer) {
+        if let Some(kept) = self.kept.take() {
+            kept.stay();
+            let text = format!(
+                "agents keep results that this one lacks; once they are heard, `candor fleet report {}` makes it again",
+                self.id
+            );
+            say(observer, &text);
+        }
     }
 
     /// A run has a copy of its results at the broker, which may be a new one after each connection.
@@ -203,7 +221,7 @@ impl Driven<'_> {
         }
     }
 
-    /// The first signal stops the run, the second ends it at once.
+    /// The first signal stops the run, the second one waits for no response.
     fn hear_stops(&mut self, control: &Control) {
         if control.is_stopping() && self.stops == 0 {
             self.stops = 1;
@@ -211,7 +229,7 @@ impl Driven<'_> {
         }
         if control.is_impatient() && self.stops == 1 {
             self.stops = 2;
-            self.coordinator.kill(monotonic_ns());
+            self.coordinator.end_soon(monotonic_ns());
         }
     }
 
@@ -259,7 +277,9 @@ impl Driven<'_> {
     fn keep(&mut self) {
         let Some(plan) = self.plan else { return };
         let folder = &self.fleet.operator.folder;
-        match runs::Kept::keep(folder, self.id, plan, &self.coordinator.shares()) {
+        // That of an attempt before is no more.
+        self.kept = None;
+        match runs::Kept::keep(folder, self.coordinator.key(), plan, &self.coordinator.shares()) {
             Ok(kept) => self.kept = Some(kept),
             Err(error) => console::say(format_args!(
                 "candor: the plan is not kept in {}: {error}; `candor fleet report` will not know this run",
@@ -280,6 +300,22 @@ impl Driven<'_> {
             }
             Event::Stage(Stage::Settling) if self.has_begun => control.has_sent(),
             Event::Stage(_) | Event::Over(_) => {}
+            Event::Gathers(Void::TooFewAgents { wanted, found, others }) => {
+                say(observer, &format!("{found} of {wanted} agents are free until now{others}"));
+            }
+            Event::Gathers(_) => {}
+            Event::Sending { percent } => {
+                say(
+                    observer,
+                    &format!("{percent} % of the plan and its data are sent to the agents"),
+                );
+            }
+            Event::Awaits(agent) => say(
+                observer,
+                &format!(
+                    "agent {agent} is silent and may keep results: it is waited for; Ctrl-C ends this"
+                ),
+            ),
             Event::Suspect(agent) => {
                 say(observer, &format!("agent {agent} has been silent for a while"));
             }
@@ -301,6 +337,7 @@ impl Driven<'_> {
 
 /// Says something to the user and to a live view, which has the terminal for itself.
 fn say(observer: &mut dyn Observer, line: &str) {
+    let line = &in_one_line(line);
     console::say(format_args!("candor: {line}"));
     observer.notice(line);
 }

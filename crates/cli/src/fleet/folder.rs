@@ -6,7 +6,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use candor_fleet::{OperatorKey, Policy};
+use candor_fleet::{OperatorKey, Policy, certificate};
 use candor_fleet_nats::{Broker, Certificates};
 use serde::Deserialize;
 
@@ -76,7 +76,22 @@ pub(crate) fn broker(url: &str, folder: &Path) -> Result<Broker, UserError> {
             missing.display()
         )));
     }
+    if let Some(files) = &tls {
+        check_validity(&files.certificate, super::coordinate::unix_s())?;
+    }
     Ok(Broker { url: url.to_owned(), tls, patience: PATIENCE })
+}
+
+/// A broker closes the connection of a member whose certificate is not valid now, and does not say why.
+fn check_validity(file: &Path, unix_s: u64) -> Result<(), UserError> {
+    let text = input::text("certificate", file)?;
+    let Some((from_s, to_s)) = certificate::validity(&text) else { return Ok(()) };
+    let what = match (unix_s < from_s, unix_s > to_s) {
+        (true, _) => "is not valid yet; check the clock of this machine",
+        (_, true) => "has expired; make a new fleet with `candor fleet init`",
+        _ => return Ok(()),
+    };
+    Err(UserError::could_not_run(format!("the certificate {} {what}", file.display())))
 }
 
 /// The operator: may sign grants and speak to agents.
@@ -168,6 +183,23 @@ mod tests {
         for wrong in ["", "0001fef", "0001fefg", "0001feff0", "+001feff", "0001fé7"] {
             assert_eq!(from_hex::<4>(wrong), None, "{wrong}");
         }
+    }
+
+    #[test]
+    fn a_certificate_that_is_not_valid_now_is_said_to_be_so() {
+        let folder = tempfile::tempdir().unwrap_or_else(|error| panic!("{error}"));
+        let file = folder.path().join(CERTIFICATE);
+        let key = rcgen::KeyPair::generate().unwrap_or_else(|error| panic!("{error}"));
+        let mut parameters = rcgen::CertificateParams::default();
+        parameters.not_before = rcgen::date_time_ymd(2020, 2, 29);
+        parameters.not_after = rcgen::date_time_ymd(2055, 1, 1);
+        let made = parameters.self_signed(&key).unwrap_or_else(|error| panic!("{error}"));
+        std::fs::write(&file, made.pem()).unwrap_or_else(|error| panic!("{error}"));
+        let said = |unix_s| check_validity(&file, unix_s).map_err(|error| error.to_string());
+        let (from_s, to_s) = (1_582_934_400, 2_682_374_400);
+        assert!(said(from_s).is_ok() && said(to_s).is_ok());
+        assert!(said(from_s - 1).is_err_and(|error| error.contains("not valid yet")));
+        assert!(said(to_s + 1).is_err_and(|error| error.contains("has expired")));
     }
 
     #[test]

@@ -13,7 +13,9 @@ use std::path::{Path, PathBuf};
 
 use candor_fleet::AgentName;
 use candor_fleet::coordinator::{OnLoss, Wanted};
-use candor_plan::Plan;
+use candor_plan::build::DEFAULT_CONNECTIONS;
+use candor_plan::values::SmallCount;
+use candor_plan::{Options, Plan};
 use clap::{Args, ValueEnum};
 
 use crate::exit::UserError;
@@ -96,6 +98,20 @@ impl Fleet {
     pub(crate) fn of(folder: &Path) -> Result<Fleet, UserError> {
         let operator = Operator::read(folder)?;
         Ok(Fleet { wanted: Wanted::Count(0), on_loss: OnLoss::Continue, operator })
+    }
+
+    /// If the user gave no number of connections, each agent has one at least.
+    pub(crate) fn connect_each(&self, options: &mut Options) {
+        let agents = match &self.wanted {
+            Wanted::Count(count) => *count,
+            Wanted::Named(names) => names.len(),
+        };
+        let agents = u32::try_from(agents).unwrap_or(u32::MAX);
+        let is_open = options.load.connections.is_none() && options.load.max_connections.is_none();
+        // Users of journeys may have connections of their own.
+        if is_open && options.requests.journey.is_empty() && agents > DEFAULT_CONNECTIONS {
+            options.load.connections = SmallCount::new(agents);
+        }
     }
 
     /// Refuses a plan that agents cannot carry out, before they are asked. `is_here`: its target is

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use candor_files::{Limits, Store};
-use candor_fleet::{RunId, Shares};
+use candor_fleet::{RunId, RunKey, Shares};
 use candor_plan::Plan;
 use candor_record::wire;
 
@@ -18,7 +18,7 @@ const LIMITS: Limits = Limits { files: 16, bytes: 256 << 20 };
 /// The folder's name.
 const FOLDER: &str = "runs";
 
-/// The plan of a run that is going on. Its file is removed with this value, unless the process dies.
+/// The plan of a run that is going on. Its file is removed with this value, unless the process dies or it is to stay.
 #[derive(Debug)]
 pub(super) struct Kept(PathBuf);
 
@@ -26,15 +26,21 @@ impl Kept {
     /// Keeps a plan and its shares.
     pub(super) fn keep(
         operator: &Path,
-        run: RunId,
+        key: RunKey,
         plan: &Plan,
         shares: &Shares,
     ) -> std::io::Result<Kept> {
         let directory = operator.join(FOLDER);
         let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        let name = format!("{:013}-{run}", since.as_millis());
-        Store::create(&directory)?.add(&name, &wire::to_bytes(&(plan, shares)), LIMITS)?;
+        let name = format!("{:013}-{}", since.as_millis(), key.run);
+        let bytes = wire::to_bytes(&(key.epoch, plan, shares));
+        Store::create(&directory)?.add(&name, &bytes, LIMITS)?;
         Ok(Kept(directory.join(name)))
+    }
+
+    /// Leaves the file there: the result of the run lacks something.
+    pub(super) fn stay(self) {
+        std::mem::forget(self);
     }
 }
 
@@ -48,7 +54,7 @@ impl Drop for Kept {
 /// A run whose coordinator has no outcome.
 #[derive(Debug)]
 pub(crate) struct Open {
-    pub(crate) run: RunId,
+    pub(crate) key: RunKey,
     pub(crate) plan: Plan,
     pub(crate) shares: Shares,
     file: PathBuf,
@@ -82,9 +88,9 @@ impl Open {
             ))
         };
         let bytes = fs::read(&file).map_err(|error| damaged(error.to_string()))?;
-        let (plan, shares) =
+        let (epoch, plan, shares) =
             wire::from_bytes(&bytes).map_err(|error| damaged(error.to_string()))?;
-        Ok(Open { run, plan, shares, file })
+        Ok(Open { key: RunKey { run, epoch }, plan, shares, file })
     }
 
     /// It has a result now.
@@ -107,12 +113,13 @@ mod tests {
         let [one, two] = [1, 2].map(|byte| RunId([byte; 16]));
         assert!(Open::find(operator.path(), None).is_err());
         let shares = vec![("a0".parse().unwrap(), 7, candor_record::Workers::all(2))];
-        let keep = |run| Kept::keep(operator.path(), run, &plan, &shares).unwrap();
+        let keep =
+            |run| Kept::keep(operator.path(), RunKey { run, epoch: 3 }, &plan, &shares).unwrap();
         let (first, second) = (keep(one), keep(two));
-        let found = |run| Open::find(operator.path(), run).map(|open| open.run).ok();
+        let found = |run| Open::find(operator.path(), run).map(|open| open.key.run).ok();
         assert_eq!((found(Some(one)), found(Some(two))), (Some(one), Some(two)));
         let open = Open::find(operator.path(), Some(one)).unwrap();
-        assert_eq!((open.plan, open.shares), (plan.clone(), shares.clone()));
+        assert_eq!((open.key.epoch, open.plan, open.shares), (3, plan.clone(), shares.clone()));
         drop(second);
         assert_eq!((found(None), found(Some(two))), (Some(one), None));
         fs::write(&first.0, b"damaged").unwrap();
@@ -120,5 +127,7 @@ mod tests {
         assert!(why.contains("cannot be read"), "{why}");
         drop(first);
         assert_eq!(found(None), None);
+        keep(two).stay();
+        assert_eq!(found(None), Some(two));
     }
 }

@@ -173,7 +173,10 @@ impl Fleet {
             let text = |key: &str| line[key].as_str().unwrap().to_owned();
             (text("what"), text("detail"))
         };
-        text.lines().map(line).collect()
+        let (ready, lines): (Vec<_>, Vec<_>) =
+            text.lines().map(line).partition(|(what, _)| what == "ready");
+        assert!(!ready.is_empty(), "an agent says that it can write");
+        lines
     }
 
     /// Starts a run on all agents.
@@ -355,6 +358,133 @@ fn a_signal_stops_the_whole_fleet() {
     assert_eq!(document.text("/end/reason"), "interrupted");
     assert_eq!(names_of_lost(&document).len(), 0);
     assert_eq!(nginx.stop().unwrap(), document.ledger("sent"));
+}
+
+/// In the warm-up nothing is measured yet: the result says that it was interrupted and what was sent, and no agent is
+/// lost.
+#[test]
+fn a_signal_in_the_warm_up_loses_no_agent() {
+    let nginx = Nginx::start(true).unwrap();
+    let fleet = Fleet::start(2, "127.0.0.0/8");
+    let url = format!("http://{}/", nginx.address());
+    let run = fleet.measure(&["-R", "500", "-c", "4", "--warm-up", "60s", "-d", "1s", &url]);
+    assert!(wait_until(PATIENCE, || lines(&nginx) > 300), "{}", fleet.log("a0"));
+    run.signal(Signal::INT);
+    let outcome = run.finish();
+    assert_eq!(outcome.code(), INTERRUPTED, "{}{}", outcome.stdout, outcome.stderr);
+    let document = outcome.document();
+    assert_eq!((names_of_lost(&document).len(), document.ledger("scheduled")), (0, 0));
+    assert_eq!(nginx.stop().unwrap(), document.count("/warm_up/sent"));
+    assert!(outcome.stdout.contains("nothing was sent after the warm-up"), "{}", outcome.stdout);
+}
+
+/// The second signal waits for no response: what was measured until then is the result.
+#[test]
+fn a_second_signal_ends_a_run_with_what_was_measured() {
+    let target = Target::start(&[]);
+    let fleet = Fleet::start(2, "127.0.0.0/8");
+    let url = target.url("/delay/30s");
+    let flags = ["-R", "100", "-c", "40", "-d", "60s", "--drain", "30s", "--timeout", "60s"];
+    let run = fleet.measure(&[&flags[..], &[&url]].concat());
+    let all = |event: &str| ["a0", "a1"].iter().all(|name| fleet.log(name).contains(event));
+    assert!(wait_until(PATIENCE, || all(": started")), "{}", fleet.log("a0"));
+    std::thread::sleep(Duration::from_secs(1));
+    run.signal(Signal::INT);
+    assert!(wait_until(PATIENCE, || all(": stopped")), "{}", fleet.log("a0"));
+    run.signal(Signal::INT);
+    let outcome = run.finish();
+    assert_eq!(outcome.code(), INTERRUPTED, "{}{}", outcome.stdout, outcome.stderr);
+    let document = outcome.document();
+    let (sent, unfinished) = (document.ledger("sent"), document.ledger("unfinished"));
+    assert!(sent == unfinished && (1..=40).contains(&sent), "{sent} {unfinished}");
+    assert_eq!(names_of_lost(&document).len(), 0);
+    assert!(outcome.wall < Duration::from_secs(30), "{:?}", outcome.wall);
+}
+
+/// Two operators at once: there are agents enough for both.
+#[test]
+fn two_runs_at_once_take_different_agents() {
+    let nginx = Nginx::start(true).unwrap();
+    let fleet = Fleet::start(4, "127.0.0.0/8");
+    let (operator, url) = (fleet.operator(), format!("http://{}/", nginx.address()));
+    let own =
+        ["run", "--fleet", "2", "--operator", &operator, "-R", "100", "-c", "4", "-d", "2s", &url];
+    let runs = [(); 2].map(|()| Candor::start_measuring(&own));
+    let mut names = BTreeSet::new();
+    for run in runs {
+        let outcome = run.finish();
+        assert_eq!(outcome.code(), 0, "{}{}", outcome.stdout, outcome.stderr);
+        let document = outcome.document();
+        names.extend(document.list("/machines").iter().map(|one| one["agent"]["name"].to_string()));
+    }
+    assert_eq!(names.len(), 4, "{names:?}");
+}
+
+/// A plan with fewer connections than agents runs on as many agents as it can; without a number each has one.
+#[test]
+fn agents_that_have_nothing_to_do_are_left_free() {
+    let nginx = Nginx::start(true).unwrap();
+    let url = format!("http://{}/", nginx.address());
+    let agents = |flags: &[&str]| {
+        let rest = ["-R", "100", "-d", "500ms", &url];
+        let up = Candor::start_measuring(&[&["fleet", "up", "11"], flags, &rest].concat());
+        let outcome = up.finish();
+        assert_eq!(outcome.code(), 0, "{}{}", outcome.stdout, outcome.stderr);
+        outcome.document().list("/machines").len()
+    };
+    assert_eq!((agents(&["-c", "3"]), agents(&[])), (3, 11));
+}
+
+/// The search of a peak begins with one connection.
+#[test]
+fn a_peak_is_searched_for_on_a_fleet() {
+    let nginx = Nginx::start(true).unwrap();
+    let fleet = Fleet::start(2, "127.0.0.0/8");
+    let (operator, url) = (fleet.operator(), format!("http://{}/", nginx.address()));
+    let own = ["peak", "--fleet", "2", "--operator", &operator, "-d", "300ms", "--warm-up", "0s"];
+    let most = ["--most-connections", "2", "--most-runs", "1", "--json", "peak.json", &url];
+    let outcome = Candor::start(&[&own[..], &most].concat())
+        .finish_within(Duration::from_secs(120))
+        .unwrap_or_else(|said| panic!("{said}"));
+    // A single run of each load confirms nothing.
+    assert_eq!(outcome.code(), 6, "{}{}", outcome.stdout, outcome.stderr);
+    assert!(nginx.stop().unwrap() > 0);
+}
+
+/// An agent that is away for longer than its lease and comes back before the end: nothing that it sent is missing.
+#[test]
+fn the_results_of_an_agent_that_comes_back_count() {
+    let nginx = Nginx::start(true).unwrap();
+    let fleet = Fleet::start(2, "127.0.0.0/8");
+    let url = format!("http://{}/", nginx.address());
+    let run = fleet.measure(&["-R", "500", "-c", "4", "-d", "16s", "--on-loss", "continue", &url]);
+    assert!(wait_until(PATIENCE, || lines(&nginx) > 300), "{}", fleet.log("a0"));
+    let stderr = run.directory().join(".stderr");
+    let said = |words: &str| fs::read_to_string(&stderr).unwrap().contains(words);
+    fleet.agents["a1"].signal(Signal::STOP).unwrap();
+    assert!(wait_until(PATIENCE, || said("agent a1 is lost: it was silent")));
+    fleet.agents["a1"].signal(Signal::CONT).unwrap();
+    let outcome = run.finish();
+    assert_eq!(outcome.code(), DEGRADED, "{}{}", outcome.stdout, outcome.stderr);
+    assert!(outcome.stderr.contains("agent a1 is heard again"), "{}", outcome.stderr);
+    let document = outcome.document();
+    assert_eq!(nginx.stop().unwrap(), document.ledger("sent"));
+    assert_eq!(document.ledger("scheduled"), 8000);
+    assert!(document.ledger("unaccounted") > 0, "it did not send all of its share");
+    assert!(document.text("/machines/1/agent/lost/why").contains("stopped by itself"));
+    assert_eq!(fleet.audit("a1").last().unwrap().0, "settled");
+}
+
+/// A disk that is full is known before a run comes.
+#[test]
+fn an_agent_that_cannot_write_its_audit_file_does_not_start() {
+    let directory = tempfile::tempdir().unwrap();
+    let folder = directory.path().join("f");
+    let made = candor(&["fleet", "init", "1", "--out", folder.to_str().unwrap()]);
+    assert_eq!(made.code(), 0, "{}", made.stderr);
+    let own = folder.join("agents/a0").display().to_string();
+    candor(&["agent", &own, "--audit", "/dev/full"])
+        .assert_refused(USAGE, &["/dev/full", "No space left", "--audit"]);
 }
 
 /// An agent that a signal ends says so, and the coordinator waits for no silence.

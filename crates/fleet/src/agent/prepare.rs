@@ -1,56 +1,91 @@
 //! From reserved to prepared: the agent fetches and reads the plan, checks it against policy and grant,
 //! and pins it to addresses; then the host prepares it.
 
+use std::collections::BTreeMap;
 use std::net::IpAddr;
 
 use candor_plan::{Endpoint, Plan};
 use candor_record::wire;
 
 use super::{Agent, Event, Now, Stage};
-use crate::MS;
 use crate::codec::{MOST_WANTED, PIECE_BYTES};
 use crate::message::{Digest, Head, RunKey};
 use crate::refusal::{Refusal, words};
+use crate::{MS, S};
 
-/// The time until missing chunks are asked for again.
-const AGAIN_NS: u64 = 500 * MS;
+/// The shortest and the longest time until a chunk that does not arrive is asked for again.
+const AGAIN_NS: [u64; 2] = [S, 16 * S];
+/// How much later than the fastest chunk others may arrive: so long the coordinator's other messages wait behind
+/// chunks.
+const QUEUE_NS: u64 = 300 * MS;
 
-/// The chunks of a plan.
+/// The chunks of a plan. There are as many under way as the network takes without a queue: one more when a chunk
+/// arrives soon, one fewer when it arrives late.
 #[derive(Debug)]
 pub(super) struct Fetch {
     chunks: Vec<Option<Vec<u8>>>,
     /// Their bytes in total.
     bytes: u32,
     missing: usize,
-    /// Chunks that were asked for and have not arrived.
-    pending: usize,
-    next_ns: u64,
+    /// Chunks below were asked for.
+    next: usize,
+    /// Those under way: when each was asked for first and last.
+    asked: BTreeMap<usize, [u64; 2]>,
+    /// The most that may be.
+    window: usize,
+    /// The shortest time from asking to arrival.
+    least_ns: u64,
+    again_ns: u64,
 }
 
 impl Fetch {
-    pub(super) fn new(bytes: u32, now_ns: u64) -> Self {
+    pub(super) fn new(bytes: u32) -> Self {
         let count = (bytes as usize).div_ceil(PIECE_BYTES).max(1);
-        Fetch { chunks: vec![None; count], bytes, missing: count, pending: 0, next_ns: now_ns }
+        Fetch {
+            chunks: vec![None; count],
+            bytes,
+            missing: count,
+            next: 0,
+            asked: BTreeMap::new(),
+            window: 2,
+            least_ns: u64::MAX,
+            again_ns: AGAIN_NS[0],
+        }
     }
 
-    /// When to ask again.
+    /// When to ask; in the past if more chunks may be under way.
     pub(super) fn next_ns(&self) -> u64 {
-        self.next_ns
+        if self.asked.len() < self.window && self.next < self.chunks.len() {
+            return 0;
+        }
+        let oldest_ns = self.asked.values().map(|[_, last_ns]| *last_ns).min();
+        oldest_ns.map_or(u64::MAX, |last_ns| last_ns.saturating_add(self.again_ns))
     }
 
     /// The chunks to ask for now.
     pub(super) fn want(&mut self, now_ns: u64) -> Option<Vec<u32>> {
-        if now_ns < self.next_ns {
-            return None;
+        let is_overdue = |asked_ns: u64| asked_ns.saturating_add(self.again_ns) <= now_ns;
+        let overdue = self.asked.iter().filter(|(_, [_, last_ns])| is_overdue(*last_ns));
+        let mut wanted: Vec<usize> = overdue.map(|(at, _)| *at).take(MOST_WANTED).collect();
+        if !wanted.is_empty() {
+            self.window = (self.window / 2).max(1);
+            self.again_ns = (2 * self.again_ns).min(AGAIN_NS[1]);
+            for at in &wanted {
+                self.asked.entry(*at).and_modify(|[_, last_ns]| *last_ns = now_ns);
+            }
         }
-        self.next_ns = now_ns.saturating_add(AGAIN_NS);
-        let missing = (0..).zip(&self.chunks).filter(|(_, chunk)| chunk.is_none());
-        let wanted: Vec<u32> = missing.map(|(at, _)| at).take(MOST_WANTED).collect();
-        self.pending = wanted.len();
-        Some(wanted)
+        while self.asked.len() < self.window
+            && wanted.len() < MOST_WANTED
+            && self.next < self.chunks.len()
+        {
+            wanted.push(self.next);
+            self.asked.insert(self.next, [now_ns; 2]);
+            self.next += 1;
+        }
+        (!wanted.is_empty()).then(|| wanted.into_iter().map(|at| at as u32).collect())
     }
 
-    /// Takes a chunk. After the last of those that were asked for, others are due.
+    /// Takes a chunk.
     pub(super) fn take(&mut self, index: u32, bytes: Vec<u8>, now_ns: u64) {
         let at = index as usize;
         let begins = at.saturating_mul(PIECE_BYTES);
@@ -60,10 +95,16 @@ impl Fetch {
             _ => return,
         }
         self.missing -= 1;
-        self.pending = self.pending.saturating_sub(1);
-        if self.pending == 0 {
-            self.next_ns = now_ns;
-        }
+        // Since the first time: since the last, what was on its way then would seem to have been faster than the
+        // network is.
+        let Some([first_ns, _]) = self.asked.remove(&at) else { return };
+        let took_ns = now_ns.saturating_sub(first_ns);
+        self.least_ns = self.least_ns.min(took_ns);
+        self.again_ns = took_ns.saturating_mul(4).clamp(AGAIN_NS[0], AGAIN_NS[1]);
+        self.window = match took_ns <= self.least_ns.saturating_add(QUEUE_NS) {
+            true => (self.window + 1).min(MOST_WANTED),
+            false => (self.window - 1).max(1),
+        };
     }
 
     /// The whole plan, once all chunks are here.
@@ -75,6 +116,16 @@ impl Fetch {
     }
 }
 
+/// The plan of these bytes, if they have this digest.
+pub fn read_plan(bytes: &[u8], digest: Digest) -> Result<Box<Plan>, Refusal> {
+    if Digest::of(bytes) != digest {
+        return Err(Refusal::PlanDigest);
+    }
+    let plan: Plan =
+        wire::from_bytes(bytes).map_err(|error| Refusal::Plan(words(error.to_string())))?;
+    Ok(Box::new(plan))
+}
+
 impl Agent {
     pub(super) fn handle_chunk(&mut self, now: Now, head: Head, index: u32, bytes: Vec<u8>) {
         let Some(run) = self.own(head) else { return };
@@ -82,36 +133,38 @@ impl Agent {
         let Stage::Fetching(fetch) = &mut run.stage else { return };
         fetch.take(index, bytes, now.ns);
         let Some(bytes) = fetch.complete() else { return };
-        let (plan, key) = (run.plan, head.key);
-        match self.read_plan(&bytes, plan) {
-            Err(why) => self.refuse_run(now, why),
-            Ok(plan) => {
-                let host = match &plan.target.endpoint {
-                    Endpoint::Tcp { host, .. } if plan.target.resolved.is_empty() => host.clone(),
-                    _ => String::new(),
-                };
-                let given = host.parse::<IpAddr>().ok();
-                let Some(run) = self.own(head) else { return };
-                run.stage = Stage::Resolving(plan);
-                if host.is_empty() || given.is_some() {
-                    let addresses: Vec<IpAddr> = given.into_iter().collect();
-                    self.handle_resolved(now, key, Ok(&addresses));
-                } else {
-                    self.events.push_back(Event::Resolve { key, host });
-                }
-            }
-        }
+        run.stage = Stage::Reading;
+        let (digest, key) = (run.plan, head.key);
+        self.events.push_back(Event::Read { key, bytes, digest });
     }
 
-    fn read_plan(&mut self, bytes: &[u8], digest: Digest) -> Result<Box<Plan>, Refusal> {
-        if Digest::of(bytes) != digest {
-            return Err(Refusal::PlanDigest);
+    /// The host has read the plan, or could not.
+    pub fn handle_read(&mut self, now: Now, key: RunKey, read: Result<Box<Plan>, Refusal>) {
+        self.keep_time(now);
+        let Some(run) = self.run.as_deref_mut().filter(|run| run.head.key == key) else { return };
+        if !matches!(run.stage, Stage::Reading) {
+            return;
         }
-        let plan: Plan =
-            wire::from_bytes(bytes).map_err(|error| Refusal::Plan(words(error.to_string())))?;
-        let run = self.run.as_ref().expect("a fetched plan belongs to a run");
-        self.settings.policy.check(&plan, run.workers, &run.grant)?;
-        Ok(Box::new(plan))
+        let checked = read.and_then(|plan| {
+            self.settings.policy.check(&plan, run.workers, &run.grant)?;
+            Ok(plan)
+        });
+        let plan = match checked {
+            Ok(plan) => plan,
+            Err(why) => return self.refuse_run(now, why),
+        };
+        let host = match &plan.target.endpoint {
+            Endpoint::Tcp { host, .. } if plan.target.resolved.is_empty() => host.clone(),
+            _ => String::new(),
+        };
+        let given = host.parse::<IpAddr>().ok();
+        run.stage = Stage::Resolving(plan);
+        if host.is_empty() || given.is_some() {
+            let addresses: Vec<IpAddr> = given.into_iter().collect();
+            self.handle_resolved(now, key, Ok(&addresses));
+        } else {
+            self.events.push_back(Event::Resolve { key, host });
+        }
     }
 
     /// The host resolved the target's name, or could not.

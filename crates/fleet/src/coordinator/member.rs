@@ -14,6 +14,8 @@ use crate::settlement::Inbox;
 pub(super) enum Fate {
     /// It has not delivered everything yet.
     Active,
+    /// It was silent for so long that its lease is over. It may come back with its results.
+    Away,
     /// All of its results have arrived.
     Settled,
     /// It is lost.
@@ -26,16 +28,27 @@ pub(super) struct Member {
     pub(super) name: AgentName,
     pub(super) boot: u64,
     pub(super) workers: Workers,
-    /// The request that is repeated until it beats: a reservation or a recall.
+    /// A reservation or a recall, and whether it is repeated: until the agent beats.
     pub(super) request: Message,
+    pub(super) is_asked: bool,
     pub(super) asked_ns: u64,
     pub(super) silence: Silence,
+    /// The longest round trip of a probe.
+    pub(super) round_trip_ns: u64,
+    /// When the leases that it may have are over.
+    pub(super) granted_ns: u64,
+    /// It was away, so it has stopped and gets no lease any more.
+    pub(super) was_away: bool,
+    /// That its results are waited for was said.
+    pub(super) is_awaited: bool,
     pub(super) is_suspect: bool,
     pub(super) phase: Option<Phase>,
     pub(super) clock: Clock,
     pub(super) probed_ns: u64,
     pub(super) go: Option<Go>,
     pub(super) inbox: Inbox,
+    /// Chunks of the plan below were sent to it.
+    pub(super) chunks: u32,
     /// When it last delivered an item or reached another phase.
     pub(super) progress_ns: u64,
     /// The end of its window, once its record is here.
@@ -60,15 +73,21 @@ impl Member {
             boot,
             workers,
             request,
+            is_asked: true,
             // In the past, so that it is asked at once.
             asked_ns: 0,
             silence: Silence::new(now_ns),
+            round_trip_ns: 0,
+            granted_ns: 0,
+            was_away: false,
+            is_awaited: false,
             is_suspect: false,
             phase: None,
             clock: Clock::default(),
             probed_ns: 0,
             go: None,
             inbox: Inbox::default(),
+            chunks: 0,
             progress_ns: now_ns,
             window_end_ns: None,
             has_lapsed: false,
@@ -88,6 +107,11 @@ impl Member {
 
     pub(super) fn is_lost(&self) -> bool {
         matches!(self.fate, Fate::Lost(_))
+    }
+
+    /// Whether its results are taken.
+    pub(super) fn is_open(&self) -> bool {
+        matches!(self.fate, Fate::Active | Fate::Away)
     }
 
     pub(super) fn is_prepared(&self) -> bool {

@@ -30,6 +30,9 @@ pub enum Loss {
     /// It is heard, but does not end or deliver.
     #[error("it did not deliver its results in time")]
     Overdue,
+    /// The user did not wait for its results.
+    #[error("its results were not waited for")]
+    Unawaited,
 }
 
 /// Why a run has no result.
@@ -87,9 +90,6 @@ pub enum Void {
     /// It was stopped before the start.
     #[error("it was stopped before the start")]
     Stopped,
-    /// It was killed.
-    #[error("it was killed")]
-    Killed,
 }
 
 /// How well a run went.
@@ -115,4 +115,6 @@ pub struct Outcome {
     pub record: Option<RunRecord>,
     /// Orders to start were sent, so requests may have been.
     pub may_have_sent: bool,
+    /// Agents may keep results that the record does not have; those that it has are kept too, for a recall.
+    pub keeps: bool,
 }

@@ -1,10 +1,11 @@
 //! Merges the results of agents into the record of the run, and accounts for missing ones.
 
-use candor_record::{Agent, CollectorSettings, RunRecord, Workers, wire};
+use candor_record::{Agent, CollectorSettings, EndReason, MergeError, RunRecord, Workers, wire};
 
 use super::member::{Fate, Member};
 use super::{Coordinator, Event, Loss, Outcome, Settings, Stage, Verdict, Void};
 use crate::message::{Final, Phase};
+use crate::refusal::in_one_line;
 use crate::settlement::{Item, ItemError};
 use crate::share::planned;
 
@@ -38,7 +39,10 @@ impl Coordinator {
                 merging.ended(at, record)
             }
         };
-        merged.map_err(|error| format!("{error:?}"))
+        merged.map_err(|error| match error {
+            MergeError::Damaged(_, why) => why,
+            _ => "they are not those of a part of this run".to_owned(),
+        })
     }
 
     /// An agent has ended, with these results.
@@ -53,7 +57,7 @@ impl Coordinator {
     pub(super) fn finish_member(&mut self, now_ns: u64, at: usize) {
         let member = &mut self.members[at];
         let Some(Phase::Delivering(last)) = member.phase else { return };
-        if !member.is_active() || self.stage == Stage::Over {
+        if !member.is_open() || self.stage == Stage::Over {
             return;
         }
         match member.inbox.is_complete(&last) {
@@ -73,15 +77,22 @@ impl Coordinator {
 
     /// Ends a run of which nothing more will arrive.
     pub(super) fn end(&mut self, now_ns: u64) {
-        let has_nothing = |one: &Member| one.is_lost() && one.inbox.items() == 0;
+        let has_nothing = |one: &Member| one.fate != Fate::Settled && one.inbox.items() == 0;
         if self.is_recall && self.members.iter().all(has_nothing) {
             return self.void(now_ns, Void::NothingKept);
         }
         let Some(mut merging) = self.merging.take() else { return };
+        let is_missing = |one: &Member| match &one.fate {
+            Fate::Away => true,
+            Fate::Lost(why) => matches!(why, Loss::Unawaited | Loss::Overdue),
+            Fate::Active | Fate::Settled => false,
+        };
+        // A run is recalled once.
+        self.keeps = !self.is_recall && self.members.iter().any(is_missing);
         // A run that was stopped ended with the last agent that stopped because it was told to.
         let has_obeyed = |one: &&Member| one.fate == Fate::Settled && !one.has_lapsed;
-        let end_ns = self.members.iter().filter(has_obeyed).filter_map(|one| one.window_end_ns);
-        let end_ns = end_ns.max().filter(|_| self.is_stopping);
+        let stop_ns = self.members.iter().filter(has_obeyed).filter_map(|one| one.window_end_ns);
+        let stop_ns = stop_ns.max().filter(|_| self.is_stopping);
         // Rows of data end the schedule as a count does.
         let Settings { plan, rows, .. } = &self.settings;
         let limited = rows.and_then(|_| plan.with(|parts| parts.stop.count = *rows).ok());
@@ -89,10 +100,19 @@ impl Coordinator {
         let mut losses = Vec::new();
         for (at, member) in self.members.iter().enumerate() {
             let why = match &member.fate {
+                Fate::Away => Some(Loss::Silent),
                 Fate::Lost(why) => Some(why.clone()),
                 _ if member.has_lapsed => Some(Loss::Lapsed),
+                // The others stopped because of it, although it did its share.
+                _ if member.was_away && self.is_stopping && !self.is_interrupted => {
+                    Some(Loss::Silent)
+                }
                 _ => None,
             };
+            if member.fate == Fate::Away {
+                // It may have delivered something since it was lost.
+                merging.lost(at, EndReason::AgentLost);
+            }
             let start = member.clock.at(self.origin_ns).zip(member.go);
             let agent = Agent {
                 name: member.name.to_string(),
@@ -105,20 +125,30 @@ impl Coordinator {
                     .map(|drift| drift.ppb),
                 lost: None,
             };
-            let words = why.as_ref().map(Loss::to_string);
+            let words = why.as_ref().map(|why| in_one_line(&why.to_string()));
             merging.describe(at, &agent, words.as_deref());
             if let Some(why) = why {
-                let planned = planned(plan, member.workers, end_ns);
+                // One that did not hear of the stop may have sent until its lease was over.
+                let lease_ns = match member.fate {
+                    Fate::Settled => 0,
+                    _ => member.granted_ns.saturating_sub(self.origin_ns),
+                };
+                let planned = planned(plan, member.workers, stop_ns.map(|ns| ns.max(lease_ns)));
                 losses.push((member.name.clone(), why, merging.close(at, planned)));
             }
         }
         let verdict = if losses.is_empty() { Verdict::Complete } else { Verdict::Degraded };
         self.enter(now_ns, Stage::Over);
         for at in 0..self.members.len() {
-            self.reply(at, None);
+            self.reply(now_ns, at, None);
         }
-        let record = Some(merging.finish());
-        let outcome = Outcome { verdict, losses, record, may_have_sent: true };
+        let mut record = merging.finish();
+        if self.is_interrupted {
+            record.end = EndReason::Interrupted;
+        }
+        let keeps = self.keeps;
+        let record = Some(record);
+        let outcome = Outcome { verdict, losses, record, may_have_sent: true, keeps };
         self.events.push_back(Event::Over(Box::new(outcome)));
     }
 }

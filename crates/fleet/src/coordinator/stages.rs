@@ -22,7 +22,8 @@ impl Coordinator {
             },
             Stage::Preparing => match first(Member::is_prepared) {
                 None => self.check_plans(now_ns),
-                Some(agent) if is_due(times.prepare_ns) => {
+                // As long as one of them gets on, the others may wait for the same network.
+                Some(agent) if is_due(times.prepare_ns) && !self.progresses(now_ns) => {
                     self.void(now_ns, Void::Late { agent, what: "prepared" });
                 }
                 Some(_) => {}
@@ -48,9 +49,22 @@ impl Coordinator {
                     self.stop_agents(now_ns);
                 }
             }
-            Stage::Settling if !self.members.iter().any(Member::is_active) => self.end(now_ns),
+            Stage::Settling if !self.members.iter().any(Member::is_active) => {
+                let awaited = self.members.iter().position(|one| self.is_awaited(now_ns, one));
+                let Some(at) = awaited else { return self.end(now_ns) };
+                let member = &mut self.members[at];
+                if !std::mem::replace(&mut member.is_awaited, true) {
+                    self.events.push_back(Event::Awaits(member.name.clone()));
+                }
+            }
             _ => {}
         }
+    }
+
+    /// Whether a chunk of the plan arrived, or an agent reached another phase, within the time for preparations.
+    fn progresses(&self, now_ns: u64) -> bool {
+        let progress_ns = self.members.iter().map(|one| one.progress_ns).max().unwrap_or(0);
+        now_ns.saturating_sub(progress_ns) < self.settings.timings.prepare_ns
     }
 
     pub(super) fn enter(&mut self, now_ns: u64, stage: Stage) {
@@ -58,7 +72,7 @@ impl Coordinator {
         self.events.push_back(Event::Stage(stage));
         match stage {
             Stage::Preparing | Stage::Armed => {
-                (0..self.members.len()).for_each(|at| self.reply(at, None));
+                (0..self.members.len()).for_each(|at| self.reply(now_ns, at, None));
             }
             Stage::Clocking => (0..self.members.len()).for_each(|at| self.probe(now_ns, at)),
             Stage::Running => {
@@ -81,7 +95,10 @@ impl Coordinator {
 
     /// Gives each agent the origin of time by its own clock.
     fn arm(&mut self, now_ns: u64) {
-        let origin_ns = now_ns.saturating_add(self.settings.timings.lead_ns);
+        // The order has to arrive, and that it did.
+        let way_ns = self.members.iter().map(|one| one.round_trip_ns).max().unwrap_or(0);
+        let lead_ns = self.settings.timings.lead_ns.saturating_add(2 * way_ns);
+        let origin_ns = now_ns.saturating_add(lead_ns);
         for at in 0..self.members.len() {
             let member = &mut self.members[at];
             let reading = member.clock.at(origin_ns);

@@ -2,7 +2,7 @@
 //! intervals and the record of that as an engine would.
 
 use candor_fleet::RunKey;
-use candor_fleet::agent::{Event, record_bytes};
+use candor_fleet::agent::{Event, read_plan, record_bytes};
 use candor_pace::{Limit, Schedule, Share};
 use candor_plan::{Load, Plan};
 use candor_record::{
@@ -17,6 +17,7 @@ const SLOWEST_NS: u64 = 80 * MS;
 /// A later step of a host.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Step {
+    Read(RunKey),
     Prepared(RunKey),
     /// The interval of this number is over, unless the run was stopped since.
     Boundary(RunKey, u64),
@@ -49,6 +50,8 @@ pub(crate) struct Host {
     pub(crate) closed: Vec<(Option<u64>, u64)>,
     pub(crate) window_end_ns: u64,
     is_stopped: bool,
+    /// When it was told to wait for no response, from the origin.
+    pub(crate) cut_ns: u64,
     /// Steps of an earlier turn are ignored.
     turn: u64,
 }
@@ -91,6 +94,7 @@ impl Host {
             closed: Vec::new(),
             window_end_ns,
             is_stopped: false,
+            cut_ns: u64::MAX,
             turn: 0,
             plan,
         }
@@ -153,6 +157,15 @@ impl Host {
                 }
             }
         }
+        if end_ns == self.cut_ns {
+            for one in self.requests().iter().filter(|one| one.done_ns >= end_ns) {
+                let is_warm_up = one.due_ns < recording.warm_up_ns;
+                let ledger = if is_warm_up { &mut interval.warm_up } else { &mut interval.ledger };
+                ledger.unfinished += 1;
+                let users = interval.journeys.iter_mut().filter(|_| !is_warm_up);
+                users.for_each(|users| users.unfinished += 1);
+            }
+        }
         self.closed.push((self.index, end_ns));
         self.begins_ns = end_ns;
         self.index = Some(self.index.map_or(0, |index| index + 1));
@@ -181,6 +194,10 @@ impl World {
         let own_ns = self.now_of(at).ns;
         match event {
             Event::Resolve { .. } => unreachable!("targets are addresses here"),
+            Event::Read { key, bytes, digest } => {
+                self.nodes[at].reading = Some(read_plan(&bytes, digest));
+                self.later(self.faults.read_ns, What::Host(at, Step::Read(key)));
+            }
             Event::Prepare { key, plan, workers } => {
                 assert!(self.nodes[at].host.is_none(), "a host has one run");
                 self.nodes[at].host = Some(Host::new(key, *plan, workers));
@@ -199,7 +216,8 @@ impl World {
             Event::SendUntil { until_ns, .. } => {
                 self.nodes[at].host.as_mut().unwrap().until_ns = until_ns;
             }
-            Event::Stop { key } => self.stop_host(at, key, own_ns),
+            Event::Stop { key, at_once: false } => self.stop_host(at, key, own_ns),
+            Event::Stop { key, at_once: true } => self.cut_host(at, key, own_ns),
             Event::Abandon { .. } => {
                 let node = &mut self.nodes[at];
                 if let Some(mut host) = node.host.take() {
@@ -234,10 +252,27 @@ impl World {
         self.at_own(at, origin_ns + end_ns + SLOWEST_NS + 2 * MS, Step::Drained(key, turn));
     }
 
+    /// The host waits for no response.
+    fn cut_host(&mut self, at: usize, key: RunKey, own_ns: u64) {
+        self.stop_host(at, key, own_ns);
+        let host = self.nodes[at].host.as_mut().unwrap();
+        host.cut_ns = own_ns.saturating_sub(host.origin_ns.unwrap()).max(host.begins_ns);
+        host.turn += 1;
+        let step = Step::Drained(key, host.turn);
+        self.later(0, What::Host(at, step));
+    }
+
     pub(super) fn host_step(&mut self, at: usize, step: Step) {
         let now = self.now_of(at);
         let is_stuck = self.faults.stuck_after == Some(at);
         let node = &mut self.nodes[at];
+        if let Step::Read(key) = step {
+            let read = node.reading.take();
+            if let (Some(read), Some(agent)) = (read, &mut node.agent) {
+                agent.handle_read(now, key, read);
+            }
+            return;
+        }
         let (Some(host), Some(agent)) = (&mut node.host, &mut node.agent) else { return };
         match step {
             Step::Prepared(key) if host.key == key => {
@@ -259,7 +294,7 @@ impl World {
                 }
             }
             Step::Drained(key, turn) if host.key == key && host.turn == turn && !is_stuck => {
-                let end_ns = host.window_end_ns + SLOWEST_NS + 2 * MS;
+                let end_ns = host.cut_ns.min(host.window_end_ns + SLOWEST_NS + 2 * MS);
                 let bytes = host.close(end_ns);
                 agent.handle_interval(now, key, &bytes);
                 let record = host.record();

@@ -1,6 +1,6 @@
 //! An agent alone: a test is its coordinator and its host.
 
-use candor_fleet::agent::{Agent, Event, Now, Settings};
+use candor_fleet::agent::{Agent, Event, Now, Settings, read_plan};
 use candor_fleet::audit::What;
 use candor_fleet::message::{Command, Have, Order, Phase, Reserve};
 use candor_fleet::{
@@ -83,7 +83,7 @@ pub(crate) fn reserve(plan: &Plan, epoch: u32, grant: SignedGrant) -> Message {
 }
 
 pub(crate) fn order(epoch: u32, command: Command) -> Message {
-    let order = Order { beat_ns: None, command, have: Have::default() };
+    let order = Order { beat_ns: None, lease_ns: 5 * S, command, have: Have::default() };
     Message::Lease { head: head(epoch), order }
 }
 
@@ -137,6 +137,10 @@ pub(crate) fn fetch_with(agent: &mut Agent, plan: &Plan, epoch: u32, grant: &Gra
         let end = bytes.len().min(begins + candor_fleet::codec::PIECE_BYTES);
         let bytes = bytes[begins..end].to_vec();
         agent.handle_message(now, Message::Chunk { head: head(epoch), index, bytes });
+    }
+    for event in said(agent).events {
+        let Event::Read { key, bytes, digest } = event else { panic!("{event:?}") };
+        agent.handle_read(now, key, read_plan(&bytes, digest));
     }
     said(agent)
 }

@@ -16,7 +16,8 @@ use candor_fleet::agent::{self, Agent, Now, To};
 use candor_fleet::audit::Line;
 use candor_fleet::coordinator::{self, Coordinator, OnLoss, Outcome, Stage, Wanted};
 use candor_fleet::{
-    AgentName, Message, OperatorKey, Policy, RunId, RunKey, Shares, Threads, Timings, codec,
+    AgentName, Message, OperatorKey, Policy, Refusal, RunId, RunKey, Shares, Threads, Timings,
+    codec,
 };
 use candor_plan::Plan;
 use candor_plan::options::{Options, ReadFile};
@@ -100,6 +101,14 @@ pub(crate) struct Faults {
     pub(crate) doubled: u64,
     /// Messages that are late by up to three seconds, per thousand.
     pub(crate) late: u64,
+    /// The longest way of a message; `None`: a short one.
+    pub(crate) way_ns: Option<u64>,
+    /// Bytes a second from the coordinator to all agents together; messages wait for each other.
+    pub(crate) rate: Option<u64>,
+    /// How long a host reads the plan, as if it were large.
+    pub(crate) read_ns: u64,
+    /// The user's signals: the first one stops the run, the others end it.
+    pub(crate) signals: Vec<u64>,
     /// Machines without network, from when to when.
     pub(crate) cut_off: Vec<(usize, u64, u64)>,
     /// Agents that die, at which of their inputs, and after how long they come back.
@@ -124,10 +133,14 @@ pub(crate) struct Node {
     /// Hosts of earlier lives and runs.
     pub(crate) past: Vec<Host>,
     pub(crate) audit: Vec<Line>,
+    /// What its host made of a plan's bytes.
+    pub(crate) reading: Option<Result<Box<Plan>, Refusal>>,
     inputs: u64,
     woken_for: Option<u64>,
-    /// Beats that a living coordinator got: when, and when each was sent by this clock.
-    pub(crate) answered: Vec<(u64, u64)>,
+    /// Leases that a living coordinator gave: when, and until when each lasts by this clock.
+    pub(crate) given: Vec<(u64, u64)>,
+    /// When it was busy last.
+    pub(crate) busy_ns: u64,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -142,6 +155,7 @@ enum What {
     Boot(usize),
     Die(usize),
     Recall,
+    Signal,
 }
 
 /// A coordinator's messages have a path of their own: this index, beside those of agents.
@@ -173,6 +187,11 @@ pub(crate) struct World {
     queue: BinaryHeap<Reverse<(u64, u64, What)>>,
     sequence: u64,
     coordinator_inputs: u64,
+    pub(crate) signals: usize,
+    /// When a link with a rate is free, the bytes that it carried, and the longest wait for it.
+    link_free_ns: u64,
+    pub(crate) carried: u64,
+    pub(crate) longest_wait_ns: u64,
     coordinator_woken_for: Option<u64>,
     threads: Threads,
     wanted: Wanted,
@@ -210,9 +229,11 @@ impl World {
             host: None,
             past: Vec::new(),
             audit: Vec::new(),
+            reading: None,
             inputs: 0,
             woken_for: None,
-            answered: Vec::new(),
+            given: Vec::new(),
+            busy_ns: 0,
         });
         let nodes: Vec<Node> = nodes.collect();
         let mut world = World {
@@ -235,6 +256,10 @@ impl World {
             queue: BinaryHeap::new(),
             sequence: 0,
             coordinator_inputs: 0,
+            signals: 0,
+            link_free_ns: 0,
+            carried: 0,
+            longest_wait_ns: 0,
             coordinator_woken_for: None,
             threads: Threads::ByCores,
             wanted: Wanted::Count(agents),
@@ -247,6 +272,9 @@ impl World {
         }
         for (at, when_ns) in world.faults.deaths.clone() {
             world.later(when_ns, What::Die(at));
+        }
+        for when_ns in world.faults.signals.clone() {
+            world.later(when_ns, What::Signal);
         }
         let own_ns = world.clock.at(0);
         world.coordinator = Some(Coordinator::new(world.settings(), own_ns));
@@ -290,15 +318,27 @@ impl World {
     fn transmit(&mut self, at: usize, make: fn(usize, Vec<u8>) -> What, message: &Message) {
         self.messages += 1;
         let bytes = codec::encode(message);
+        let mut wait_ns = 0;
+        if let (Some(rate), What::ToAgent(..)) = (self.faults.rate, make(at, Vec::new())) {
+            let takes_ns = bytes.len() as u64 * S / rate;
+            self.link_free_ns = self.link_free_ns.max(self.now_ns) + takes_ns;
+            wait_ns = self.link_free_ns - self.now_ns;
+            self.carried += bytes.len() as u64;
+            self.longest_wait_ns = self.longest_wait_ns.max(wait_ns);
+        }
         if self.is_cut_off(at) || self.rng.below(1000) < self.faults.lost {
             return;
         }
         let copies = if self.rng.below(1000) < self.faults.doubled { 2 } else { 1 };
         for _ in 0..copies {
-            let mut delay_ns = self.base_delay_ns / 2 + self.rng.below(self.base_delay_ns);
+            let mut delay_ns = match self.faults.way_ns {
+                None => self.base_delay_ns / 2 + self.rng.below(self.base_delay_ns),
+                Some(way_ns) => way_ns - self.rng.below(way_ns / 10),
+            };
             if self.rng.below(1000) < self.faults.late {
                 delay_ns += self.rng.below(3 * S);
             }
+            delay_ns += wait_ns;
             self.later(delay_ns, make(at, bytes.clone()));
         }
     }
@@ -349,19 +389,30 @@ impl World {
                 self.after_agent(at);
             }
             What::Die(at) => self.die(at, None),
+            What::Signal => {
+                let own_ns = self.clock.at(self.now_ns);
+                if let Some(coordinator) = &mut self.coordinator {
+                    self.signals += 1;
+                    match self.signals {
+                        1 => coordinator.stop(own_ns),
+                        _ => coordinator.end_soon(own_ns),
+                    }
+                    self.after_coordinator();
+                }
+            }
             What::ToAgent(at, bytes) => {
                 let now = self.now_of(at);
                 if self.dies(at) || self.nodes[at].agent.is_none() {
                     return;
                 }
                 let message = codec::decode(&bytes).unwrap();
-                if let Message::Reserve { head, .. } = &message
+                if let Message::Reserve { head, reserve } = &message
                     && head.boot == self.nodes[at].boot
                 {
                     // The first lease is counted from the moment that the agent agrees.
                     let busy = self.nodes[at].agent.as_ref().unwrap().phase().is_some();
                     if !busy {
-                        self.nodes[at].answered.push((self.now_ns, now.ns));
+                        self.nodes[at].given.push((self.now_ns, now.ns + reserve.lease_ns));
                     }
                 }
                 self.nodes[at].agent.as_mut().unwrap().handle_message(now, message);
@@ -396,13 +447,7 @@ impl World {
                 }
                 let own_ns = self.clock.at(self.now_ns);
                 let Some(coordinator) = &mut self.coordinator else { return };
-                let node = &mut self.nodes[at];
-                if let Message::Beat { head, beat } = &message
-                    && head.boot == node.boot
-                {
-                    node.answered.push((self.now_ns, beat.sent_ns));
-                }
-                let name = node.name.clone();
+                let name = self.nodes[at].name.clone();
                 coordinator.handle_message(own_ns, &name, message);
                 self.after_coordinator();
             }
@@ -491,6 +536,10 @@ impl World {
                 break;
             }
         }
+        let node = &mut self.nodes[at];
+        if node.agent.as_ref().is_some_and(|one| one.phase().is_some()) {
+            node.busy_ns = self.now_ns;
+        }
         let node = &self.nodes[at];
         let due_ns = node.agent.as_ref().and_then(Agent::poll_timeout);
         let due_ns = due_ns.map(|own_ns| node.clock.when(own_ns).max(self.now_ns));
@@ -524,7 +573,11 @@ impl World {
                     self.origin_ns = coordinator.origin_ns();
                     self.outcome = Some(outcome);
                 }
-                coordinator::Event::Suspect(_) | coordinator::Event::HeardAgain(_) => {}
+                coordinator::Event::Suspect(_)
+                | coordinator::Event::HeardAgain(_)
+                | coordinator::Event::Gathers(_)
+                | coordinator::Event::Sending { .. }
+                | coordinator::Event::Awaits(_) => {}
             }
         }
         let due_ns =
@@ -537,6 +590,11 @@ impl World {
         let out: Vec<_> = out.into_iter().map(|(name, one)| (place(name), one)).collect();
         let fetches: Vec<_> = fetches.into_iter().map(|(name, one)| (place(name), one)).collect();
         for (at, message) in out {
+            if let Message::Lease { order, .. } = &message
+                && let Some(beat_ns) = order.beat_ns
+            {
+                self.nodes[at].given.push((self.now_ns, beat_ns + order.lease_ns));
+            }
             self.transmit(at, What::ToAgent, &message);
         }
         for (at, after) in fetches {

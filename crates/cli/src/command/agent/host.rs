@@ -9,8 +9,8 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::{self, JoinHandle};
 
 use candor_engine::{Control, Course, Observer, Part, keep_to_cores};
-use candor_fleet::RunKey;
-use candor_fleet::agent::{Agent, Event, Now, record_bytes};
+use candor_fleet::agent::{Agent, Event, Now, read_plan, record_bytes};
+use candor_fleet::{Digest, Refusal, RunKey};
 use candor_plan::Plan;
 use candor_record::Workers;
 
@@ -23,6 +23,7 @@ struct Said {
 }
 
 enum What {
+    Read(Result<Box<Plan>, Refusal>),
     Resolved(Result<Vec<IpAddr>, String>),
     Connected(u32),
     Interval(Vec<u8>),
@@ -57,6 +58,7 @@ impl Host {
     pub(super) fn take(&mut self, event: Event) {
         match event {
             Event::Resolve { key, host } => self.resolve(key, host),
+            Event::Read { key, bytes, digest } => self.read(key, bytes, digest),
             Event::Prepare { key, plan, workers } => self.prepare(key, *plan, workers),
             Event::Start { key, go } => {
                 self.with(key, |control| control.begin_at(go.origin_ns));
@@ -64,7 +66,8 @@ impl Host {
             Event::SendUntil { key, until_ns } => {
                 self.with(key, |control| control.send_until(until_ns));
             }
-            Event::Stop { key } => self.with(key, Control::stop),
+            Event::Stop { key, at_once: false } => self.with(key, Control::stop),
+            Event::Stop { key, at_once: true } => self.with(key, abandon),
             Event::Abandon { key } => self.with(key, abandon),
             Event::Audit(_) => {}
         }
@@ -96,6 +99,14 @@ impl Host {
         });
     }
 
+    /// Reads a plan in a thread of its own, because that may take long.
+    fn read(&self, key: RunKey, bytes: Vec<u8>, digest: Digest) {
+        let tell = self.tell.clone();
+        thread::spawn(move || {
+            let _ = tell.send(Said { key, what: What::Read(read_plan(&bytes, digest)) });
+        });
+    }
+
     fn prepare(&mut self, key: RunKey, plan: Plan, workers: Workers) {
         // An abandoned run ends at once.
         self.end();
@@ -115,6 +126,7 @@ impl Host {
     pub(super) fn report(&mut self, agent: &mut Agent, now: fn() -> Now) {
         while let Ok(Said { key, what }) = self.said.try_recv() {
             match what {
+                What::Read(read) => agent.handle_read(now(), key, read),
                 What::Resolved(Ok(found)) => agent.handle_resolved(now(), key, Ok(&found)),
                 What::Resolved(Err(why)) => agent.handle_resolved(now(), key, Err(why)),
                 What::Connected(count) => agent.handle_prepared(now(), key, Ok(count)),

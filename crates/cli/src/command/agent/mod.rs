@@ -2,7 +2,7 @@
 //!
 //! It dials out to the broker and never listens. The decisions are the state machine's
 //! ([`candor_fleet::Agent`]); [`host`] carries them out with the engine. An agent whose audit file cannot be
-//! written ends, because nobody could see later what it did.
+//! written refuses runs, because nobody could see later what it did.
 
 mod host;
 
@@ -18,7 +18,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use candor_engine::{keep_to_cores, monotonic_ns, usable_cores};
 use candor_fleet::agent::{Agent, Event, Now, Settings};
 use candor_fleet::audit::Line;
-use candor_fleet::{AgentName, Timings};
+use candor_fleet::{AgentName, Timings, in_one_line};
 use candor_fleet_nats::{Arrival, Broker, Link, LinkError};
 use clap::Args;
 
@@ -75,7 +75,7 @@ pub(crate) fn agent(arguments: &AgentArguments) -> Result<ExitCode, UserError> {
         }
     };
     let policy = folder::policy(&folder::given_or(policy.as_ref(), folder, POLICY))?;
-    let audit = Audit::open(folder::given_or(audit.as_ref(), folder, AUDIT))?;
+    let audit = Audit::open(folder::given_or(audit.as_ref(), folder, AUDIT), &name)?;
     let broker = folder::broker(&broker, folder)?;
     let cores = usable_cores();
     let settings = Settings {
@@ -127,7 +127,7 @@ impl Own {
         let mut complaints = BTreeSet::new();
         let mut complain = |text: String| {
             if complaints.len() < MOST_COMPLAINTS && complaints.insert(text.clone()) {
-                console::say(format_args!("candor agent: {text}"));
+                console::say(format_args!("candor agent: {}", in_one_line(&text)));
             }
         };
         loop {
@@ -143,7 +143,10 @@ impl Own {
                 match event {
                     Event::Audit(line) => {
                         console::say(format_args!("candor agent {}", in_words(&line)));
-                        self.audit.append(&line)?;
+                        if let Err(why) = self.audit.append(&line) {
+                            complain(why.clone());
+                            self.agent.handle_unwritten(now(), why);
+                        }
                     }
                     event => host.take(event),
                 }
@@ -185,7 +188,7 @@ fn in_words(line: &Line) -> String {
     let what = format!("{what:?}").to_lowercase();
     match detail.is_empty() {
         true => format!("{agent}: run {run}: {what}"),
-        false => format!("{agent}: run {run}: {what}: {detail}"),
+        false => format!("{agent}: run {run}: {what}: {}", in_one_line(detail)),
     }
 }
 
@@ -199,25 +202,31 @@ fn now() -> Now {
 struct Audit {
     path: PathBuf,
     file: File,
+    /// A line in it may be incomplete.
+    is_torn: bool,
 }
 
 impl Audit {
-    fn open(path: PathBuf) -> Result<Audit, UserError> {
-        match candor_files::append(&path) {
-            Ok(file) => Ok(Audit { path, file }),
-            Err(error) => Err(UserError::usage(format!(
-                "cannot write the audit file {}: {error}; name another one with --audit",
+    /// Opens the file and writes its first line, so that a full disk is known before a run comes.
+    fn open(path: PathBuf, name: &AgentName) -> Result<Audit, UserError> {
+        let opened = candor_files::append(&path).map_err(|error| error.to_string());
+        let written = opened.and_then(|file| {
+            let mut audit = Audit { path: path.clone(), file, is_torn: false };
+            audit.append(&Line::ready(now().unix_s, name)).map(|()| audit)
+        });
+        written.map_err(|why| {
+            UserError::usage(format!(
+                "cannot write the audit file {}: {why}; name another one with --audit",
                 path.display()
-            ))),
-        }
-    }
-
-    fn append(&mut self, line: &Line) -> Result<(), UserError> {
-        self.file.write_all(line.text().as_bytes()).map_err(|error| {
-            UserError::could_not_run(format!(
-                "cannot write the audit file {}: {error}; an agent without it does nothing",
-                self.path.display()
             ))
         })
+    }
+
+    fn append(&mut self, line: &Line) -> Result<(), String> {
+        let begin = if self.is_torn { "\n" } else { "" };
+        let text = format!("{begin}{}", line.text());
+        let written = self.file.write_all(text.as_bytes());
+        self.is_torn = written.is_err();
+        written.map_err(|error| format!("{}: {error}", self.path.display()))
     }
 }

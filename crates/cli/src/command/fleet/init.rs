@@ -213,10 +213,12 @@ fn configuration(fleet: &Fleet<'_>) -> String {
              cert_file: \"{CERTIFICATE}\"\n    \
              key_file: \"{KEY}\"\n    \
              ca_file: \"{CA}\"\n    \
+             # Members may be far away.\n    \
+             timeout: 20\n    \
              # A certificate is needed, and the name in it is the user's.\n    \
              verify_and_map: true\n\
          }}\n\
-         authorization {{\n  users: [\n{users}  ]\n}}\n",
+         authorization {{\n  timeout: 20\n  users: [\n{users}  ]\n}}\n",
         bracketed(fleet.listen),
         fleet.port
     )

@@ -36,7 +36,7 @@ pub(super) fn report(arguments: &ReportArguments, typed: Typed) -> Result<ExitCo
     let interrupt = measure::interrupt();
     console::say(format_args!(
         "candor fleet report: asking agents and broker for the results of run {}; silent agents have 30 s",
-        open.run
+        open.key.run
     ));
     let record = fleet.recall(&open, &interrupt.next_run())?;
     let document = Document::new(&facts(typed), &open.plan, &record);
