@@ -4,6 +4,7 @@
 
 use candor_plan::options::EXAMPLES;
 use candor_plan::redact;
+use candor_report::render::visible;
 use candor_serve::ServeOptions;
 use clap::error::{ContextKind, ContextValue};
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
@@ -24,7 +25,8 @@ use crate::command::run::RunArguments;
 use crate::command::sweep::SweepArguments;
 use crate::command::try_out::TryArguments;
 use crate::command::verify::VerifyArguments;
-use crate::exit::UserError;
+use crate::console;
+use crate::exit::{Exit, UserError};
 
 const EXAMPLES_OF_ALL: &str = "\
 Examples:
@@ -253,21 +255,62 @@ pub(crate) fn parse(typed: &[String]) -> Command {
     let matches = command().try_get_matches_from(with_command(typed));
     match matches.and_then(|matches| Candor::from_arg_matches(&matches)) {
         Ok(candor) => candor.command,
-        Err(error) => without_secrets(error).exit(),
+        // Help, which is a page of ours.
+        Err(error) if !error.use_stderr() => error.exit(),
+        Err(error) => {
+            console::lines(&refusal(error));
+            std::process::exit(Exit::Usage as i32);
+        }
     }
 }
 
-/// Error messages do not repeat the values of some options: a mistyped value may contain a secret.
-fn without_secrets(mut error: clap::Error) -> clap::Error {
-    let is_secret =
-        |argument: &str| ["--header", "--target-env"].iter().any(|name| argument.starts_with(name));
-    if let Some(ContextValue::String(argument)) = error.get(ContextKind::InvalidArg)
-        && is_secret(argument)
-    {
-        let hidden = ContextValue::String(redact::REDACTED.to_owned());
-        error.insert(ContextKind::InvalidValue, hidden);
+/// The parser's own message. It repeats no value that may be a secret, and no value begins a line in it.
+fn refusal(mut error: clap::Error) -> String {
+    let of_context = |error: &clap::Error, kind| match error.get(kind) {
+        Some(ContextValue::String(text)) => Some(text.clone()),
+        _ => None,
+    };
+    let argument = of_context(&error, ContextKind::InvalidArg).unwrap_or_default();
+    let name = argument.trim_start_matches('-').split([' ', '=']).next().unwrap_or_default();
+    let is_known = argument.starts_with("--") && redact::kind_of_option(name).is_some();
+    let value = of_context(&error, ContextKind::InvalidValue);
+    if let Some(value) = &value {
+        let shown = match is_known {
+            true => redact::REDACTED.to_owned(),
+            false => visible(&redact::refused(value)).into_owned(),
+        };
+        error.insert(ContextKind::InvalidValue, ContextValue::String(shown));
     }
-    error
+    let mut unknown = None;
+    for kind in [ContextKind::InvalidArg, ContextKind::InvalidSubcommand] {
+        if let Some(text) = of_context(&error, kind)
+            && !(kind == ContextKind::InvalidArg && value.is_some())
+        {
+            let shown = visible(&redact::refused(&text)).into_owned();
+            error.insert(kind, ContextValue::String(shown));
+            if text.contains(char::is_control) {
+                // The tip has it in another form, which would not be found below.
+                error.remove(ContextKind::Suggested);
+            }
+            unknown = Some(text);
+        }
+    }
+    // The words of the value's type quote it, in part perhaps. The parser would print them as they are, but for what
+    // it takes for a terminal's sequences: there is no finding them again in its text.
+    if let Some(why) = std::error::Error::source(&error).map(ToString::to_string) {
+        let why = redact::without_refused(&why, value.as_deref().unwrap_or_default());
+        let shown = of_context(&error, ContextKind::InvalidValue).unwrap_or_default();
+        let why = visible(&why);
+        return format!(
+            "error: invalid value '{shown}' for '{argument}': {why}\n\nFor more information, try '--help'.\n"
+        );
+    }
+    let mut text = error.render().to_string();
+    // The parser's tips repeat what they are about.
+    for raw in [unknown, value].into_iter().flatten().filter(|raw| !raw.is_empty()) {
+        text = text.replace(&raw, &visible(&redact::refused(&raw)));
+    }
+    text
 }
 
 /// The whole command line. The argument that is a URL for other commands is `compare`'s baseline.

@@ -3,7 +3,7 @@
 //!
 //! All output of this command goes through here. Text from outside (a server, a file, a target's
 //! log) cannot move the cursor, set a title or hide itself: only visible text, ends of lines, and
-//! the colours of [`Style`] get through.
+//! the colours of [`Style`] get through. What is said to the standard error has no secret either ([`hide`]).
 
 pub(crate) mod terminal;
 
@@ -15,6 +15,7 @@ use std::net::IpAddr;
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 
+use candor_plan::redact::Hidden;
 use candor_plan::units::fmt_count;
 use candor_report::Style;
 use candor_report::render::{visible_lines, visible_styled};
@@ -114,14 +115,40 @@ impl Printer {
     }
 }
 
-/// Prints lines to the standard error. Errors are ignored.
-pub(crate) fn say(lines: impl Display) {
-    to_stderr(&format!("{}\n", visible_lines(&lines.to_string())));
+/// Says a sentence on the standard error. Lines with details may follow it, behind two blanks; any other end of a line
+/// is text from outside, a name for example, and begins no line. Errors of writing are ignored.
+pub(crate) fn say(sentence: impl Display) {
+    to_stderr(&format!("{}\n", sentence_of(&unsecret(&sentence.to_string()))));
 }
 
-/// Prints lines of progress, which include their line ends.
-pub(crate) fn progress(lines: &str) {
-    to_stderr(&visible_lines(lines));
+fn sentence_of(text: &str) -> String {
+    let mut lines = text.split('\n');
+    let mut shown = visible_lines(lines.next().unwrap_or_default()).into_owned();
+    for line in lines {
+        shown += if line.starts_with("  ") { "\n" } else { "\\n" };
+        shown += &visible_lines(line);
+    }
+    shown
+}
+
+/// Prints lines of ours to the standard error, which include their line ends.
+pub(crate) fn lines(lines: &str) {
+    to_stderr(&visible_lines(&unsecret(lines)));
+}
+
+/// Values that are not said on the standard error.
+static HIDDEN: Mutex<Option<Hidden>> = Mutex::new(None);
+
+/// From now on, these values are not said on the standard error, whoever repeats them: a parser, a script, a server.
+pub(crate) fn hide(more: Hidden) {
+    let mut hidden = HIDDEN.lock().unwrap_or_else(PoisonError::into_inner);
+    hidden.get_or_insert_default().extend(more);
+}
+
+/// A text without secrets.
+pub(crate) fn unsecret(text: &str) -> String {
+    let hidden = HIDDEN.lock().unwrap_or_else(PoisonError::into_inner);
+    hidden.as_ref().map_or_else(|| text.to_owned(), |hidden| hidden.text(text).into_owned())
 }
 
 /// Converts to the terminal's encoding; a file or a pipe gets UTF-8.
@@ -173,7 +200,20 @@ fn public_target_line(host: &str, addresses: &[IpAddr]) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::public_target_line;
+    use super::{public_target_line, sentence_of};
+
+    #[test]
+    fn a_name_begins_no_line() {
+        for (text, shown) in [
+            ("a b", "a b"),
+            ("it ended; its last lines:\n  x\n  y", "it ended; its last lines:\n  x\n  y"),
+            ("not for a\ncandor: fine", "not for a\\ncandor: fine"),
+            ("a\r\ncandor: \u{1b}[2J", "a\\r\\ncandor: \\u{1b}[2J"),
+            ("\n", "\\n"),
+        ] {
+            assert_eq!(sentence_of(text), shown);
+        }
+    }
 
     #[test]
     fn a_public_target_is_named_with_its_addresses() {

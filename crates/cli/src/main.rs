@@ -64,6 +64,9 @@ fn run() -> Result<ExitCode, UserError> {
         ));
     }
     let typed = || typed::typed(&words, &arguments::command());
+    if !words.iter().any(|word| word == "--show-secrets") {
+        console::hide(typed().hidden());
+    }
     if let Some((name, rest)) = wrk::invocation(&words) {
         return wrk::wrk(name, rest, typed());
     }

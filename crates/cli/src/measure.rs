@@ -6,6 +6,7 @@ use std::sync::Arc;
 use candor_engine::{Control, Observer, Part};
 use candor_lab::site::Beside;
 use candor_lab::{EngineRunner, Interrupt, LabError, Maker, Site};
+use candor_plan::redact::Hidden;
 use candor_plan::{Plan, ReactorChoice};
 use candor_record::RunRecord;
 use candor_report::Facts;
@@ -47,6 +48,7 @@ pub(crate) fn run_part(
     interrupt: &Interrupt,
     observer: &mut dyn Observer,
 ) -> Result<(Scripted, Beside), LabError> {
+    console::hide(Hidden::of(plan));
     if plan.threads.reactor == ReactorChoice::Uring
         && let Err(why) = candor_engine::probe_uring()
     {
@@ -67,6 +69,7 @@ pub(crate) fn run_fleet(
     interrupt: &Interrupt,
     observer: &mut dyn Observer,
 ) -> Result<(Scripted, Beside), LabError> {
+    console::hide(Hidden::of(plan));
     // The threads are those of the agents, and not of this machine.
     site.run(plan, interrupt, |_, control| {
         fleet.run(plan, control, observer).map(Scripted::of_fleet)

@@ -4,8 +4,9 @@
 //! time or a file's name; free text is hidden, unless listed in [`PLAIN_TEXTS`].
 
 use std::any::TypeId;
+use std::path::PathBuf;
 
-use candor_plan::redact::{Kind, Typed};
+use candor_plan::redact::{self, Kind, Typed};
 use clap::{Arg, Command};
 
 use crate::command::compare::what;
@@ -13,8 +14,18 @@ use crate::command::{ghz, h2load, wrk};
 use crate::getopt::{Meaning, Name};
 
 /// Options with text values that are never secret.
-const PLAIN_TEXTS: [&str; 9] =
-    ["clients", "expect", "loads", "objective", "peak", "protocols", "scenarios", "servers", "sni"];
+const PLAIN_TEXTS: [&str; 10] = [
+    "clients",
+    "expect",
+    "loads",
+    "objective",
+    "only",
+    "peak",
+    "protocols",
+    "scenarios",
+    "servers",
+    "sni",
+];
 
 /// The words after `program`, the first of `words`. They were parsed before, so they are valid.
 pub(crate) fn typed(words: &[String], command: &Command) -> Typed {
@@ -63,14 +74,15 @@ fn meaning_of(command: &Command) -> impl Fn(Name<'_>) -> Option<Meaning> {
     }
 }
 
+/// How the value of an option is shown.
 fn kind(arg: &Arg) -> Kind {
-    match arg.get_id().as_str() {
-        "header" => Kind::Header,
-        "target" | "profile_command" => Kind::Command,
-        "target_env" => Kind::Setting,
-        id if PLAIN_TEXTS.contains(&id) => Kind::Plain,
-        _ if arg.get_value_parser().type_id() == TypeId::of::<String>() => Kind::Hidden,
-        _ => Kind::Plain,
+    let value = arg.get_value_parser().type_id();
+    let id = arg.get_id().as_str();
+    match redact::kind_of_option(id) {
+        _ if value == TypeId::of::<PathBuf>() || PLAIN_TEXTS.contains(&id) => Kind::Plain,
+        Some(kind) => kind,
+        None if value == TypeId::of::<String>() => Kind::Hidden,
+        None => Kind::Plain,
     }
 }
 
@@ -198,6 +210,15 @@ mod tests {
                 "candor --target ./s --password '[redacted]'",
             ),
             (&["candor", "--target-env", "A=M"], "candor --target-env A=[redacted]"),
+            (
+                &["candor", "--target-ready", "http://u:M@h/x?token=M 404", "--json", "a.json"],
+                "candor --target-ready http://[redacted]@h/x?token=… --json a.json",
+            ),
+            (&["candor", "--target-ready=tcp:h:80"], "candor --target-ready=tcp:h:80"),
+            (
+                &["candor", "ws", "--subprotocol", "bearer.M", "--subprotocol", "v12.stomp"],
+                "candor ws --subprotocol [redacted] --subprotocol v12.stomp",
+            ),
             (
                 &["candor", "--kernel-timestamps", "http://u:M@h/"],
                 "candor --kernel-timestamps http://[redacted]@h/",

@@ -5,6 +5,8 @@
 use std::fmt;
 use std::path::{Path, PathBuf};
 
+use candor_plan::redact::refused;
+
 use crate::{MOST_COLUMNS, MOST_ROW_BYTES};
 
 /// Why a data file cannot be used. Its text is one sentence: place, problem, remedy.
@@ -83,7 +85,7 @@ pub enum Problem {
     #[error("column {0} has no name")]
     Unnamed(usize),
     /// A name that templates cannot use.
-    #[error("the name of column {column}, \"{name}\", has the character {character:?}")]
+    #[error("the name of column {column}, \"{}\", has the character {character:?}", refused(name))]
     Name {
         /// The column, from 1.
         column: usize,
@@ -93,7 +95,7 @@ pub enum Problem {
         character: char,
     },
     /// Two columns with the same name.
-    #[error("columns {first} and {second} are both named \"{name}\"")]
+    #[error("columns {first} and {second} are both named \"{}\"", refused(name))]
     SameName {
         /// The first of them, from 1.
         first: usize,
@@ -152,7 +154,10 @@ pub enum Problem {
     #[error("the object has two members \"{0}\"")]
     Twice(String),
     /// A line that is neither a URL, nor a method with a URL, nor a line of a log.
-    #[error("\"{0}\" is neither a URL, nor a method and a URL, nor a line of an access log")]
+    #[error(
+        "\"{}\" is neither a URL, nor a method and a URL, nor a line of an access log",
+        refused(_0)
+    )]
     NotUrl(String),
     /// A blank or control character in a URL.
     #[error("the URL has the blank or control character {0:?}")]

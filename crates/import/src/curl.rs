@@ -7,6 +7,7 @@ mod words;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use candor_plan::redact::SecretKind;
 
 use self::arguments::{Command, Data};
 use crate::draft::{Body, Draft, Journey, Step, counted};
@@ -152,7 +153,7 @@ fn step(
     let mut fields = command.header.clone();
     if let Some(user) = &command.user {
         let (_, password) = user.split_once(':').unwrap_or((user, ""));
-        secrets.hole("PASSWORD", password);
+        secrets.hole(SecretKind::Password, password);
         fields.push(("Authorization".to_owned(), format!("Basic {}", STANDARD.encode(user))));
     } else if let Some(user) = user {
         fields.push(("Authorization".to_owned(), user));

@@ -93,15 +93,18 @@ impl Draft {
         self.requests.iter_mut().chain(journeys)
     }
 
-    /// Removes secret values from names and comments.
-    pub(crate) fn hide_names(&mut self, secrets: &AhoCorasick) {
+    /// Removes secret values from what is not sent: comments, and the names of journeys and steps.
+    pub(crate) fn hide_comments(&mut self, secrets: &AhoCorasick) {
         let own = self.remarks.iter_mut().chain(&mut self.suggestions);
         own.for_each(|text| hide(text, secrets));
         for journey in &mut self.journeys {
             hide(&mut journey.name, secrets);
             journey.remarks.iter_mut().for_each(|text| hide(text, secrets));
         }
-        self.steps_mut().for_each(|step| step.hide_names(secrets));
+        for step in self.steps_mut() {
+            hide(&mut step.name, secrets);
+            step.remarks.iter_mut().for_each(|remark| hide(remark, secrets));
+        }
     }
 
     /// Writes the plan.
@@ -225,20 +228,6 @@ impl Step {
         }
     }
 
-    /// Removes secret values from what is not a value: names and comments.
-    fn hide_names(&mut self, secrets: &AhoCorasick) {
-        hide(&mut self.name, secrets);
-        self.remarks.iter_mut().for_each(|remark| hide(remark, secrets));
-        self.capture.iter_mut().for_each(|(_, from)| hide(from, secrets));
-        self.target.query.iter_mut().flatten().for_each(|(name, _)| hide(name, secrets));
-        match &mut self.body {
-            Some(Body::Form(pairs)) => pairs.iter_mut().for_each(|(name, _)| hide(name, secrets)),
-            Some(Body::File(name)) => hide(name, secrets),
-            Some(Body::Json(json)) => hide_keys(json, secrets),
-            Some(Body::Text(_)) | None => {}
-        }
-    }
-
     /// The body as one text.
     pub(crate) fn body_text(&self) -> Option<Template> {
         match self.body.as_ref()? {
@@ -267,17 +256,6 @@ impl Step {
             "" | "GET" => slug(&path),
             method => slug(&format!("{method}-{path}")),
         }
-    }
-}
-
-fn hide_keys(json: &mut Json<Template>, secrets: &AhoCorasick) {
-    match json {
-        Json::Object(fields) => fields.iter_mut().for_each(|(key, value)| {
-            hide(key, secrets);
-            hide_keys(value, secrets);
-        }),
-        Json::List(items) => items.iter_mut().for_each(|item| hide_keys(item, secrets)),
-        _ => {}
     }
 }
 

@@ -156,7 +156,7 @@ impl Json<Template> {
 }
 
 /// A JSON string without its quotation marks.
-fn quoted_inner(text: &str) -> String {
+pub(crate) fn quoted_inner(text: &str) -> String {
     let quoted = serde_json::Value::from(text).to_string();
     quoted[1..quoted.len() - 1].to_owned()
 }

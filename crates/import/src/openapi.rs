@@ -32,7 +32,7 @@ pub fn openapi(bytes: &[u8], options: &Options) -> Result<Imported, ImportError>
     Format::OpenApi.check(bytes)?;
     let root = document::parse(bytes)?;
     let document = Document::new(&root);
-    let mut secrets = Secrets::default();
+    let mut secrets = Secrets::of_description();
     let mut draft = Draft::default();
     let prefix = server(&document, options, &mut draft)?;
     let mut room = Room::default();

@@ -8,6 +8,7 @@ mod variables;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use candor_plan::redact::SecretKind;
 
 use self::variables::Variables;
 use crate::draft::{Body, Draft, Journey, Step, counted};
@@ -301,7 +302,7 @@ impl<'c> Collection<'c> {
                 let mut value = Template::text("Basic ");
                 match (user.as_text(), password.as_text()) {
                     (Some(user), Some(password)) => {
-                        self.variables.secrets.hole("PASSWORD", password);
+                        self.variables.secrets.hole(SecretKind::Password, password);
                         value.push_text(&STANDARD.encode(format!("{user}:{password}")));
                     }
                     _ => {
@@ -317,7 +318,7 @@ impl<'c> Collection<'c> {
                 // Secret by what it is, whatever its name.
                 let value = match value.as_text() {
                     Some(text) if !text.is_empty() => {
-                        Template::hole(self.variables.secrets.hole("API_KEY", text))
+                        Template::hole(self.variables.secrets.hole(SecretKind::ApiKey, text))
                     }
                     _ => value,
                 };

@@ -1,32 +1,31 @@
-//! Which values of an input are secret, and the environment variables that replace them in the plan.
+//! The environment variables that replace secret values in the plan. What is a secret, crate plan says
+//! ([`SecretKind`]).
 //!
 //! The names of variables come from a fixed list and not from the input: a recording made by somebody
 //! else must not decide which of the user's own variables a plan sends.
+//!
+//! A value is replaced whole, where it stands as a value: names, paths and parts of words stay. A value that looks like
+//! no word ([`is_random`]) is replaced within texts and paths too. With the variables set, the plan sends the same
+//! bytes.
 
 use std::collections::{HashMap, HashSet};
 
 use aho_corasick::{AhoCorasick, AhoCorasickKind, MatchKind};
+use candor_plan::redact::{SecretKind, is_random};
+use candor_plan::template::Escape;
 use percent_encoding::percent_decode_str;
 
-use crate::draft::{Body, Draft, Slot};
-use crate::json::Json;
+use crate::draft::{Body, Draft, Slot, Step};
+use crate::json::{Json, quoted_inner};
 use crate::target::{form_decoded, form_encoded};
 use crate::template::{Piece, Template};
 
-/// Shorter values are replaced where they were found, and not wherever the same text stands.
+/// Shorter values are replaced where they were found, and not where the same text stands.
 const LEAST_TO_SEARCH: usize = 6;
-/// A token that is shorter is rather a word, e.g. `token_type=bearer`.
-const LEAST_TOKEN: usize = 8;
 /// Longer values are replaced where they were found: they are texts rather than tokens.
 const MOST_TO_SEARCH: usize = 16 * 1024;
 /// Bytes of all values that are searched for. A search takes some twenty times as much memory.
 const ALL_TO_SEARCH: usize = 2 * 1024 * 1024;
-/// Values of switches, e.g. `show-password=on`.
-const SWITCHES: [&str; 8] = ["", "0", "1", "true", "false", "on", "off", "null"];
-
-/// The variables of [`kind_of_field`].
-pub(crate) const KINDS: [&str; 8] =
-    ["PASSWORD", "CARD", "CODE", "SECRET", "CSRF_TOKEN", "API_KEY", "SESSION", "TOKEN"];
 
 /// Begins each part of a `multipart/form-data` body (RFC 7578 section 4.2).
 const FORM_PART: &str = "Content-Disposition: form-data";
@@ -39,15 +38,25 @@ pub(crate) struct Secrets {
     by_value: HashMap<String, usize>,
     /// How many variables of each kind there are.
     kinds: HashMap<String, usize>,
+    /// Variables whose values have the escapes of their places.
+    escaped: Vec<String>,
+    /// Examples, defaults and enumerations are public.
+    is_description: bool,
 }
 
 impl Secrets {
-    /// The hole for a secret value: the same for the same value. `kind` is the variable's name, with
-    /// a number behind it if it is taken.
-    pub(crate) fn hole(&mut self, kind: &str, value: &str) -> String {
+    /// Those of a description of an interface, whose values are nobody's.
+    pub(crate) fn of_description() -> Self {
+        Secrets { is_description: true, ..Secrets::default() }
+    }
+
+    /// The hole for a secret value: the same for the same value. The variable is the kind's, with a number behind it
+    /// if it is taken.
+    pub(crate) fn hole(&mut self, kind: SecretKind, value: &str) -> String {
         if let Some(place) = self.by_value.get(value) {
             return format!("env:{}", self.known[*place].1);
         }
+        let kind = kind.variable();
         let count = self.kinds.entry(kind.to_owned()).or_default();
         *count += 1;
         let name = if *count == 1 { kind.to_owned() } else { format!("{kind}_{count}") };
@@ -62,36 +71,47 @@ impl Secrets {
         format!("env:{name}")
     }
 
+    /// The hole for a value that stands in a request as `text`. Where Candor would escape the value in another way, the
+    /// hole takes it as it is.
+    fn hole_at(&mut self, place: Place, kind: SecretKind, text: &str) -> String {
+        let value = place.read(text);
+        if place.write(&value) == text {
+            return self.hole(kind, &value);
+        }
+        if place == Place::Pair && form_written(&value) == text {
+            return format!("form {}", self.hole(kind, &value));
+        }
+        // As it was typed, which needs no escape to be understood.
+        if value == text {
+            return format!("raw {}", self.hole(kind, &value));
+        }
+        let hole = self.hole(kind, text);
+        let name = hole.trim_start_matches("env:");
+        if !self.escaped.iter().any(|one| one == name) {
+            self.escaped.push(name.to_owned());
+        }
+        format!("raw {hole}")
+    }
+
     /// Puts variables in the place of the secret values of all requests.
     pub(crate) fn move_out(&mut self, draft: &mut Draft) {
+        if self.is_description {
+            return;
+        }
         for step in draft.steps_mut() {
+            let place = Place::of(step);
+            let is_authorization = is_authorization(step);
             step.values(&mut |slot, name, value| {
                 let Some(text) = value.as_text() else { return };
-                match slot {
-                    Slot::Header => {
-                        if let Some((prefix, kind)) = kind_of_header(name, text) {
-                            let mut moved = Template::text(prefix);
-                            moved.push_hole(self.hole(kind, &text[prefix.len()..]));
-                            *value = moved;
-                        }
-                    }
-                    Slot::Query | Slot::Form => {
-                        let plain = form_decoded(text);
-                        if let Some(kind) = kind_of_field(&form_decoded(name), &plain) {
-                            *value = Template::hole(self.hole(kind, &plain));
-                        }
-                    }
-                    Slot::Path => {
-                        let plain = percent_decode_str(text).decode_utf8_lossy().into_owned();
-                        if is_jwt(&plain) {
-                            *value = Template::hole(self.hole("TOKEN", &plain));
-                        }
-                    }
-                    Slot::Json | Slot::Text => {
-                        if let Some(kind) = kind_of_field(name, text) {
-                            *value = Template::hole(self.hole(kind, text));
-                        }
-                    }
+                let place = place(slot);
+                let name =
+                    if is_authorization && name == "code" { "authorization_code" } else { name };
+                if let Some((lead, kind)) = kind_at(place, name, text) {
+                    let mut moved = Template::text(lead);
+                    moved.push_hole(self.hole_at(place, kind, &text[lead.len()..]));
+                    *value = moved;
+                } else {
+                    self.learn_url(&place.read(text));
                 }
             });
             if let Some(Body::Json(json)) = &mut step.body {
@@ -102,7 +122,9 @@ impl Secrets {
                         Json::Raw(text) => text.as_text().unwrap_or_default().to_owned(),
                         _ => return,
                     };
-                    if let Some(kind @ ("PASSWORD" | "CARD" | "CODE")) = kind_of_field(name, &text)
+                    if let Some(
+                        kind @ (SecretKind::Password | SecretKind::Card | SecretKind::Code),
+                    ) = SecretKind::of(name, &text)
                     {
                         *value = Json::Raw(Template::hole(self.hole(kind, &text)));
                     }
@@ -115,6 +137,12 @@ impl Secrets {
             }
         }
         self.hide(draft);
+        if !self.escaped.is_empty() {
+            draft.remark(format!(
+                "With the percent escapes that the request has: {}",
+                self.escaped.join(", ")
+            ));
+        }
     }
 
     /// Secret parts of a `multipart/form-data` body become variables; all else stays as it is.
@@ -126,7 +154,7 @@ impl Secrets {
             let name = head.rsplit_once(" name=\"").and_then(|(_, name)| name.split('"').next());
             let (value, after) = tail.split_at(tail.find("\r\n--").unwrap_or(tail.len()));
             template.push_text(head);
-            match name.and_then(|name| kind_of_field(name, value)) {
+            match name.and_then(|name| SecretKind::of(name, value)) {
                 Some(kind) => template.push_hole(self.hole(kind, value)),
                 None => template.push_text(value),
             }
@@ -136,33 +164,58 @@ impl Secrets {
         template
     }
 
-    /// Replaces secret values wherever else they stand, encoded or not.
+    /// Secrets in the query of a URL that is itself a value, such as a callback's.
+    fn learn_url(&mut self, value: &str) {
+        let Some((_, rest)) = value.split_once("://") else { return };
+        let query = rest.split_once('?').map_or("", |(_, query)| query);
+        for (name, value) in query.split(['&', '#']).filter_map(|pair| pair.split_once('=')) {
+            let value = form_decoded(value);
+            if let Some(kind) = SecretKind::of(&form_decoded(name), &value)
+                && is_random(&value)
+            {
+                self.hole(kind, &value);
+            }
+        }
+    }
+
+    /// Replaces secret values where they stand again.
     fn hide(&self, draft: &mut Draft) {
-        let (mut needles, mut holes) = (Vec::new(), Vec::new());
-        let mut left = ALL_TO_SEARCH;
+        let mut forms = Forms::default();
+        let mut whole = HashMap::new();
         let lengths = LEAST_TO_SEARCH..=MOST_TO_SEARCH;
         for (value, name) in self.known.iter().filter(|(value, _)| lengths.contains(&value.len())) {
-            let encoded = form_encoded(value);
-            let form = encoded.replace("%20", "+");
-            let json = serde_json::Value::from(value.as_str()).to_string();
-            let mut forms = vec![value.clone(), encoded, form, json[1..json.len() - 1].to_owned()];
-            forms.sort();
-            forms.dedup();
-            let Some(rest) = left.checked_sub(forms.iter().map(String::len).sum()) else { break };
-            left = rest;
-            holes.resize(holes.len() + forms.len(), format!("env:{name}"));
-            needles.extend(forms);
+            if is_random(value) {
+                forms.add(value, name);
+            } else if SecretKind::of_name(value).is_none() {
+                // `password=password` is an example, and `field=password` no password.
+                whole.insert(value.as_str(), name.as_str());
+            }
         }
-        let search = AhoCorasick::builder()
-            .match_kind(MatchKind::LeftmostLongest)
-            // Its memory is a small multiple of the texts.
-            .kind(Some(AhoCorasickKind::ContiguousNFA))
-            .build(&needles)
-            .expect("the texts are far shorter than the library's bound");
+        let search = forms.search();
         for step in draft.steps_mut() {
-            step.values(&mut |_, _, text| text.replace(&search, &holes));
+            let place = Place::of(step);
+            step.values(&mut |slot, _, text| {
+                let place = place(slot);
+                let value = text.as_text().map(|text| (place.read(text), text.to_owned()));
+                match value {
+                    Some((value, text_there))
+                        if slot != Slot::Path && whole.contains_key(value.as_str()) =>
+                    {
+                        let raw = match place.write(&value) == text_there {
+                            true => "",
+                            false if place == Place::Pair && form_written(&value) == text_there => {
+                                "form "
+                            }
+                            false if value == text_there => "raw ",
+                            false => return,
+                        };
+                        *text = Template::hole(format!("{raw}env:{}", whole[value.as_str()]));
+                    }
+                    _ => text.replace(&search, &|form| forms.hole(form, place)),
+                }
+            });
         }
-        draft.hide_names(&search);
+        draft.hide_comments(&search);
     }
 
     /// The variables that a draft reads, in order of appearance.
@@ -185,128 +238,326 @@ impl Secrets {
     }
 }
 
-/// The part of a header field's value that is not secret, and the variable for the rest.
-pub(crate) fn kind_of_header<'v>(name: &str, value: &'v str) -> Option<(&'v str, &'static str)> {
-    let name = name.to_ascii_lowercase();
-    if value.is_empty() {
-        return None;
-    }
-    match name.as_str() {
-        "authorization" | "proxy-authorization" => {
-            let scheme = value.find(' ').map_or("", |at| &value[..=at]);
-            Some(match scheme.trim_end().to_ascii_lowercase().as_str() {
-                "bearer" | "token" | "jwt" => (scheme, "BEARER_TOKEN"),
-                "basic" => (scheme, "BASIC_CREDENTIALS"),
-                _ => ("", "AUTHORIZATION"),
-            })
+/// How a value stands in a plan's text, and what Candor does to a hole there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Place {
+    Path,
+    /// A query or a form.
+    Pair,
+    Header,
+    /// A string of JSON, which the draft has without its escapes.
+    Json,
+    Text,
+    /// A text in a body that Candor takes for JSON or a form.
+    EscapedText,
+}
+
+impl Place {
+    /// The places of a request's values.
+    fn of(step: &Step) -> impl Fn(Slot) -> Place + use<> {
+        let kind = step.header("content-type").map(|kind| kind.render().to_ascii_lowercase());
+        let is_escaped = match kind {
+            Some(kind) => kind.contains("json") || kind.contains("x-www-form-urlencoded"),
+            None => true,
+        };
+        move |slot| match slot {
+            Slot::Path => Place::Path,
+            Slot::Query | Slot::Form => Place::Pair,
+            Slot::Header => Place::Header,
+            Slot::Json => Place::Json,
+            Slot::Text if is_escaped => Place::EscapedText,
+            Slot::Text => Place::Text,
         }
-        "cookie" => Some(("", "COOKIE")),
-        _ => kind_of_field(&name, value).map(|kind| ("", kind)),
+    }
+
+    /// The value that a text stands for here.
+    fn read(self, text: &str) -> String {
+        match self {
+            Place::Path => percent_decode_str(text).decode_utf8_lossy().into_owned(),
+            Place::Pair => form_decoded(text),
+            Place::Header | Place::Json | Place::Text | Place::EscapedText => text.to_owned(),
+        }
+    }
+
+    /// The text that a hole with this value becomes here; of JSON, without its escapes, if Candor has the same.
+    fn write(self, value: &str) -> String {
+        match self {
+            Place::Path | Place::Pair => form_encoded(value),
+            Place::Json => {
+                let mut escaped = Vec::new();
+                Escape::Json.write(value.as_bytes(), &mut escaped);
+                match escaped == quoted_inner(value).as_bytes() {
+                    true => value.to_owned(),
+                    false => String::new(),
+                }
+            }
+            Place::Header | Place::Text => value.to_owned(),
+            // The escapes depend on what is around.
+            Place::EscapedText => match value.bytes().all(|byte| byte.is_ascii_alphanumeric()) {
+                true => value.to_owned(),
+                false => String::new(),
+            },
+        }
     }
 }
 
-/// The variable for the value of a field of a form, a query or a JSON object, if it is secret.
-pub(crate) fn kind_of_field(name: &str, value: &str) -> Option<&'static str> {
-    if SWITCHES.iter().any(|switch| switch.eq_ignore_ascii_case(value)) {
-        return None;
-    }
-    let name: String =
-        name.chars().filter(char::is_ascii_alphanumeric).collect::<String>().to_ascii_lowercase();
-    let has = |words: &[&str]| words.iter().any(|word| name.contains(word));
-    let is = |words: &[&str]| words.contains(&name.as_str());
-    let is_long = value.len() >= LEAST_TOKEN && !value.contains(' ');
-    if ["type", "name", "url", "uri", "limit", "count", "expires"]
-        .iter()
-        .any(|end| name.ends_with(end))
-    {
-        return is_jwt(value).then_some("TOKEN");
-    }
-    if has(&["password", "passwd", "passphrase", "passcode"]) || is(&["pass", "pwd", "psw", "pw"]) {
-        return Some("PASSWORD");
-    }
-    if has(&["cvv", "cvc", "cardnumber", "ccnumber", "iban"]) || is(&["ssn", "pan"]) {
-        return Some("CARD");
-    }
-    if is(&["pin", "otp", "totp", "mfacode", "onetimecode"]) {
-        return Some("CODE");
-    }
-    if has(&["secret"]) {
-        return Some("SECRET");
-    }
-    if has(&["csrf", "xsrf", "authenticitytoken", "verificationtoken"]) && is_long {
-        return Some("CSRF_TOKEN");
-    }
-    if has(&["apikey", "accesskey", "privatekey", "subscriptionkey"])
-        || is(&["key"]) && value.len() >= 16
-    {
-        return Some("API_KEY");
-    }
-    if has(&["session"]) || is(&["sid", "phpsessid", "jsessionid"]) {
-        return is_long.then_some("SESSION");
-    }
-    if has(&["token", "jwt", "bearer", "credential", "signature", "authorization"]) || is(&["auth"])
-    {
-        return is_long.then_some("TOKEN");
-    }
-    is_jwt(value).then_some("TOKEN")
+/// Whether a request belongs to OAuth (RFC 6749 4.1), so that its `code` is no status or coupon.
+fn is_authorization(step: &mut Step) -> bool {
+    let mut is_one = false;
+    step.values(&mut |slot, name, _| {
+        is_one |= matches!(slot, Slot::Query | Slot::Form | Slot::Json)
+            && ["client_id", "code_verifier", "grant_type", "redirect_uri", "state"]
+                .contains(&name);
+    });
+    is_one
 }
 
-/// A JSON Web Token (RFC 7519): three parts in base64url, the first of which is an object.
-pub(crate) fn is_jwt(value: &str) -> bool {
-    value.starts_with("eyJ") && value.len() > 40 && value.split('.').count() == 3
+/// As browsers write forms.
+fn form_written(value: &str) -> String {
+    let mut written = Vec::new();
+    Escape::Form.write(value.as_bytes(), &mut written);
+    String::from_utf8_lossy(&written).into_owned()
+}
+
+/// The part of a value that is not secret, and the kind of the rest.
+fn kind_at<'t>(place: Place, name: &str, text: &'t str) -> Option<(&'t str, SecretKind)> {
+    let kind = match place {
+        Place::Header => return SecretKind::of_field(name, text),
+        Place::Pair => SecretKind::of(&form_decoded(name), &place.read(text)),
+        Place::Path => SecretKind::of_value(&place.read(text)),
+        Place::Json | Place::Text | Place::EscapedText => SecretKind::of(name, text),
+    };
+    kind.map(|kind| ("", kind))
+}
+
+/// Texts to search for, each with its variable and how it is made of the value.
+#[derive(Default)]
+struct Forms {
+    texts: Vec<String>,
+    /// The variable, and the function that makes the text of its value.
+    made: Vec<(String, &'static str)>,
+    bytes: usize,
+}
+
+impl Forms {
+    fn add(&mut self, value: &str, name: &str) {
+        let (percent, json) = (form_encoded(value), quoted_inner(value));
+        let all = [(value, ""), (percent.as_str(), "url "), (json.as_str(), "json ")];
+        for (at, (text, function)) in all.into_iter().enumerate() {
+            let is_new = all[..at].iter().all(|(other, _)| *other != text);
+            if is_new && self.bytes + text.len() <= ALL_TO_SEARCH {
+                self.bytes += text.len();
+                self.texts.push(text.to_owned());
+                self.made.push((name.to_owned(), function));
+            }
+        }
+    }
+
+    fn search(&self) -> AhoCorasick {
+        AhoCorasick::builder()
+            .match_kind(MatchKind::LeftmostLongest)
+            // Its memory is a small multiple of the texts.
+            .kind(Some(AhoCorasickKind::ContiguousNFA))
+            .build(&self.texts)
+            .expect("the texts are far shorter than the library's bound")
+    }
+
+    /// The hole that becomes this text here.
+    fn hole(&self, form: usize, place: Place) -> String {
+        let (name, function) = &self.made[form];
+        let text = &self.texts[form];
+        // The draft has a string of JSON without its escapes, and a hole with a function of its own gets no others.
+        let again = if place == Place::Json && *function == "json " { "json " } else { "" };
+        let is_same = function.is_empty() && place.write(text) == *text;
+        let raw = match place {
+            Place::Header | Place::Json | Place::Text => "",
+            Place::Path | Place::Pair | Place::EscapedText if is_same || *function == "url " => "",
+            Place::Path | Place::Pair | Place::EscapedText => "raw ",
+        };
+        format!("{raw}{again}{function}env:{name}")
+    }
 }
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
-
-    #[test]
-    fn fields_by_name_and_value() {
-        let table = [
-            ("password", "a", Some("PASSWORD")),
-            ("user[password]", "x1", Some("PASSWORD")),
-            ("show_password", "on", None),
-            ("username", "alice-longer", None),
-            ("token_type", "bearer-something", None),
-            ("access_token", "0123456789", Some("TOKEN")),
-            ("token", "short", None),
-            ("_csrf", "0123456789", Some("CSRF_TOKEN")),
-            ("session_id", "0123456789", Some("SESSION")),
-            ("sid", "12", None),
-            ("card-number", "4111 1111", Some("CARD")),
-            ("otp", "123456", Some("CODE")),
-            ("key", "AIza0123456789abcd", Some("API_KEY")),
-            ("client_secret", "s", Some("SECRET")),
-            ("X-Api-Key", "k", Some("API_KEY")),
-            ("key", "name", None),
-            ("grant_type", "password", None),
-            ("comment", "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0NTY3ODkwIn0.sig", Some("TOKEN")),
-        ];
-        for (name, value, kind) in table {
-            assert_eq!(kind_of_field(name, value), kind, "{name}={value}");
-        }
-    }
-
-    #[test]
-    fn headers_keep_their_scheme() {
-        let table = [
-            ("Authorization", "Bearer abc", Some(("Bearer ", "BEARER_TOKEN"))),
-            ("authorization", "basic YTpi", Some(("basic ", "BASIC_CREDENTIALS"))),
-            ("Authorization", "AWS4-HMAC-SHA256 Credential=x", Some(("", "AUTHORIZATION"))),
-            ("Cookie", "a=b", Some(("", "COOKIE"))),
-            ("Accept", "text/html", None),
-            ("X-Auth-Token", "0123456789", Some(("", "TOKEN"))),
-        ];
-        for (name, value, kind) in table {
-            assert_eq!(kind_of_header(name, value), kind, "{name}: {value}");
-        }
-    }
+    use crate::target::{Target, sendable};
 
     #[test]
     fn one_value_has_one_variable() {
         let mut secrets = Secrets::default();
-        assert_eq!(secrets.hole("PASSWORD", "one"), "env:PASSWORD");
-        assert_eq!(secrets.hole("PASSWORD", "two"), "env:PASSWORD_2");
-        assert_eq!(secrets.hole("TOKEN", "one"), "env:PASSWORD");
+        assert_eq!(secrets.hole(SecretKind::Password, "one"), "env:PASSWORD");
+        assert_eq!(secrets.hole(SecretKind::Password, "two"), "env:PASSWORD_2");
+        assert_eq!(secrets.hole(SecretKind::Token, "one"), "env:PASSWORD");
+    }
+
+    #[test]
+    fn a_hole_becomes_what_stood_there() {
+        let mut secrets = Secrets::default();
+        for (place, text, hole) in [
+            (Place::Pair, "abc1", "env:TOKEN"),
+            (Place::Pair, "p%40ss", "env:TOKEN_2"),
+            (Place::Pair, "p@ss", "raw env:TOKEN_2"),
+            (Place::Pair, "a+b", "form env:TOKEN_3"),
+            (Place::Pair, "a+b!", "raw env:TOKEN_4"),
+            (Place::Pair, "%2f", "raw env:TOKEN_5"),
+            (Place::Header, "p@ss", "env:TOKEN_2"),
+            (Place::Json, "a\"b", "env:TOKEN_6"),
+            (Place::EscapedText, "p@ss", "raw env:TOKEN_2"),
+        ] {
+            assert_eq!(secrets.hole_at(place, SecretKind::Token, text), hole, "{text}");
+        }
+        assert_eq!(secrets.escaped, ["TOKEN_4", "TOKEN_5"]);
+    }
+
+    /// An environment with these variables.
+    struct Environment<'s>(&'s [(String, String)]);
+
+    impl candor_plan::ReadFile for Environment<'_> {
+        fn read(&self, _: &std::path::Path) -> std::io::Result<Vec<u8>> {
+            Err(std::io::ErrorKind::NotFound.into())
+        }
+
+        fn variable(&self, name: &str) -> Option<String> {
+            let found = self.0.iter().find(|(_, known)| known == name);
+            found.map(|(value, _)| value.clone())
+        }
+    }
+
+    /// A request as it is sent.
+    #[derive(Debug, PartialEq)]
+    struct Sent {
+        path: Vec<u8>,
+        headers: Vec<(String, Vec<u8>)>,
+        body: Vec<u8>,
+    }
+
+    /// The only request of a plan.
+    fn sent(plan: &str, environment: &[(String, String)]) -> Sent {
+        use candor_plan::template::{Names, Piece, Template};
+        let options = candor_plan::Options::from_toml("p.toml", plan);
+        let built = options.and_then(|options| options.build(&Environment(environment)));
+        let (plan, _) = built.unwrap_or_else(|error| panic!("{error}\n{plan}"));
+        let names = Names { data: &[], environment: &plan.environment, captured: Known::default() };
+        let request = Template::compile(&plan.requests.list[0], 0, names).unwrap();
+        let bytes = |pieces: &[Piece]| match pieces {
+            [] => Vec::new(),
+            [Piece::Text(text)] => text.clone(),
+            other => panic!("{other:?}"),
+        };
+        let mut headers: Vec<_> =
+            request.headers.iter().map(|(name, value)| (name.clone(), bytes(value))).collect();
+        headers.sort();
+        Sent { path: bytes(&request.path), headers, body: bytes(&request.body) }
+    }
+
+    fn name() -> impl Strategy<Value = &'static str> {
+        prop::sample::select(vec![
+            "password",
+            "new_password",
+            "token",
+            "user",
+            "note",
+            "q",
+            "password_hint",
+            "code",
+            "swordfish",
+            "sig",
+        ])
+    }
+
+    fn value() -> impl Strategy<Value = String> {
+        prop_oneof![
+            prop::sample::select(vec![
+                "password",
+                "swordfish",
+                "ann",
+                "hunter22",
+                "Zx9-sEcReT_q7W",
+                "1",
+                ""
+            ])
+            .prop_map(str::to_owned),
+            "[ -~]{0,14}",
+            "[a-z0-9é+/=%$ {}]{0,12}",
+        ]
+    }
+
+    /// A value as a form may have it: as a person, a library, a browser or a bad library writes it.
+    fn written(value: &str, how: u8) -> String {
+        let typed: String = value.chars().filter(|c| !"&#%+=? ".contains(*c)).collect();
+        match how {
+            0 => sendable(&typed),
+            1 => form_encoded(value),
+            2 => form_written(value),
+            _ => form_encoded(value).to_ascii_lowercase(),
+        }
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { cases: 600, failure_persistence: None, ..ProptestConfig::default() })]
+
+        #[test]
+        fn with_the_variables_set_a_plan_sends_the_same_bytes(
+            segments in proptest::collection::vec(value(), 0..3),
+            query in proptest::collection::vec((name(), value(), 0u8..4), 0..4),
+            field in (prop::sample::select(vec!["X-Note", "X-Api-Key", "X-Token"]), "[!-~]([ -~]{0,10}[!-~])?"),
+            form in proptest::collection::vec((name(), value(), 0u8..4), 0..4),
+            kind in prop::sample::select(vec![
+                "application/x-www-form-urlencoded", "application/json", "text/plain", "multipart/form-data",
+            ]),
+        ) {
+            let pairs = |pairs: &[(&str, String, u8)]| {
+                let all = pairs.iter().map(|(name, value, how)| format!("{name}={}", written(value, *how)));
+                all.collect::<Vec<_>>().join("&")
+            };
+            let segments: Vec<String> = segments.iter().map(|one| form_encoded(one)).collect();
+            let text = match kind {
+                "application/json" => {
+                    let members = form.iter().map(|(name, value, _)| {
+                        format!("{}:{}", serde_json::Value::from(*name), serde_json::Value::from(value.as_str()))
+                    });
+                    format!("{{{}}}", members.collect::<Vec<_>>().join(","))
+                }
+                "multipart/form-data" => form
+                    .iter()
+                    .map(|(name, value, _)| format!("--b\r\n{FORM_PART}; name=\"{name}\"\r\n\r\n{value}\r\n"))
+                    .chain(["--b--\r\n".to_owned()])
+                    .collect(),
+                _ => pairs(&form),
+            };
+            let make = || {
+                let path = format!("/{}?{}", segments.join("/"), pairs(&query));
+                let mut step = Step { target: Target::parse(&path), method: "POST".to_owned(), ..Step::default() };
+                step.header.push((field.0.to_owned(), Template::text(field.1.as_str())));
+                step.header.push(("Content-Type".to_owned(), Template::text(kind)));
+                crate::recorded::body(&mut step, kind, &text);
+                Draft { url: "http://h".to_owned(), requests: vec![step], ..Draft::default() }
+            };
+            let before = make().finish(Secrets::of_description()).plan;
+            let mut moved = make();
+            let mut secrets = Secrets::default();
+            secrets.move_out(&mut moved);
+            let after = moved.finish(Secrets::of_description()).plan;
+            prop_assert_eq!(sent(&before, &[]), sent(&after, &secrets.known), "{}\n{}", before, after);
+            // With other values, no secret is sent: not under the name that made it one, nor, if it is no word, anywhere.
+            let others: Vec<_> = secrets.known.iter().map(|(_, name)| ("other".to_owned(), name.clone())).collect();
+            let Sent { path, headers, body } = sent(&after, &others);
+            let all = [path, headers.into_iter().flat_map(|(_, value)| value).collect(), body].concat();
+            let all = String::from_utf8_lossy(&all).into_owned();
+            for (value, _) in &secrets.known {
+                if value.len() >= 8 && value.bytes().all(|byte| byte.is_ascii_alphanumeric()) && is_random(value) {
+                    let words = all.split(|c: char| !c.is_alphanumeric());
+                    prop_assert!(words.clone().all(|word| word != value), "{} in {}", value, all);
+                }
+            }
+            for (_, value, _) in query.iter().filter(|(name, ..)| *name == "password") {
+                let shown = format!("password={}&", form_encoded(value));
+                let is_shown = value.len() > 5 && format!("{all}&").contains(&shown);
+                prop_assert!(!is_shown, "{} in {}", shown, all);
+            }
+        }
     }
 }

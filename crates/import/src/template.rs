@@ -79,8 +79,9 @@ impl Template {
         changed
     }
 
-    /// Puts holes in the place of all texts that `search` finds in literal text: the one of its number.
-    pub(crate) fn replace(&mut self, search: &AhoCorasick, holes: &[String]) {
+    /// Puts holes in the place of all texts that `search` finds in literal text, as whole words: the one for its
+    /// number.
+    pub(crate) fn replace(&mut self, search: &AhoCorasick, hole: &dyn Fn(usize) -> String) {
         let is_in = |piece: &Piece| matches!(piece, Piece::Text(text) if search.is_match(text));
         if !self.pieces.iter().any(is_in) {
             return;
@@ -91,8 +92,11 @@ impl Template {
                 Piece::Text(text) => {
                     let mut end = 0;
                     for found in search.find_iter(text) {
+                        if !is_whole(text, found.range()) {
+                            continue;
+                        }
                         replaced.push_text(&text[end..found.start()]);
-                        replaced.push_hole(&holes[found.pattern().as_usize()]);
+                        replaced.push_hole(hole(found.pattern().as_usize()));
                         end = found.end();
                     }
                     replaced.push_text(&text[end..]);
@@ -126,6 +130,21 @@ impl Template {
         }
         written
     }
+}
+
+/// Whether a part of a text is no part of a longer word. Behind a percent escape a word begins.
+fn is_whole(text: &str, part: std::ops::Range<usize>) -> bool {
+    let is_letter = |c: Option<char>| c.is_some_and(char::is_alphanumeric);
+    let (before, after) = (&text[..part.start], &text[part.end..]);
+    let part = &text[part];
+    let is_behind_escape = before
+        .len()
+        .checked_sub(3)
+        .and_then(|at| before.get(at..))
+        .is_some_and(|end| end.starts_with('%'));
+    let joins_before = is_letter(before.chars().next_back()) && is_letter(part.chars().next());
+    let joins_after = is_letter(part.chars().next_back()) && is_letter(after.chars().next());
+    (!joins_before || is_behind_escape) && !joins_after
 }
 
 /// Literal text as it stands in a plan.
@@ -169,8 +188,9 @@ mod tests {
     fn replaces_in_literals_only() {
         let mut template = Template::text("a=s3cret&b=s3cret");
         template.push_hole("s3cret");
+        template.push_text("%20s3cretly mys3cret");
         let search = AhoCorasick::new(["s3cret", "other"]).unwrap();
-        template.replace(&search, &["env:X".to_owned(), "env:Y".to_owned()]);
-        assert_eq!(template.render(), "a=${env:X}&b=${env:X}${s3cret}");
+        template.replace(&search, &|number| format!("env:X{number}"));
+        assert_eq!(template.render(), "a=${env:X0}&b=${env:X0}${s3cret}%20s3cretly mys3cret");
     }
 }

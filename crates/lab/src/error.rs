@@ -173,7 +173,7 @@ impl LabError {
 fn shown(log_tail: &[String]) -> String {
     match log_tail {
         [] => String::new(),
-        lines => format!("\nThe last lines of its output:\n  {}", lines.join("\n  ")),
+        lines => format!("; the last lines of its output:\n  {}", lines.join("\n  ")),
     }
 }
 
@@ -190,7 +190,7 @@ mod tests {
         assert_eq!(error(&[]), "target t: it ended");
         assert_eq!(
             error(&["a", "b"]),
-            "target t: it ended\nThe last lines of its output:\n  a\n  b"
+            "target t: it ended; the last lines of its output:\n  a\n  b"
         );
     }
 }

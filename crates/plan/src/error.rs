@@ -1,6 +1,7 @@
 //! The errors of making a plan, one sentence each: what, where and the remedy.
 
 use crate::load::ReplayError;
+use crate::redact::name_of_request;
 use crate::url::UrlError;
 
 /// Why no plan could be made of the options.
@@ -88,7 +89,7 @@ pub enum PlanError {
         problem: String,
     },
     /// A request cannot be sent as it is.
-    #[error("request {name:?}: {problem}")]
+    #[error("request {:?}: {problem}", name_of_request(name))]
     Request {
         /// Its name in reports.
         name: String,

@@ -12,6 +12,7 @@ use toml::de::{DeTable, DeValue};
 
 use crate::error::PlanError;
 use crate::options::{JourneyOptions, Options, RequestOptions};
+use crate::redact;
 use crate::suggest::did_you_mean;
 use crate::values::DataFile;
 
@@ -62,6 +63,11 @@ fn message(
         return format!("not valid TOML: {problem}");
     };
     let Some(span) = error.span() else { return problem };
+    // The sentence of a type may quote its value.
+    let problem = match text.get(span.clone()) {
+        Some(value) if value.len() <= MOST_QUOTED => redact::without_refused(&problem, value),
+        _ => problem,
+    };
     let place = place(document.get_ref(), &span, String::new());
     let refused = place.as_ref().filter(|place| place.is_key);
     let refused = refused.map(|place| (place.key(), table_of(place)));
@@ -86,6 +92,9 @@ fn message(
         None => problem,
     }
 }
+
+/// A longer value is a table.
+const MOST_QUOTED: usize = 1000;
 
 /// The path of the table that contains a key, without indices.
 fn table_of(place: &Place) -> String {
@@ -144,38 +153,24 @@ fn place(table: &DeTable<'_>, span: &Range<usize>, prefix: String) -> Option<Pla
     })
 }
 
-/// Keys of plans and suites whose values may be secret.
-const SECRET_KEYS: [&str; 14] = [
-    "arguments",
-    "body",
-    "command",
-    "env",
-    "files",
-    "header",
-    "headers",
-    "json",
-    "path",
-    "profile-command",
-    "script-arg",
-    "target",
-    "url",
-    "when",
-];
-
 /// A scalar for a message, if it may be shown.
 fn shown(path: &str, value: &DeValue<'_>) -> Option<String> {
-    let keys = path.split('.').map(|key| key.split('[').next().unwrap_or(key));
-    let secret = keys.into_iter().any(|key| {
-        SECRET_KEYS.contains(&key) || key.ends_with("-url") || key.starts_with("expect-body")
-    });
+    if is_hidden(path) {
+        return None;
+    }
     match value {
-        _ if secret => None,
-        DeValue::String(text) => Some(format!("\"{text}\"")),
+        DeValue::String(text) => Some(format!("\"{}\"", redact::refused(text))),
         DeValue::Integer(number) => Some(number.to_string()),
         DeValue::Float(number) => Some(number.to_string()),
         DeValue::Boolean(is) => Some(is.to_string()),
         _ => None,
     }
+}
+
+/// Whether the values of this key may be secret.
+fn is_hidden(path: &str) -> bool {
+    let mut keys = path.split('.').map(|key| key.split('[').next().unwrap_or(key));
+    keys.any(|key| redact::kind_of_option(key).is_some())
 }
 
 /// Line and column of the byte `at`, both from 1, columns in characters.

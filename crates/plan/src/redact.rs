@@ -9,11 +9,18 @@
 //! - A command keeps its program, the names of its options, and values that are numbers, addresses or
 //!   files ([`Secrets::command`]).
 //!
-//! `candor try` shows a user single exchanges to find out what is wrong with them, and keeps nothing. It would be of no
-//! use if all of that were hidden, so it hides what is known to be secret instead ([`Secrets::hides`]).
+//! Single exchanges (`candor try`), errors and imported plans would be of no use if all of that were hidden. They hide
+//! what is known to be secret instead: [`SecretKind`] says what is one, and [`Hidden`] keeps such values out of any
+//! text.
 //!
 //! A command line of our own is a [`Typed`], which cannot be read except through these rules.
 //! `--show-secrets` is [`Secrets::Shown`]: everything as it was typed.
+
+mod hidden;
+mod secret;
+
+pub use hidden::{Hidden, LEAST_OF_COOKIE};
+pub use secret::{SecretKind, is_random};
 
 use std::borrow::Cow;
 use std::fmt;
@@ -22,9 +29,12 @@ use std::net::{IpAddr, SocketAddr};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use secret::sounds_secret;
+
 use crate::kept::Kept;
 use crate::model::{BodyExpect, Endpoint, Load, Parts, Redacted, Request, Segment};
 use crate::tls::{Pem, Trust};
+use crate::units::fmt_plural;
 use crate::words;
 
 /// Replaces a hidden value.
@@ -80,34 +90,6 @@ const HARMLESS_FIELDS: [&str; 43] = [
     "x-requested-with",
 ];
 
-/// Parts of the names of options and variables whose values are never shown, in lower case.
-const SECRET_PARTS: [&str; 21] = [
-    "account",
-    "api",
-    "auth",
-    "bearer",
-    "cookie",
-    "cred",
-    "dsn",
-    "jwt",
-    "key",
-    "license",
-    "login",
-    "pass",
-    "pin",
-    "private",
-    "pwd",
-    "salt",
-    "secret",
-    "session",
-    "signature",
-    "token",
-    "user",
-];
-
-/// Those of [`SECRET_PARTS`] that name whom or what a secret is for rather than the secret itself.
-const NAMING_PARTS: [&str; 4] = ["account", "api", "login", "user"];
-
 /// Long options with one dash, e.g. of the JVM and the BEAM. In any other word with one dash,
 /// everything after the first letter may be a value.
 const LONG_WITH_ONE_DASH: [&str; 14] = [
@@ -150,22 +132,24 @@ impl Secrets {
     /// The value of a header field.
     pub fn header<'a>(self, name: &str, value: &'a str) -> &'a str {
         let name = name.trim().to_ascii_lowercase();
-        let harmless = HARMLESS_FIELDS.contains(&name.as_str()) && !has_credentials(value);
+        let harmless = HARMLESS_FIELDS.contains(&name.as_str()) && !has_secret(value);
         if self == Secrets::Shown || harmless { value } else { REDACTED }
     }
 
-    /// Whether a value of this name (of a parameter, a member of JSON, a column, a variable) is hidden where single
-    /// exchanges are looked at.
-    pub fn hides(self, name: &str) -> bool {
-        let name = name.to_ascii_lowercase();
-        let mut parts = SECRET_PARTS.iter().filter(|part| !NAMING_PARTS.contains(part));
-        self == Secrets::Hidden && parts.any(|part| name.contains(part))
+    /// Whether this value of this name (of a parameter, a member of JSON, a column, a variable) is hidden where single
+    /// exchanges are looked at. The value may be unknown, and then is empty.
+    pub fn hides(self, name: &str, value: &str) -> bool {
+        let is_secret =
+            || SecretKind::of_name(name).is_some() || SecretKind::of(name, value).is_some();
+        self == Secrets::Hidden && is_secret()
     }
 
     /// The value of a header field of an exchange that is looked at, of a request or a response.
     pub fn seen_header<'a>(self, name: &str, value: &'a str) -> &'a str {
         let is_harmless = HARMLESS_FIELDS.contains(&name.trim().to_ascii_lowercase().as_str());
-        let is_hidden = has_credentials(value) || !is_harmless && self.hides(name);
+        let is_hidden = has_secret(value)
+            || SecretKind::of_field(name, value).is_some()
+            || !is_harmless && self.hides(name, value);
         if self == Secrets::Hidden && is_hidden { REDACTED } else { value }
     }
 
@@ -190,7 +174,13 @@ impl Secrets {
         let path = self.path(path);
         match authority.rfind('@') {
             Some(at) => format!("{before}{REDACTED}{}{path}", &authority[at..]),
-            None => format!("{before}{authority}{path}"),
+            // What stands in the place of a port and is none may be a password whose host is missing.
+            None => match authority.rsplit_once(':') {
+                Some((host, port)) if port.contains(|c| !"0123456789abcdef]".contains(c)) => {
+                    format!("{before}{host}:{}{path}", refused(port))
+                }
+                _ => format!("{before}{authority}{path}"),
+            },
         }
     }
 
@@ -244,6 +234,7 @@ impl Secrets {
             (Secrets::Shown, _) | (_, Kind::Plain) => text.to_owned(),
             (_, Kind::Hidden) => REDACTED.to_owned(),
             (_, Kind::Url) => self.url(text),
+            (_, Kind::Name) => subprotocol(text).to_owned(),
             // HTTP/2's own fields begin with a colon.
             (_, Kind::Header) => match text.char_indices().skip(1).find(|(_, c)| *c == ':') {
                 Some((at, _)) => {
@@ -272,10 +263,115 @@ impl Secrets {
     }
 }
 
-/// Whether a value contains `Bearer` or `Basic` credentials (RFC 6750, RFC 7617).
-fn has_credentials(value: &str) -> bool {
-    let value = value.to_ascii_lowercase();
-    ["bearer ", "basic "].iter().any(|scheme| value.contains(scheme))
+/// Whether a value contains `Bearer` or `Basic` credentials (RFC 6750, RFC 7617), or a token that is known by its form.
+fn has_secret(value: &str) -> bool {
+    let lower = value.to_ascii_lowercase();
+    ["bearer ", "basic "].iter().any(|scheme| lower.contains(scheme))
+        || value.split([' ', ',', ';', '=', '"']).any(|word| SecretKind::of_value(word).is_some())
+}
+
+/// The name of a subprotocol. Some clients put a token in it, as in `bearer.TOKEN`.
+fn subprotocol(name: &str) -> &str {
+    let is_word = |part: &str| {
+        part.len() <= 24
+            && !sounds_secret(part)
+            && !is_random(part)
+            && part.bytes().all(|byte| {
+                byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"-_".contains(&byte)
+            })
+    };
+    if name.split('.').all(is_word) { name } else { REDACTED }
+}
+
+/// How the value of an option, or of the key of the same name in a plan or a suite, is shown; `None`: nothing is known
+/// to be secret in it.
+pub fn kind_of_option(name: &str) -> Option<Kind> {
+    let name = name.replace('_', "-");
+    match name.as_str() {
+        "header" | "headers" => Some(Kind::Header),
+        "subprotocol" => Some(Kind::Name),
+        "path" | "target-ready" | "url" => Some(Kind::Url),
+        "command" | "profile-command" | "target" => Some(Kind::Command),
+        "env" | "target-env" => Some(Kind::Setting),
+        "arguments" | "body" | "files" | "json" | "script-arg" | "stream-end" | "stream-error"
+        | "when" => Some(Kind::Hidden),
+        name if name.ends_with("-url") => Some(Kind::Url),
+        _ => None,
+    }
+}
+
+/// A value that was typed where it does not belong, for the sentence that refuses it: words that could be a secret's are
+/// hidden, and numbers, operators and short words in lower case are shown, so that a slip can be seen.
+pub fn refused(value: &str) -> String {
+    let mut shown = String::with_capacity(value.len());
+    for part in value.split_inclusive(is_between_words) {
+        let word = part.trim_end_matches(is_between_words);
+        shown += if may_be_said(word) { word } else { REDACTED };
+        shown += &part[word.len()..];
+    }
+    shown
+}
+
+/// The first columns of a data set, for an error, as `it has name, id`. If one of them looks like a value, the first line
+/// may be no header, and none is shown.
+pub fn columns(names: &[String]) -> String {
+    let first: Vec<&str> = names.iter().take(20).map(String::as_str).collect();
+    match first.iter().all(|name| name.split(is_between_words).all(may_be_said)) {
+        true => format!("it has {}", first.join(", ")),
+        false => format!(
+            "it has {}; is its first line a header?",
+            fmt_plural(names.len() as u64, "column")
+        ),
+    }
+}
+
+/// `text`, a sentence about this value, without the words of the value that [`refused`] hides.
+pub fn without_refused(text: &str, value: &str) -> String {
+    let mut hidden = Hidden::default();
+    for word in value.split(is_between_words).filter(|word| !may_be_said(word)) {
+        hidden.add(word.as_bytes());
+    }
+    hidden.text(text).into_owned()
+}
+
+fn is_between_words(c: char) -> bool {
+    c.is_whitespace() || "<>=;:,.'\"()[]{}|&@/?#".contains(c)
+}
+
+/// The name of a request, for the sentence that refuses it: it may be its path, and what was typed as a hole may be
+/// none.
+pub(crate) fn name_of_request(name: &str) -> String {
+    let mut parts = name.split("${");
+    let first = parts.next().unwrap_or_default().to_owned();
+    parts.fold(first, |shown, part| {
+        let (hole, behind) = part.split_at(part.find('}').unwrap_or(part.len()));
+        format!("{shown}${{{}{behind}", refused(hole))
+    })
+}
+
+/// A template with its holes, of which [`refused`] hides what stands between them.
+fn outside_holes(text: &str) -> String {
+    let part = |part: &str| match part.split_once("${") {
+        Some((before, hole)) => format!("{}${{{hole}", refused(before)),
+        None => refused(part),
+    };
+    text.split_inclusive('}').map(part).collect()
+}
+
+/// Methods of HTTP (RFC 9110 9, RFC 5789), which are no secrets.
+const METHODS: [&str; 9] =
+    ["GET", "HEAD", "POST", "PUT", "DELETE", "CONNECT", "OPTIONS", "TRACE", "PATCH"];
+
+/// Whether a word may stand in an error.
+fn may_be_said(word: &str) -> bool {
+    let is_word = |c: char| c.is_ascii_lowercase() || "-+_.*%/^$\\".contains(c);
+    let percentile = word.strip_prefix('p').unwrap_or(word);
+    word.chars().count() <= 2
+        || METHODS.contains(&word)
+        || word.len() <= 16 && word.chars().all(is_word)
+        || is_harmless(word)
+        || is_number(percentile)
+        || word.strip_prefix(['-', '+']).is_some_and(is_number)
 }
 
 /// A segment of a path: parameters (`;jsessionid=…`) are treated as a query's.
@@ -316,7 +412,7 @@ enum Place {
 fn command_word(word: &str, place: &Place) -> (String, Place) {
     // The word after such a name is its value, even if it looks like an option.
     if let Place::Behind(name) = place
-        && is_secret(name)
+        && sounds_secret(name)
     {
         return (REDACTED.to_owned(), after_word(word));
     }
@@ -358,7 +454,7 @@ fn command_word(word: &str, place: &Place) -> (String, Place) {
 /// The position of the word after this one, which is not an option. In `Bearer abc` and `password
 /// abc`, it comes after a secret's name.
 fn after_word(word: &str) -> Place {
-    match is_secret(word) || word.eq_ignore_ascii_case("basic") {
+    match sounds_secret(word) || word.eq_ignore_ascii_case("basic") {
         true => Place::Behind("secret".to_owned()),
         false => Place::Later,
     }
@@ -375,7 +471,7 @@ fn is_short_option(letters: &str) -> bool {
 /// The value of an option or variable.
 fn value_of(name: &str, value: &str) -> String {
     let is_short_word = value.len() <= 16 && value.bytes().all(|byte| byte.is_ascii_lowercase());
-    match is_secret(name) {
+    match sounds_secret(name) {
         true => REDACTED.to_owned(),
         false if name.starts_with("--") && is_short_word => value.to_owned(),
         false => unnamed(value),
@@ -389,11 +485,6 @@ fn unnamed(value: &str) -> String {
         false if is_harmless(value) => value.to_owned(),
         _ => REDACTED.to_owned(),
     }
-}
-
-fn is_secret(name: &str) -> bool {
-    let name = name.to_ascii_lowercase();
-    SECRET_PARTS.iter().any(|part| name.contains(part))
 }
 
 /// Whether this is a variable or a property, e.g. `N=` or `log.level=`, and not base64, which ends
@@ -502,9 +593,30 @@ impl Parts {
         for variable in &mut parts.environment {
             variable.value = Kept::LeftOut { count: variable.value.count(), hash: String::new() };
         }
+        // Without a header, the names of a file's columns are values.
+        let requests = &parts.requests.list;
+        let is_named = |set: &str, column: &str| {
+            let hole = format!("{set}.{column}");
+            let names = |text: &str| text.contains(&hole);
+            column.split(is_between_words).all(may_be_said)
+                || requests.iter().any(|one| {
+                    names(&one.path)
+                        || one.headers.iter().any(|(_, value)| names(value))
+                        || names(&String::from_utf8_lossy(one.body.whole()))
+                })
+        };
         for set in &mut parts.data {
+            if secrets == Secrets::Hidden {
+                let hidden = set.columns.iter_mut().filter(|column| !is_named(&set.name, column));
+                hidden.for_each(|column| *column = REDACTED.to_owned());
+            }
             set.file = set.file.to_string_lossy().into_owned().into();
             set.content = set.content.as_ref().map(Kept::redacted);
+        }
+        for step in parts.journeys.iter_mut().flat_map(|journey| &mut journey.steps) {
+            if let (Some(when), Secrets::Hidden) = (&mut step.when, secrets) {
+                *when = outside_holes(when);
+            }
         }
         parts.requests.sequence = parts.requests.sequence.redacted();
         parts.requests.list.iter_mut().for_each(|request| request.redact(secrets));
@@ -517,6 +629,11 @@ impl Parts {
         }
         if let Some(calls) = &mut parts.calls {
             calls.protoset = calls.protoset.redacted();
+        }
+        if let Some(socket) = &mut parts.websocket
+            && secrets == Secrets::Hidden
+        {
+            socket.subprotocols.iter_mut().for_each(|name| *name = subprotocol(name).to_owned());
         }
         if let Some(script) = &mut parts.script {
             script.source = script.source.redacted();
@@ -556,6 +673,8 @@ pub enum Kind {
     Header,
     /// A URL.
     Url,
+    /// A name that may have a token in it.
+    Name,
     /// `NAME=VALUE`.
     Setting,
     /// A whole command in one word.
@@ -583,6 +702,45 @@ impl Typed {
     pub fn shown(&self, secrets: Secrets) -> Vec<String> {
         let shown = |word: &Word| format!("{}{}", word.lead, secrets.value(word.kind, &word.text));
         self.0.iter().map(shown).collect()
+    }
+
+    /// The values that are not shown, for errors.
+    pub fn hidden(&self) -> Hidden {
+        let mut hidden = Hidden::default();
+        for word in &self.0 {
+            let text = word.text.as_str();
+            match word.kind {
+                Kind::Plain => {}
+                Kind::Hidden => hidden.unnamed(text),
+                Kind::Name => hidden.unnamed(text.rsplit('.').next().unwrap_or(text)),
+                Kind::Header => match text.char_indices().skip(1).find(|(_, c)| *c == ':') {
+                    Some((at, _)) => {
+                        let (name, value) = (&text[..at], text[at + 1..].trim());
+                        hidden.field(name, value);
+                        if Secrets::Hidden.header(name, value) == REDACTED {
+                            hidden.unnamed(value);
+                        }
+                    }
+                    None => hidden.unnamed(text),
+                },
+                Kind::Setting => {
+                    hidden.unnamed(text.split_once('=').map_or(text, |(_, value)| value));
+                }
+                Kind::Url => hidden.url(text),
+                Kind::Command => {
+                    let words = words::split(text).unwrap_or_default();
+                    let shown = Secrets::Hidden.command(&words);
+                    let differ = words.iter().zip(&shown).filter(|(word, shown)| word != shown);
+                    for (word, _) in differ {
+                        match word.contains("://") {
+                            true => hidden.url(word),
+                            false => hidden.unnamed(word.rsplit('=').next().unwrap_or(word)),
+                        }
+                    }
+                }
+            }
+        }
+        hidden
     }
 }
 

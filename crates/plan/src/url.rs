@@ -7,6 +7,7 @@
 
 use std::net::Ipv6Addr;
 
+use crate::redact::refused;
 use crate::template::without_holes;
 
 /// A parsed URL.
@@ -36,7 +37,10 @@ pub enum UrlError {
     #[error("no host in the URL; write http://HOST[:PORT]/PATH")]
     NoHost,
     /// Another scheme.
-    #[error("scheme \"{0}\" is not supported; write http://HOST[:PORT]/PATH or https://")]
+    #[error(
+        "scheme \"{}\" is not supported; write http://HOST[:PORT]/PATH or https://",
+        refused(_0)
+    )]
     Scheme(String),
     /// A blank or control character, which would end the request line early.
     #[error("blank or control character {character:?} at byte {at}; write it as {escaped}")]
@@ -49,10 +53,13 @@ pub enum UrlError {
         escaped: String,
     },
     /// Not a port.
-    #[error("\"{0}\" is not a port; write a number from 1 to 65535")]
+    #[error("\"{}\" is not a port; write a number from 1 to 65535", refused(_0))]
     Port(String),
     /// Not a host.
-    #[error("\"{0}\" is not a host; write a name, an IPv4 address, or an IPv6 address in [ ]")]
+    #[error(
+        "\"{}\" is not a host; write a name, an IPv4 address, or an IPv6 address in [ ]",
+        refused(_0)
+    )]
     Host(String),
     /// A path that does not begin with a slash.
     #[error("the path does not begin with /; write /PATH[?QUERY]")]
@@ -194,7 +201,7 @@ fn basic_authorization(user: &str) -> String {
 }
 
 /// A percent sign that does not begin an escape is kept.
-fn percent_decoded(text: &str) -> Vec<u8> {
+pub(crate) fn percent_decoded(text: &str) -> Vec<u8> {
     let hex = |byte: Option<&u8>| byte.and_then(|byte| char::from(*byte).to_digit(16));
     let mut rest = text.as_bytes();
     let mut decoded = Vec::with_capacity(rest.len());
@@ -232,6 +239,29 @@ pub(crate) fn base64_onto(bytes: &[u8], text: &mut Vec<u8>) {
             }
         }
     }
+}
+
+/// What a text in base64 (RFC 4648 4) stands for, with padding or without.
+pub(crate) fn base64_decoded(text: &str) -> Option<Vec<u8>> {
+    let digit = |byte: u8| match byte {
+        b'A'..=b'Z' => Some(byte - b'A'),
+        b'a'..=b'z' => Some(byte - b'a' + 26),
+        b'0'..=b'9' => Some(byte - b'0' + 52),
+        b'+' => Some(62),
+        b'/' => Some(63),
+        _ => None,
+    };
+    let mut decoded = Vec::with_capacity(text.len() * 3 / 4);
+    let (mut bits, mut count) = (0_u32, 0);
+    for byte in text.trim_end_matches('=').bytes() {
+        bits = bits << 6 | u32::from(digit(byte)?);
+        count += 6;
+        if count >= 8 {
+            count -= 8;
+            decoded.push((bits >> count) as u8);
+        }
+    }
+    Some(decoded)
 }
 
 #[cfg(test)]
@@ -314,6 +344,7 @@ mod tests {
         ];
         for (plain, encoded) in table {
             assert_eq!(base64(plain.as_bytes()), encoded);
+            assert_eq!(base64_decoded(encoded).as_deref(), Some(plain.as_bytes()));
         }
     }
 

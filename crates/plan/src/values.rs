@@ -34,6 +34,7 @@ use clap::builder::PossibleValue;
 use crate::data::DataOrder;
 use crate::journey::RateOf;
 use crate::model::{Arrivals, Order, Pacing, Rate, ReactorChoice, StatusSet};
+use crate::redact;
 use crate::suggest::did_you_mean;
 use crate::units::{self, Quantity, UnitError};
 use crate::url;
@@ -255,7 +256,8 @@ impl Header {
         // The value is not repeated in messages: it may be a secret.
         let (name, value) = (name.trim_end(), value.trim_matches([' ', '\t']));
         if !is_token(name) {
-            return refuse(format!("{name:?} is not the name of a header; write `Name: value`"));
+            let shown = redact::refused(name);
+            return refuse(format!("{shown:?} is not the name of a header; write `Name: value`"));
         }
         if value.contains(['\r', '\n', '\0']) {
             return refuse(format!(

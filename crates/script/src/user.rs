@@ -188,7 +188,10 @@ fn unknown(data: &[DataSet], set: Option<&DataSet>, name: &Value) -> String {
     let mut hint = did_you_mean(&name, known.iter().copied());
     if hint.is_empty() {
         let listed = &known[..known.len().min(MOST_LISTED)];
-        hint = format!("; it has {}", listed.join(", "));
+        hint = match set {
+            Some(set) => format!("; {}", candor_plan::redact::columns(&set.columns)),
+            None => format!("; it has {}", listed.join(", ")),
+        };
     }
     what + &hint
 }

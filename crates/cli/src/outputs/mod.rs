@@ -18,6 +18,7 @@ use std::thread;
 
 use candor_engine::Observer;
 use candor_lab::Interrupt;
+use candor_plan::redact::refused;
 use candor_plan::{Out, Place, Plan};
 use candor_record::{RunRecord, Stretch, Traced};
 use candor_report::render::{Depth, Page, compose, csv, hgrm, hlog, json};
@@ -224,7 +225,7 @@ pub(crate) fn check<'a>(
             let all: Vec<&str> = known.collect();
             return Err(UserError::usage(format!(
                 "--out {}: unknown output; write one of {}",
-                out.kind,
+                refused(&out.kind),
                 all.join(", ")
             )));
         }

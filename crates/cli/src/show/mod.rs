@@ -340,7 +340,7 @@ impl Shower {
                 line = lines::progress(&self.state, self.form);
             }
             if let Some(line) = line {
-                console::progress(&line);
+                console::lines(&line);
             }
         }
     }

@@ -7,8 +7,10 @@
 
 use std::collections::HashMap;
 
+use candor_plan::redact::SecretKind;
+
 use crate::draft::Step;
-use crate::secrets::{KINDS, Secrets, is_jwt, kind_of_field};
+use crate::secrets::Secrets;
 use crate::target::form_decoded;
 use crate::template::Template;
 
@@ -111,12 +113,15 @@ fn without_secrets(path: &str) -> String {
         Some((path, query)) => (path, Some(query)),
         None => (path, None),
     };
-    let segment = |one| if is_jwt(one) { format!("{SECRET}TOKEN") } else { one.to_owned() };
+    let segment = |one: &str| match SecretKind::of_value(one) {
+        Some(kind) => format!("{SECRET}{}", kind.variable()),
+        None => one.to_owned(),
+    };
     let path = path.split('/').map(segment).collect::<Vec<_>>().join("/");
     let Some(query) = query else { return path };
     let pair = |pair: &str| match pair.split_once('=') {
-        Some((name, value)) => match kind_of_field(&form_decoded(name), &form_decoded(value)) {
-            Some(kind) => format!("{name}={SECRET}{kind}"),
+        Some((name, value)) => match SecretKind::of(&form_decoded(name), &form_decoded(value)) {
+            Some(kind) => format!("{name}={SECRET}{}", kind.variable()),
             None => pair.to_owned(),
         },
         None => pair.to_owned(),
@@ -128,7 +133,8 @@ fn without_secrets(path: &str) -> String {
 pub(super) fn with_variables(step: &mut Step, secrets: &mut Secrets) {
     step.values(&mut |_, _, value| {
         let kind = value.as_text().and_then(|text| text.strip_prefix(SECRET));
-        if let Some(kind) = kind.and_then(|kind| KINDS.iter().find(|known| **known == kind)) {
+        let mut all = SecretKind::ALL.iter().map(|kind| kind.variable());
+        if let Some(kind) = kind.and_then(|kind| all.find(|known| *known == kind)) {
             *value = Template::hole(secrets.variable(kind));
         }
     });

@@ -6,13 +6,13 @@
 use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet};
 
+use candor_plan::redact::SecretKind;
 use percent_encoding::percent_decode_str;
 
 use super::Seen;
 use super::candidates;
 use crate::draft::{Body, Slot, Step, slug};
 use crate::json::Json;
-use crate::secrets::kind_of_header;
 use crate::target::form_decoded;
 use crate::template::Template;
 
@@ -93,7 +93,7 @@ fn plain(slot: Slot, name: &str, text: &str) -> (String, String) {
         Slot::Path => percent_decode_str(text).decode_utf8_lossy().into_owned(),
         Slot::Query | Slot::Form => form_decoded(text),
         Slot::Header => {
-            let prefix = kind_of_header(name, text).map_or("", |(prefix, _)| prefix);
+            let prefix = SecretKind::of_field(name, text).map_or("", |(prefix, _)| prefix);
             return (prefix.to_owned(), text[prefix.len()..].to_owned());
         }
         Slot::Json | Slot::Text => text.to_owned(),

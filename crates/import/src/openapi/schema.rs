@@ -6,6 +6,7 @@
 use std::cell::{Cell, RefCell};
 use std::collections::HashSet;
 
+use candor_plan::redact::SecretKind;
 use serde_json::Number;
 
 use super::document::{Document, MAX_VALUE};
@@ -184,7 +185,16 @@ impl<'d, 'r> Maker<'d, 'r> {
             {
                 continue;
             }
-            match self.value(property, depth + 1).0 {
+            let (value, is_guess) = self.value(property, depth + 1);
+            // A made text is no password: the user has one.
+            let kind = match &value {
+                Json::Text(text) if is_guess => SecretKind::of(name, &text.render()),
+                _ => None,
+            };
+            let value = kind.map_or(value, |kind| {
+                Json::Text(Template::hole(format!("env:{}", kind.variable())))
+            });
+            match value {
                 Json::Null if !is_required => {}
                 value => {
                     known.insert(name);

@@ -1,14 +1,15 @@
 //! `{{name}}` in collections: a value of the collection, a captured value, a value of Postman's own, or a
 //! variable of the environment.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap, HashSet};
 
+use candor_plan::redact::SecretKind;
 use percent_encoding::percent_decode_str;
 
 use crate::draft::{Step, slug};
 use crate::json::Json;
 use crate::made;
-use crate::secrets::{Secrets, kind_of_field};
+use crate::secrets::Secrets;
 use crate::template::Template;
 
 /// Variables in variables.
@@ -20,6 +21,8 @@ const MAX_ADDRESS: usize = 4096;
 
 pub(super) struct Variables<'c> {
     known: HashMap<&'c str, String>,
+    /// Those whose type is `secret`.
+    secret: HashSet<&'c str>,
     captured: HashMap<String, String>,
     guessed: BTreeSet<String>,
     pub(super) secrets: Secrets,
@@ -31,12 +34,15 @@ impl<'c> Variables<'c> {
     /// Those that a collection defines with a value.
     pub(super) fn of(root: &'c Json) -> Self {
         let list = root.get("variable").map_or(&[][..], Json::items);
+        let name = |one: &'c Json| one.str("key").or(one.str("id"));
         let pair = |one: &'c Json| {
             let value = one.get("value")?.scalar().filter(|value| !value.is_empty())?;
-            Some((one.str("key").or(one.str("id"))?, value))
+            Some((name(one)?, value))
         };
+        let is_secret = |one: &&'c Json| one.str("type") == Some("secret");
         Variables {
             known: list.iter().filter_map(pair).collect(),
+            secret: list.iter().filter(is_secret).filter_map(name).collect(),
             captured: HashMap::new(),
             guessed: BTreeSet::new(),
             secrets: Secrets::default(),
@@ -108,7 +114,7 @@ impl<'c> Variables<'c> {
             } else if let Some(own) = name.strip_prefix('$') {
                 self.dynamic(own, to, step);
             } else if let Some(value) = self.value(name, depth) {
-                match kind_of_field(name, &value) {
+                match self.kind(name, &value) {
                     Some(kind) => to.push_hole(self.secrets.hole(kind, &value)),
                     None => self.fill_into(&value, to, step, depth + 1),
                 }
@@ -119,6 +125,13 @@ impl<'c> Variables<'c> {
                 to.push_hole(self.secrets.variable(&variable));
             }
         }
+    }
+
+    /// What a variable's value is, if it is a secret.
+    fn kind(&self, name: &str, value: &str) -> Option<SecretKind> {
+        let is_secret = self.secret.contains(name);
+        let by_type = || is_secret.then(|| SecretKind::of_name(name).unwrap_or(SecretKind::Secret));
+        SecretKind::of(name, value).or_else(by_type)
     }
 
     /// A string of JSON, whose placeholder may be that of a number.

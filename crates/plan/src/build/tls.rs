@@ -209,7 +209,10 @@ fn alpn(options: &Options, http: HttpVersion) -> Result<Vec<String>, PlanError> 
     {
         return Err(PlanError::Value {
             option: "--alpn",
-            problem: format!("\"{other}\" is not supported; write h2, http/1.1 or both"),
+            problem: format!(
+                "\"{}\" is not supported; write h2, http/1.1 or both",
+                crate::redact::refused(other)
+            ),
         });
     }
     let offers_h2 = asked.iter().any(|name| name == "h2");

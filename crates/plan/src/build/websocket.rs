@@ -3,6 +3,7 @@
 use super::{calls, conflict};
 use crate::error::PlanError;
 use crate::options::Options;
+use crate::redact;
 use crate::url::HttpUrl;
 use crate::values::{Size, SmallCount};
 use crate::websocket::{Replies, WebSocket};
@@ -50,7 +51,8 @@ pub(super) fn websocket(options: &Options, url: &HttpUrl) -> Result<Option<WebSo
         name.is_empty() || !name.bytes().all(is_of)
     };
     if let Some(name) = own.subprotocol.iter().find(is_token) {
-        let problem = format!("{name:?} is not the name of a subprotocol; write a token");
+        let problem =
+            format!("{:?} is not the name of a subprotocol; write a token", redact::refused(name));
         return Err(PlanError::Value { option: "--subprotocol", problem });
     }
     if own.fragment == Some(Size(0)) {

@@ -6,13 +6,14 @@
 
 use std::sync::Arc;
 
+use crate::redact;
 use crate::units::{UnitError, parse_duration_ns, print_duration_ns};
 
 /// Why a file is not a list of due offsets. Lines are counted from 1.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ReplayError {
     /// A line is not an offset.
-    #[error("{file}:{line}: \"{text}\": {error}")]
+    #[error("{file}:{line}: \"{}\": {}", redact::refused(text), redact::without_refused(&error.to_string(), text))]
     Offset {
         /// The file.
         file: String,

@@ -16,6 +16,7 @@ use crate::model::{
     Arrivals, BodyExpect, Connections, Endpoint, HttpVersion, Load, NS_PER_S, OpenLoad, Pacing,
     Parts, Rate, ReactorChoice, Request, Segment, Trace,
 };
+use crate::redact::without_refused;
 use crate::template::{self, Names, Template, TemplateError};
 use crate::tls::{Pem, Tls, TlsVersion, Trust};
 use crate::units::{MAX_DURATION_NS, fmt_count, fmt_duration_ns};
@@ -390,7 +391,8 @@ fn step_of(
     need(is_think, "a step's think", "is a time above zero")?;
     for capture in &step.captures {
         if let Err(error) = candor_memory::Source::parse(&capture.source) {
-            return wrong(format!("capture {}: {error}", capture.variable));
+            let problem = without_refused(&error.to_string(), &capture.source);
+            return wrong(format!("capture {}: {problem}", capture.variable));
         }
     }
     if let Some(when) = &step.when {

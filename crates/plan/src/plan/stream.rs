@@ -5,6 +5,7 @@ use candor_memory::{Pattern, Source};
 use crate::build::conflict;
 use crate::error::PlanError;
 use crate::model::{HttpVersion, Parts};
+use crate::redact::without_refused;
 use crate::stream::{Streaming, Tokens};
 
 pub(super) fn check(parts: &Parts, stream: &Streaming) -> Result<(), PlanError> {
@@ -20,7 +21,10 @@ pub(super) fn check(parts: &Parts, stream: &Streaming) -> Result<(), PlanError> 
             return wrong("--stream-error", problem.to_owned());
         }
         if let Err(problem) = Pattern::new(expression) {
-            return wrong("--stream-error", format!("{expression:?}: {problem}"));
+            return wrong(
+                "--stream-error",
+                without_refused(&format!("{expression:?}: {problem}"), expression),
+            );
         }
     }
     if stream.end.as_ref().is_some_and(|text| text.trim().is_empty()) {
@@ -32,8 +36,11 @@ pub(super) fn check(parts: &Parts, stream: &Streaming) -> Result<(), PlanError> 
         Ok(source) if source.is_in_body() => Ok(()),
         Ok(_) => {
             let problem = "tokens are counted in events; use events, json: or regex:";
-            wrong("--tokens", format!("{place:?}: {problem}"))
+            wrong("--tokens", without_refused(&format!("{place:?}: {problem}"), place))
         }
-        Err(problem) => wrong("--tokens", format!("{place:?}: {problem}; or use events")),
+        Err(problem) => wrong(
+            "--tokens",
+            without_refused(&format!("{place:?}: {problem}; or use events"), place),
+        ),
     }
 }

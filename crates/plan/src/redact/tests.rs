@@ -44,11 +44,16 @@ fn exchanges_that_are_looked_at_hide_what_is_known_to_be_secret() {
         assert_eq!(HIDDEN.seen_header(name, "x"), "x", "{name}");
     }
     assert_eq!(HIDDEN.seen_header("X-Id", "Bearer abc"), REDACTED);
+    assert_eq!(HIDDEN.seen_header("Host", "ghp_16C7e42F292c6912E7710c838347Ae178B4a"), REDACTED);
     assert!(
-        ["password", "apiKey", "access_token", "session_id"].iter().all(|one| HIDDEN.hides(one))
+        ["password", "apiKey", "access_token", "session_id"]
+            .iter()
+            .all(|one| HIDDEN.hides(one, ""))
     );
-    assert!(!["user", "login", "name", "id"].iter().any(|one| HIDDEN.hides(one)));
-    assert!(!Secrets::Shown.hides("password"));
+    let shown = ["user", "login", "name", "id", "code", "shipping", "author", "token_type"];
+    assert!(!shown.iter().any(|one| HIDDEN.hides(one, "")));
+    assert!(HIDDEN.hides("code", "SplxlOBeZQQYbYS6WxSbIA") && !HIDDEN.hides("code", "404"));
+    assert!(!Secrets::Shown.hides("password", ""));
 }
 
 #[test]
@@ -65,6 +70,9 @@ fn urls_keep_hosts_paths_and_names() {
         ("/a;jsessionid=F00;v/b", "/a;jsessionid=…;…/b"),
         ("http://h/p#access_token=x", "http://h/p#…"),
         ("http://h/p?a=1#x=2", "http://h/p?a=…#…"),
+        ("http://h:S3cretPassword/a", "http://h:[redacted]/a"),
+        ("http://h:http/a", "http://h:http/a"),
+        ("fe80::1/a", "fe80::1/a"),
         ("*", "*"),
     ] {
         assert_eq!(HIDDEN.url(url), shown);

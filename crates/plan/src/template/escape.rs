@@ -9,9 +9,17 @@ pub enum Escape {
     Base64,
     /// With a percent escape for everything but letters, digits, `-`, `.`, `_` and `~` (RFC 3986 2.3).
     Url,
+    /// As browsers write a form: with `+` for a blank, and a percent escape for everything but letters, digits, `*`,
+    /// `-`, `.` and `_` (URL Standard, 5.2).
+    Form,
     /// As a path with a query: with a percent escape for what can stand in neither, and in front a `/` if there is
     /// none.
     Path,
+    /// As a part of a path or a query that may have escapes of its own: with a percent escape for what can stand in
+    /// neither.
+    Target,
+    /// As it is.
+    Raw,
     /// As the content of a string of JSON (RFC 8259 7).
     Json,
     /// As a value of JSON: numbers, `true`, `false` and `null` as they are, everything else as a string.
@@ -26,12 +34,21 @@ impl Escape {
         match self {
             Escape::Base64 => base64_onto(value, out),
             Escape::Url => percent(value, out, is_unreserved),
+            Escape::Form => {
+                let begin = out.len();
+                percent(value, out, |byte| {
+                    byte == b' ' || byte.is_ascii_alphanumeric() || b"*-._".contains(&byte)
+                });
+                out[begin..].iter_mut().filter(|byte| **byte == b' ').for_each(|byte| *byte = b'+');
+            }
             Escape::Path => {
                 if value.first() != Some(&b'/') {
                     out.push(b'/');
                 }
-                percent(value, out, |byte| byte.is_ascii_graphic() && byte != b'#');
+                percent(value, out, is_of_target);
             }
+            Escape::Target => percent(value, out, is_of_target),
+            Escape::Raw => out.extend_from_slice(value),
             Escape::Json => json(value, out),
             Escape::JsonValue if is_scalar(value) => out.extend_from_slice(value),
             Escape::JsonValue => {
@@ -51,6 +68,10 @@ impl Escape {
 /// RFC 3986 2.3.
 pub(super) fn is_unreserved(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_' | b'~')
+}
+
+fn is_of_target(byte: u8) -> bool {
+    byte.is_ascii_graphic() && byte != b'#'
 }
 
 const HEX: &[u8; 16] = b"0123456789ABCDEF";

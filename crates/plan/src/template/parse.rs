@@ -2,6 +2,7 @@
 
 use super::escape::is_unreserved;
 use super::{Escape, Hole, Names, Piece, Place, TemplateError, Value};
+use crate::redact;
 use crate::suggest::did_you_mean;
 
 /// The most holes of one text.
@@ -9,8 +10,8 @@ const MOST_HOLES: usize = 10_000;
 /// The deepest hole within holes.
 const DEEPEST: usize = 8;
 /// The words that need no data.
-const WORDS: [&str; 9] =
-    ["seq", "uuid", "now_ms", "random", "choice", "base64", "url", "json", "path"];
+const WORDS: [&str; 11] =
+    ["seq", "uuid", "now_ms", "random", "choice", "base64", "url", "form", "json", "path", "raw"];
 
 /// A part of a text: fixed, or what stands between `${` and `}`.
 pub(super) enum Part<'a> {
@@ -49,9 +50,9 @@ pub(super) fn split(text: &str) -> Result<Vec<Part<'_>>, TemplateError> {
         parts.push(Part::Text(&rest[..at]));
         let inner = &rest[at + 2..];
         let Some(end) = end_of_hole(inner) else {
-            let shown: String = rest[at..].chars().take(40).collect();
+            let position = text[..text.len() - rest.len() + at].chars().count() + 1;
             return wrong(format!(
-                "{shown:?} has no closing brace; add }}, or write $${{ for the characters ${{"
+                "the ${{ at character {position} has no closing brace; add }}, or write $${{ for the characters ${{"
             ));
         };
         parts.push(Part::Hole(&inner[..end]));
@@ -152,6 +153,11 @@ impl<'a> Parser<'a> {
             ("url", inner) => return self.function(Escape::Url, inner, depth),
             ("json", inner) => return self.function(Escape::Json, inner, depth),
             ("path", inner) => return self.function(Escape::Path, inner, depth),
+            // Alone, these two are names that a plan may have.
+            ("form", inner) if !inner.is_empty() => {
+                return self.function(Escape::Form, inner, depth);
+            }
+            ("raw", inner) if !inner.is_empty() => return self.function(Escape::Raw, inner, depth),
             _ => match self.names.captured.number(text) {
                 Some(number) => Value::Variable(number),
                 None => self.column(text)?,
@@ -198,7 +204,10 @@ impl<'a> Parser<'a> {
             Some((Ok(low), Ok(high))) => {
                 wrong(format!("${{random {low}..{high}}} is empty; write the lower number first"))
             }
-            _ => wrong(format!("${{random {range}}} has no range; write e.g. ${{random 1..100}}")),
+            _ => wrong(format!(
+                "${{random {}}} has no range; write e.g. ${{random 1..100}}",
+                redact::refused(range)
+            )),
         }
     }
 
@@ -226,10 +235,13 @@ impl<'a> Parser<'a> {
             let words = WORDS.map(str::to_owned);
             let known: Vec<String> = columns.chain(captured).chain(words).collect();
             let mut hint = did_you_mean(text, known.iter().map(String::as_str));
+            // What resembles no name may be a password with `${` in it.
+            let mut shown = text.to_owned();
             if hint.is_empty() {
                 hint = "; write $${ for the characters ${".to_owned();
+                shown = redact::refused(text);
             }
-            return wrong(format!("${{{text}}} is not known{hint}"));
+            return wrong(format!("${{{shown}}} is not known{hint}"));
         };
         let columns = &data[set].columns;
         match columns.iter().position(|one| one == column) {
@@ -237,8 +249,7 @@ impl<'a> Parser<'a> {
             None => {
                 let mut hint = did_you_mean(column, columns.iter().map(String::as_str));
                 if hint.is_empty() {
-                    let first: Vec<&str> = columns.iter().take(20).map(String::as_str).collect();
-                    hint = format!("; it has {}", first.join(", "));
+                    hint = format!("; {}", redact::columns(columns));
                 }
                 wrong(format!("data set {name:?} has no column {column:?}{hint}"))
             }
@@ -249,11 +260,20 @@ impl<'a> Parser<'a> {
 impl Hole {
     /// Adds the escape of the place where it stands, if it needs one.
     fn stand(&mut self, place: Place, in_string: bool) {
+        if self.escapes.pop_if(|last| *last == Escape::Raw).is_some() {
+            // It is as the user wants it, but ends neither a path nor a field.
+            match place {
+                Place::Path => self.escapes.push(Escape::Target),
+                Place::Field => self.escapes.push(Escape::Field),
+                Place::Form | Place::Body | Place::Json => {}
+            }
+            return;
+        }
         let outermost = self.escapes.last().copied();
         let is_number = self.escapes.is_empty()
             && matches!(self.value, Value::Index | Value::Random { .. } | Value::UnixMs);
         let is_safe = is_number
-            || outermost == Some(Escape::Url)
+            || matches!(outermost, Some(Escape::Url | Escape::Form))
             || self.escapes.is_empty()
                 && match &self.value {
                     Value::Uuid { .. } => true,

@@ -133,6 +133,23 @@ fn what_is_the_same_in_every_request_is_text() {
 }
 
 #[test]
+fn a_value_can_stand_as_it_is_and_ends_nothing() {
+    let one = compiled(&request(
+        "/?a=${raw env:TOKEN}&b=${form env:TOKEN}&c=${env:TOKEN}",
+        &[("A", "${raw env:TOKEN}"), ("Content-Type", "application/json")],
+        "[\"${raw env:TOKEN}\", ${raw env:TOKEN}]",
+    ))
+    .unwrap();
+    // The variable is `a"b/c` with an end of a line.
+    assert_eq!(one.path, [text("/?a=a\"b/c%0A&b=a%22b%2Fc%0A&c=a%22b%2Fc%0A")]);
+    assert_eq!(one.headers[0].1, [text("a\"b/c ")]);
+    assert_eq!(one.body, [text("[\"a\"b/c\n\", a\"b/c\n]")]);
+    let mut form = Vec::new();
+    Escape::Form.write("a b+~*é".as_bytes(), &mut form);
+    assert_eq!(form, b"a+b%2B%7E*%C3%A9");
+}
+
+#[test]
 fn variables_are_named_in_holes_alone() {
     assert_eq!(
         variables("env:A ${env:B} ${base64 ${env:C_1}:${seq}} $${env:D} ${base64 env:E}"),
@@ -199,7 +216,7 @@ fn what_is_wrong_is_said_with_its_remedy() {
         ("/${qqqqqq}", "the path: ${qqqqqq} is not known; write $${ for the characters ${"),
         (
             "/${seq",
-            "the path: \"${seq\" has no closing brace; add }, or write $${ for the characters ${",
+            "the path: the ${ at character 2 has no closing brace; add }, or write $${ for the characters ${",
         ),
         ("/${random 5..1}", "the path: ${random 5..1} is empty; write the lower number first"),
         ("/${random}", "the path: ${random } has no range; write e.g. ${random 1..100}"),

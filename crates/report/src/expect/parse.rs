@@ -6,6 +6,7 @@
 
 use std::cmp::Ordering::{Equal, Greater, Less};
 
+use candor_plan::redact::{refused, without_refused};
 use candor_plan::suggest::did_you_mean;
 use candor_plan::units;
 use candor_stats::Quantile;
@@ -14,7 +15,11 @@ use super::{Comparison, Counter, Expectation, Metric, Series, Statistic};
 
 /// The error for an invalid expression.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("'{expression}', character {position}: {problem}")]
+#[error(
+    "'{}', character {position}: {}",
+    refused(expression),
+    without_refused(problem, expression)
+)]
 pub struct ParseError {
     /// The expression.
     pub expression: String,

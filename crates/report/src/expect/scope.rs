@@ -1,6 +1,7 @@
 //! What an expectation is about: the whole run, a step, or a journey.
 
 use candor_plan::Parts;
+use candor_plan::redact::refused;
 use candor_plan::suggest::did_you_mean;
 
 use super::{Counter, Expectation, Series};
@@ -35,11 +36,18 @@ impl Expectation {
         if known.contains(&scope.as_str()) {
             return Ok(());
         }
-        let hint = match did_you_mean(scope, known.iter().copied()) {
-            hint if hint.is_empty() => format!("; use one of {}", known.join(", ")),
-            hint => hint,
-        };
-        Err(format!("'{}': the plan has no step or journey '{scope}'{hint}", self.expression))
+        match did_you_mean(scope, known.iter().copied()) {
+            hint if hint.is_empty() => Err(format!(
+                "'{}': the plan has no step or journey '{}'; use one of {}",
+                refused(&self.expression),
+                refused(scope),
+                known.join(", ")
+            )),
+            hint => Err(format!(
+                "'{}': the plan has no step or journey '{scope}'{hint}",
+                self.expression
+            )),
+        }
     }
 
     /// What it is about in this document; `None`: that has nothing of the name.

@@ -116,9 +116,9 @@ mod tests {
 
     #[test]
     fn a_failure_with_the_end_of_a_log_is_one_line() {
-        let why = "it ended\nThe last lines of its output:\n  a\n  b".to_owned();
+        let why = "it ended; the last lines of its output:\n  a\n  b".to_owned();
         let failure = FailedTrial { trial: "hello h1 x".to_owned(), why };
-        let line = "hello h1 x: it ended · The last lines of its output: · a · b";
+        let line = "hello h1 x: it ended; the last lines of its output: · a · b";
         assert_eq!(failure.line(), line);
     }
 }

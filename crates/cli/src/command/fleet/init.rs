@@ -115,7 +115,7 @@ pub(super) fn init(arguments: &InitArguments) -> Result<ExitCode, UserError> {
             "\nno agent may send load yet: add targets to {at}/agents/*/{POLICY}, or use --target"
         );
     }
-    console::say(text);
+    console::lines(&(text + "\n"));
     Ok(Exit::Fine.into())
 }
 

@@ -100,7 +100,7 @@ pub(crate) fn ghz(name: Name, words: &[String], typed: Typed) -> Result<ExitCode
         None => console::print(&text),
     };
     // The result is written, and findings are reported, even if nothing could be printed.
-    console::say(findings::render(&document, "ghz").trim_end());
+    console::lines(&findings::render(&document, "ghz"));
     written.end(&document).and(printed)?;
     // As with ghz, a run with errors or an interruption succeeds. Only contradictory figures are invalid.
     Ok(if document.is_invalid() { Exit::NotTrustworthy } else { Exit::Fine }.into())

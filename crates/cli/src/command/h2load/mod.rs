@@ -103,7 +103,7 @@ pub(crate) fn h2load(name: Name, words: &[String], typed: Typed) -> Result<ExitC
     let document = Document::new(&facts, &plan, &run.record);
     let printed = output.finish(&document, run.record.trace.dropped);
     // The result is written, and findings are reported, even if nothing could be printed.
-    console::say(findings::render(&document, "h2load").trim_end());
+    console::lines(&findings::render(&document, "h2load"));
     written.end(&document).and(printed)?;
     // As with h2load, a run with errors or an interruption succeeds. Only contradictory figures are
     // invalid.

@@ -5,9 +5,13 @@ use serde::de::IgnoredAny;
 /// Blanks for each level.
 const INDENT: usize = 2;
 
-/// JSON with a line for each member; `None`: the text is not JSON, or nested too deep. Values of members whose names
-/// `hides` says are replaced by `instead`.
-pub(super) fn laid_out(text: &str, hides: impl Fn(&str) -> bool, instead: &str) -> Option<String> {
+/// JSON with a line for each member; `None`: the text is not JSON, or nested too deep. Values of members that `hides`
+/// names, by name and value, are replaced by `instead`.
+pub(super) fn laid_out(
+    text: &str,
+    hides: impl Fn(&str, &str) -> bool,
+    instead: &str,
+) -> Option<String> {
     // Also bounds the depth, at 128.
     serde_json::from_str::<IgnoredAny>(text).ok()?;
     let mut out = String::with_capacity(text.len() * 2);
@@ -15,7 +19,8 @@ pub(super) fn laid_out(text: &str, hides: impl Fn(&str) -> bool, instead: &str) 
     let mut depth = 0;
     // The last string, which is a name if a colon comes.
     let mut name = "";
-    let mut is_hidden = false;
+    // The next token is the value of the member of that name.
+    let mut is_value = false;
     while let Some(first) = rest.chars().next() {
         let length = match first {
             '"' => string_bytes(rest),
@@ -30,7 +35,7 @@ pub(super) fn laid_out(text: &str, hides: impl Fn(&str) -> bool, instead: &str) 
         let after = after.trim_start();
         match first {
             '{' | '[' => {
-                is_hidden = false;
+                is_value = false;
                 out.push(first);
                 if let Some(end) = after.chars().next().filter(|end| matches!(end, '}' | ']')) {
                     out.push(end);
@@ -50,11 +55,12 @@ pub(super) fn laid_out(text: &str, hides: impl Fn(&str) -> bool, instead: &str) 
                 new_line(&mut out, depth);
             }
             ':' => {
-                is_hidden = hides(name);
+                is_value = true;
                 out.push_str(": ");
             }
-            _ if is_hidden => {
-                is_hidden = false;
+            _ if std::mem::take(&mut is_value)
+                && hides(name.trim_matches('"'), token.trim_matches('"')) =>
+            {
                 out.push('"');
                 out.push_str(instead);
                 out.push('"');
@@ -93,7 +99,7 @@ mod tests {
     use super::laid_out;
 
     fn plain(text: &str) -> Option<String> {
-        laid_out(text, |_| false, "")
+        laid_out(text, |_, _| false, "")
     }
 
     #[test]
@@ -123,7 +129,7 @@ mod tests {
 
     #[test]
     fn secret_members_are_hidden_and_others_are_not() {
-        let hides = |name: &str| name.contains("token");
+        let hides = |name: &str, _: &str| name.contains("token");
         let text = r#"{"token":"abc","n":1,"tokens":[7],"token_id":5,"id":"token"}"#;
         let shown = laid_out(text, hides, "[redacted]").unwrap();
         assert_eq!(

@@ -1,26 +1,20 @@
 //! Secrets of exchanges that are looked at: hidden by their names, and wherever their values come again.
 //!
-//! Which names are secret is for crate plan to say ([`Secrets`]). The values are those of the environment, of columns
-//! and variables with such names, of whatever is sent in a field with such a name, and of cookies. A server that
-//! repeats one of them in a body does not make it known.
+//! What is a secret, and in which forms it may come, is for crate plan to say ([`Secrets`], [`Hidden`]). The values are
+//! those of the environment, of columns and variables with telling names, of whatever is sent or came in a place with such
+//! a name, and of cookies. A server that repeats one of them in a body does not make it known.
 
-use candor_engine::Response;
-use candor_plan::redact::REDACTED;
-use candor_plan::template::{self, Escape};
+use candor_engine::Exchange;
+use candor_plan::redact::{Hidden, LEAST_OF_COOKIE, REDACTED};
+use candor_plan::template;
 use candor_plan::{Parts, Plan, Secrets};
 
 use super::plan::Rows;
 
-/// Shorter values are hidden only where they stand by themselves: a password `a` does not hide every `a`.
-const LEAST_ANYWHERE: usize = 8;
-/// Shorter values of cookies are words rather than secrets.
-const LEAST_OF_COOKIE: usize = 8;
-
 /// What is to be hidden.
 pub(super) struct Masks {
     secrets: Secrets,
-    /// Secret values as they may be written, the longest first.
-    values: Vec<String>,
+    hidden: Hidden,
     /// For each capture of each request, whether its value is a secret.
     captures: Vec<Vec<bool>>,
 }
@@ -29,33 +23,26 @@ impl Masks {
     /// Those of a plan, with the values of its rows.
     pub(super) fn new(plan: &Plan, rows: &Rows) -> Self {
         let secrets = plan.secrets;
-        let mut masks = Masks { secrets, values: Vec::new(), captures: Vec::new() };
-        for variable in &plan.environment {
-            masks.add(variable.value.whole());
-        }
+        let mut masks = Masks { secrets, hidden: Hidden::of(plan), captures: Vec::new() };
         for row in rows {
             for (set, values) in plan.data.iter().zip(row) {
                 for (column, value) in set.columns.iter().zip(values) {
                     if masks.hides_column(plan, &set.name, column) {
-                        masks.add(value);
+                        masks.hidden.add(value);
                     }
                 }
-            }
-        }
-        for (name, value) in fields(plan).filter(|(name, _)| secrets.hides(name)) {
-            if !template::has_holes(value) && secrets.seen_header(name, value) == REDACTED {
-                // Without the scheme: `Bearer`, `Basic`.
-                masks.add(value.rsplit(' ').next().unwrap_or_default().as_bytes());
             }
         }
         let steps = plan.journeys.iter().flat_map(|one| &one.steps);
         let is_secret = |one: &candor_plan::Capture| {
             let place = one.source.split_once(':');
             let is_place = place.is_some_and(|(kind, name)| {
-                kind == "cookie" || kind == "header" && secrets.hides(name)
+                kind == "cookie" || kind == "header" && secrets.hides(name, "")
             });
             secrets == Secrets::Hidden
-                && (is_place || secrets.hides(&one.variable) || masks.is_sent(plan, &one.variable))
+                && (is_place
+                    || secrets.hides(&one.variable, "")
+                    || masks.is_sent(plan, &one.variable))
         };
         masks.captures = steps.map(|step| step.captures.iter().map(is_secret).collect()).collect();
         masks
@@ -64,12 +51,12 @@ impl Masks {
     /// Whether the value of a column is hidden.
     pub(super) fn hides_column(&self, plan: &Plan, set: &str, column: &str) -> bool {
         self.secrets == Secrets::Hidden
-            && (self.secrets.hides(column) || self.is_sent(plan, &format!("{set}.{column}")))
+            && (self.secrets.hides(column, "") || self.is_sent(plan, &format!("{set}.{column}")))
     }
 
     /// Whether a value goes into a field that is hidden.
     fn is_sent(&self, plan: &Plan, name: &str) -> bool {
-        let mut hidden = fields(plan).filter(|(field, _)| self.secrets.hides(field));
+        let mut hidden = fields(plan).filter(|(field, _)| self.secrets.hides(field, ""));
         hidden.any(|(_, value)| template::has_holes(value) && value.contains(name))
     }
 
@@ -79,48 +66,45 @@ impl Masks {
         of_request.and_then(|all| all.get(capture)).copied().unwrap_or_default()
     }
 
-    /// The secrets that came with a response.
-    pub(super) fn learn(&mut self, request: usize, response: &Response) {
+    /// The secrets that were sent, and those that came with the response.
+    pub(super) fn learn(&mut self, exchange: &Exchange) {
+        if self.secrets == Secrets::Shown {
+            return;
+        }
+        let head = String::from_utf8_lossy(&exchange.head.bytes).into_owned();
+        let mut lines = head.lines();
+        let target = lines.next().and_then(|line| line.split(' ').nth(1)).unwrap_or_default();
+        self.hidden.pairs(target.split_once('?').map_or("", |(_, query)| query));
+        for (name, value) in lines.filter_map(|line| line.split_once(':')) {
+            self.hidden.field(name, value.trim());
+        }
+        self.hidden.content(&String::from_utf8_lossy(&exchange.body.bytes));
+        let Some(response) = &exchange.response else { return };
         for (capture, value) in response.captured.iter().enumerate() {
-            if let (true, Ok(value)) = (self.hides_capture(request, capture), value) {
-                self.add(&value.bytes);
+            if let (true, Ok(value)) =
+                (self.hides_capture(exchange.request as usize, capture), value)
+            {
+                self.hidden.add(&value.bytes);
             }
         }
         let fields = String::from_utf8_lossy(&response.fields.bytes).into_owned();
-        for line in fields.lines() {
-            let Some((name, cookie)) = line.split_once(':') else { continue };
-            let pair = cookie.split(';').next().and_then(|pair| pair.split_once('='));
-            if let ("set-cookie", Some((_, value))) = (name.to_ascii_lowercase().as_str(), pair)
-                && value.trim().len() >= LEAST_OF_COOKIE
-            {
-                self.add(value.trim().as_bytes());
+        for (name, value) in fields.lines().filter_map(|line| line.split_once(':')) {
+            if !name.eq_ignore_ascii_case("set-cookie") {
+                self.hidden.field(name, value.trim());
+                continue;
+            }
+            let pair = value.split(';').next().and_then(|pair| pair.split_once('='));
+            let value = pair.map_or("", |(_, value)| value.trim());
+            if value.len() >= LEAST_OF_COOKIE {
+                self.hidden.add(value.as_bytes());
             }
         }
-    }
-
-    fn add(&mut self, value: &[u8]) {
-        if self.secrets == Secrets::Shown || value.is_empty() {
-            return;
-        }
-        let escaped = |escape: Escape| {
-            let mut out = Vec::new();
-            escape.write(value, &mut out);
-            out
-        };
-        let forms =
-            [value.to_vec(), escaped(Escape::Url), escaped(Escape::Json), escaped(Escape::Base64)];
-        self.values.extend(forms.iter().map(|form| String::from_utf8_lossy(form).into_owned()));
-        self.values.sort_by_key(|value| std::cmp::Reverse(value.len()));
-        self.values.dedup();
+        self.hidden.json_text(&String::from_utf8_lossy(&response.body.bytes));
     }
 
     /// A text without the values that are secret.
     pub(super) fn text(&self, text: &str) -> String {
-        let mut shown = text.to_owned();
-        for value in self.values.iter().filter(|value| text.contains(value.as_str())) {
-            shown = without(&shown, value);
-        }
-        shown
+        self.hidden.text(text).into_owned()
     }
 
     /// The value of a field.
@@ -139,7 +123,7 @@ impl Masks {
     /// Pairs of names and values, as in a query or a form.
     fn pairs(&self, text: &str) -> String {
         let pair = |pair: &str| match pair.split_once('=') {
-            Some((name, value)) if self.secrets.hides(name) && !value.is_empty() => {
+            Some((name, value)) if self.secrets.hides(name, value) && !value.is_empty() => {
                 format!("{name}={REDACTED}")
             }
             _ => pair.to_owned(),
@@ -154,7 +138,7 @@ impl Masks {
 
     /// JSON, laid out; `None`: it is none.
     pub(super) fn json(&self, text: &str) -> Option<String> {
-        let hides = |name: &str| self.secrets.hides(name);
+        let hides = |name: &str, value: &str| self.secrets.hides(name, value);
         super::json::laid_out(text, hides, REDACTED).map(|text| self.text(&text))
     }
 }
@@ -165,50 +149,38 @@ fn fields(plan: &Parts) -> impl Iterator<Item = (&str, &str)> {
     all.map(|(name, value)| (name.as_str(), value.as_str()))
 }
 
-/// `text` with [`REDACTED`] for every `value`; for a short one where no letter or digit is next to it.
-fn without(text: &str, value: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    let mut rest = text;
-    let mut before = None;
-    while let Some(at) = rest.find(value) {
-        let (head, tail) = (&rest[..at], &rest[at + value.len()..]);
-        let is_word = |c: Option<char>| c.is_some_and(char::is_alphanumeric);
-        let is_alone =
-            !is_word(head.chars().next_back().or(before)) && !is_word(tail.chars().next());
-        out.push_str(head);
-        let is_hidden = is_alone || value.len() >= LEAST_ANYWHERE;
-        out.push_str(if is_hidden { REDACTED } else { value });
-        before = value.chars().next_back();
-        rest = tail;
-    }
-    out + rest
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     fn masks(values: &[&str]) -> Masks {
-        let mut masks =
-            Masks { secrets: Secrets::Hidden, values: Vec::new(), captures: Vec::new() };
-        values.iter().for_each(|value| masks.add(value.as_bytes()));
-        masks
+        let mut hidden = Hidden::default();
+        values.iter().for_each(|value| hidden.add(value.as_bytes()));
+        Masks { secrets: Secrets::Hidden, hidden, captures: Vec::new() }
     }
 
     #[test]
-    fn values_are_hidden_however_they_are_written() {
-        let masks = masks(&["pa ss/\"word"]);
-        for text in ["pa ss/\"word", "pa%20ss%2F%22word", "pa ss/\\\"word", "cGEgc3MvIndvcmQ="] {
-            assert_eq!(masks.text(&format!("<{text}>")), "<[redacted]>", "{text}");
-        }
-        assert_eq!(masks.text("pass"), "pass");
-    }
-
-    #[test]
-    fn short_values_are_hidden_where_they_stand_alone() {
-        let masks = masks(&["ab"]);
-        assert_eq!(masks.text("ab,cab ab"), "[redacted],cab [redacted]");
-        assert_eq!(masks.text("abab"), "abab");
+    fn what_was_sent_is_hidden_where_it_comes_again() {
+        let text = |text: &str| candor_engine::Text {
+            bytes: text.as_bytes().to_vec(),
+            length: text.len() as u64,
+        };
+        let mut masks = masks(&[]);
+        masks.learn(&Exchange {
+            head: text(
+                "POST /a?token=q1w2e3r4&page=2 HTTP/1.1\r\nAuthorization: Basic YW5uOnN3b3JkZmlzaA==\r\n\r\n",
+            ),
+            body: text(r#"{"password":"hunt er2","user":"ann"}"#),
+            response: Some(candor_engine::Response {
+                fields: text("Set-Cookie: sid=0123abcd; Path=/\r\nX-Api-Key: k-7654321\r\n"),
+                body: text(r#"{"id_token":"t-123456"}"#),
+                ..candor_engine::Response::default()
+            }),
+            ..Exchange::default()
+        });
+        let echo = "ann q1w2e3r4 YW5uOnN3b3JkZmlzaA== ann:swordfish swordfish hunt%20er2 HUNT+ER2 0123abcd \
+                    k-7654321 t-123456 page 2";
+        assert_eq!(masks.text(echo).replace(REDACTED, "*"), "ann * * * * * * * * * page 2");
     }
 
     #[test]

@@ -74,11 +74,7 @@ impl<'a> View<'a> {
         style: Style,
     ) -> Self {
         let mut masks = Masks::new(&trial.plan, rows);
-        for Exchanged { exchange, .. } in exchanged {
-            if let Some(response) = &exchange.response {
-                masks.learn(exchange.request as usize, response);
-            }
-        }
+        exchanged.iter().for_each(|one| masks.learn(&one.exchange));
         let counts = record.total.journeys.first();
         let failures = counts.map(|one| one.failed.iter().chain(&one.passed_over).copied());
         View {
@@ -215,7 +211,7 @@ impl<'a> View<'a> {
             None => {
                 let why = match (end.outcome, &exchange.problem) {
                     (Outcome::Unfinished, _) => "interrupted".to_owned(),
-                    (_, Some(problem)) => visible(problem).into_owned(),
+                    (_, Some(problem)) => visible(&self.masks.text(problem)).into_owned(),
                     (Outcome::Failed(kind), None) => kind.sentence().to_owned(),
                     (Outcome::BrokenOff, None) => {
                         return self.good("broken off, as the plan asks for");
@@ -357,7 +353,7 @@ impl<'a> View<'a> {
                 {
                     status
                 }
-                (Some(problem), _) => visible(problem).into_owned(),
+                (Some(problem), _) => visible(&self.masks.text(problem)).into_owned(),
                 (None, Outcome::Failed(kind)) => kind.sentence().to_owned(),
                 (None, _) => status,
             };

@@ -108,7 +108,7 @@ pub(crate) fn wrk(name: Name, words: &[String], typed: Typed) -> Result<ExitCode
     let document = Document::new(output.facts(), &plan, &run.record);
     let printed = output.finish(&document);
     // The result is written, and findings are reported, even if nothing could be printed.
-    console::say(findings::render(&document, "wrk").trim_end());
+    console::lines(&findings::render(&document, "wrk"));
     let done = run.done(&plan).map(drop).map_err(|error| UserError::elsewhere(&error));
     written.end(&document).and(printed).and(done)?;
     // As with wrk, a run with errors or an interruption succeeds. Only contradictory figures are
