@@ -45,7 +45,62 @@ pub fn quoted(argument: &str) -> String {
     if !argument.is_empty() && argument.chars().all(is_plain) {
         return argument.to_owned();
     }
+    // Quotes keep an end of a line, which a reader could not see or paste.
+    if argument.contains(is_hidden) {
+        return format!("$'{}'", argument.chars().map(in_dollar_quotes).collect::<String>());
+    }
     format!("'{}'", argument.replace('\'', r"'\''"))
+}
+
+/// A character within `$'…'` (POSIX.1-2024, 2.2.4). Bytes are in octal, which cannot run into what follows.
+fn in_dollar_quotes(c: char) -> String {
+    match c {
+        '\n' => "\\n".to_owned(),
+        '\r' => "\\r".to_owned(),
+        '\t' => "\\t".to_owned(),
+        '\\' | '\'' => format!("\\{c}"),
+        c if is_hidden(c) => {
+            let mut bytes = [0; 4];
+            c.encode_utf8(&mut bytes).bytes().map(|byte| format!("\\{byte:03o}")).collect()
+        }
+        c => c.to_string(),
+    }
+}
+
+/// Whether a character is invisible: controls (Cc), formats, e.g. of the direction of writing and of no
+/// width (Cf), ends of lines and paragraphs (Zl, Zp), blanks whose category is letter, and unassigned
+/// code points.
+pub fn is_hidden(c: char) -> bool {
+    c.is_control()
+        || matches!(
+            c,
+            '\u{ad}'
+                | '\u{34f}'
+                | '\u{600}'..='\u{605}'
+                | '\u{61c}'
+                | '\u{6dd}'
+                | '\u{70f}'
+                | '\u{890}'..='\u{891}'
+                | '\u{8e2}'
+                | '\u{115f}'..='\u{1160}'
+                | '\u{17b4}'..='\u{17b5}'
+                | '\u{180b}'..='\u{180f}'
+                | '\u{200b}'..='\u{200f}'
+                | '\u{2028}'..='\u{202e}'
+                | '\u{2060}'..='\u{206f}'
+                | '\u{3164}'
+                | '\u{fdd0}'..='\u{fdef}'
+                | '\u{feff}'
+                | '\u{ffa0}'
+                | '\u{fff0}'..='\u{fffb}'
+                | '\u{110bd}'
+                | '\u{110cd}'
+                | '\u{13430}'..='\u{1345f}'
+                | '\u{1bca0}'..='\u{1bca3}'
+                | '\u{1d173}'..='\u{1d17a}'
+                | '\u{e0000}'..='\u{e0fff}'
+        )
+        || u32::from(c) & 0xfffe == 0xfffe
 }
 
 #[cfg(test)]
@@ -63,6 +118,8 @@ mod tests {
         assert_eq!(quoted("it's"), r"'it'\''s'");
         assert_eq!(quoted("Cookie: [redacted]"), "'Cookie: [redacted]'");
         assert_eq!(quoted("$HOME ~ *"), "'$HOME ~ *'");
+        assert_eq!(quoted("a\nb's \\ \u{1b}1"), r"$'a\nb\'s \\ \0331'");
+        assert_eq!(quoted("\u{202e}"), r"$'\342\200\256'");
         let words = ["a", "b c", "", "it's"].map(str::to_owned);
         assert_eq!(split(&join(&words)).unwrap(), words);
     }

@@ -2,8 +2,8 @@
 
 use serde::Serialize;
 
-use super::visible::is_hidden;
 use crate::document::Document;
+use candor_plan::words::is_hidden;
 
 /// The document as indented JSON, with a newline at its end.
 pub fn render(document: &Document) -> String {

@@ -9,6 +9,8 @@
 
 use std::borrow::Cow;
 
+use candor_plan::words::is_hidden;
+
 use super::style::Style;
 
 /// One line of text with only visible characters: others are written as in Rust, e.g. a line's end as
@@ -60,42 +62,6 @@ fn escaped(text: &str, is_escaped: impl Fn(char) -> bool) -> Cow<'_, str> {
         }
     }
     Cow::Owned(out)
-}
-
-/// Whether a character is invisible: controls (Cc), formats, e.g. of the direction of writing and of no
-/// width (Cf), ends of lines and paragraphs (Zl, Zp), blanks whose category is letter, and unassigned
-/// code points.
-pub(crate) fn is_hidden(c: char) -> bool {
-    c.is_control()
-        || matches!(
-            c,
-            '\u{ad}'
-                | '\u{34f}'
-                | '\u{600}'..='\u{605}'
-                | '\u{61c}'
-                | '\u{6dd}'
-                | '\u{70f}'
-                | '\u{890}'..='\u{891}'
-                | '\u{8e2}'
-                | '\u{115f}'..='\u{1160}'
-                | '\u{17b4}'..='\u{17b5}'
-                | '\u{180b}'..='\u{180f}'
-                | '\u{200b}'..='\u{200f}'
-                | '\u{2028}'..='\u{202e}'
-                | '\u{2060}'..='\u{206f}'
-                | '\u{3164}'
-                | '\u{fdd0}'..='\u{fdef}'
-                | '\u{feff}'
-                | '\u{ffa0}'
-                | '\u{fff0}'..='\u{fffb}'
-                | '\u{110bd}'
-                | '\u{110cd}'
-                | '\u{13430}'..='\u{1345f}'
-                | '\u{1bca0}'..='\u{1bca3}'
-                | '\u{1d173}'..='\u{1d17a}'
-                | '\u{e0000}'..='\u{e0fff}'
-        )
-        || u32::from(c) & 0xfffe == 0xfffe
 }
 
 #[cfg(test)]

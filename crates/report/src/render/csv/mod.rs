@@ -56,9 +56,12 @@ fn table(columns: &str, rows: impl Iterator<Item = Vec<String>>) -> String {
     out
 }
 
-/// A field that is text.
+/// A field. A text that a spreadsheet would take for a formula gets an apostrophe in front, which makes it text there.
 pub(super) fn quoted(text: &str) -> String {
-    let text = visible(text);
+    let mut text = visible(text);
+    if text.starts_with(['=', '+', '-', '@']) && text.parse::<f64>().is_err() {
+        text = format!("'{text}").into();
+    }
     match text.contains([',', '"']) {
         true => format!("\"{}\"", text.replace('"', "\"\"")),
         false => text.into_owned(),
