@@ -219,7 +219,7 @@ pub enum ConnectErrorKind {
     Unreachable,
     /// Reset while connecting.
     Reset,
-    /// No local port is free (EADDRNOTAVAIL).
+    /// No local port is free (EADDRNOTAVAIL, EADDRINUSE).
     PortsExhausted,
     /// No file descriptor is free (EMFILE, ENFILE).
     FdsExhausted,

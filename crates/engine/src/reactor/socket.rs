@@ -85,7 +85,9 @@ impl Dialer {
             Errno::TIMEDOUT => ConnectErrorKind::Timeout,
             Errno::NETUNREACH | Errno::HOSTUNREACH => ConnectErrorKind::Unreachable,
             Errno::CONNRESET => ConnectErrorKind::Reset,
-            Errno::ADDRNOTAVAIL => ConnectErrorKind::PortsExhausted,
+            // A connection without a local address lacks a port by the first, one with an address by the second:
+            // bind chooses its port before it knows where the connection goes.
+            Errno::ADDRNOTAVAIL | Errno::ADDRINUSE => ConnectErrorKind::PortsExhausted,
             Errno::MFILE | Errno::NFILE => ConnectErrorKind::FdsExhausted,
             _ => ConnectErrorKind::Other,
         };
