@@ -42,10 +42,11 @@ Examples:
       Every option of a run, with more examples.";
 
 const EXIT_CODES: &str = "\
-Exit codes: 0 fine; 1 could not run, or was given up because the target went away; 2 usage; 3 an
---expect was not met; 4 the result is not trustworthy (the ledger does not balance, a figure is
-impossible, or --strict and a warning); 5 an agent of the fleet was lost, the rest is reported; 130
-interrupted, the partial result is reported.";
+Exit codes: 0 fine; 1 could not run, or not one request succeeded; 2 usage; 3 an objective was not
+met; 4 the result is not trustworthy (the ledger does not balance, a figure is impossible, or
+--strict and a warning); 5 an agent of the fleet was lost, the rest is reported; 6 cannot tell
+whether an objective is met: too few samples, or a machine too noisy; 130 interrupted, the partial
+result is reported. They are the same in every command.";
 
 const USAGE: &str = "candor [OPTIONS] [URL]\n       candor COMMAND [OPTIONS]...";
 const RUN_USAGE: &str = "candor [run] [OPTIONS] [URL]\n       candor run [OPTIONS] PLAN.toml [URL]";

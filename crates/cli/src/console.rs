@@ -131,6 +131,13 @@ fn sentence_of(text: &str) -> String {
     shown
 }
 
+/// Prints lines about what was missed: also where no report is wanted.
+pub(crate) fn misses(lines: impl IntoIterator<Item = String>) {
+    for line in lines {
+        say(format_args!("candor: {line}"));
+    }
+}
+
 /// Prints lines of ours to the standard error, which include their line ends.
 pub(crate) fn lines(lines: &str) {
     to_stderr(&visible_lines(&unsecret(lines)));

@@ -4,6 +4,7 @@ use std::fmt::{self, Display, Formatter};
 use std::process::ExitCode;
 
 use candor_lab::LabError;
+use candor_report::expect::Outcome;
 use candor_serve::ServeError;
 
 use crate::{remedy, sent};
@@ -29,6 +30,16 @@ impl Exit {
             LabError::Interrupted | LabError::Stopped(_) => Exit::Interrupted,
             LabError::Engine(error) if error.is_usage() => Exit::Usage,
             _ => Exit::CouldNotRun,
+        }
+    }
+}
+
+impl From<Outcome> for Exit {
+    fn from(gate: Outcome) -> Self {
+        match gate {
+            Outcome::Met => Exit::Fine,
+            Outcome::NotMet => Exit::ExpectationNotMet,
+            Outcome::CannotTell => Exit::CannotTell,
         }
     }
 }

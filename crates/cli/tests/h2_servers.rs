@@ -149,9 +149,7 @@ fn a_server_that_does_not_upgrade_is_named() {
     let nginx = Nginx::start(true).unwrap();
     let url = format!("http://{}/", nginx.address());
     let run = Candor::start_measuring(&["--h2c-upgrade", "-c", "2", "-d", "500ms", &url]);
-    let outcome = run.finish();
-    assert_eq!(outcome.code(), 0, "{}", outcome.stderr);
-    let document = outcome.document();
+    let document = run.finish().measured();
     assert_eq!(document.ledger("ok"), 0);
     document.assert_errors(&["malformed"]);
     let example = document.text("/errors/0/example");

@@ -9,7 +9,7 @@ use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use common::{CANDOR, Candor, Outcome, assert_valid};
+use common::{CANDOR, Candor, Outcome, Target, assert_valid};
 use rustix::process::Signal;
 
 const TINY: &str = r#"
@@ -360,7 +360,7 @@ fn a_comparison_finds_what_is_there() {
     let text = fs::read_to_string(directory.path().join("comparison.json")).unwrap();
     let document: serde_json::Value = serde_json::from_str(&text).unwrap();
     assert_valid("comparison", &document);
-    assert_eq!(document["limit"]["exceeded"], true);
+    assert_eq!(document["limit"]["judgements"][0]["outcome"], "not-met");
     assert_eq!(fs::read_dir(directory.path().join("runs")).unwrap().count(), 12);
 
     // The same from the kept results, as two sets, with a caution about that.
@@ -374,4 +374,39 @@ fn a_comparison_finds_what_is_there() {
     assert_eq!(saved.code(), 0, "{}{}", saved.stdout, saved.stderr);
     assert!(saved.stdout.contains("not interleaved"), "{}", saved.stdout);
     assert!(saved.stdout.contains("slower at p50"), "{}", saved.stdout);
+    // Two results a side are too few for the test.
+    let few = [
+        "compare",
+        "runs/old.r1.json,runs/old.r2.json",
+        "runs/new.r1.json,runs/new.r2.json",
+        "--fail-if-slower",
+        "20%",
+    ];
+    let few = ran(directory.path(), TINY, &few);
+    assert_eq!(few.code(), 6, "{}{}", few.stdout, few.stderr);
+    assert!(few.stdout.contains("CANNOT TELL"), "{}", few.stdout);
+}
+
+#[test]
+fn a_variant_that_fails_or_hangs_is_not_met() {
+    let directory = tempfile::tempdir().unwrap();
+    let target = Target::start(&[]);
+    let good = target.url("/");
+    for path in ["/status/500", "/delay/1m"] {
+        let bad = target.url(path);
+        let load = ["-c", "2", "-d", "100ms", "--warm-up", "0", "--drain", "50ms", "--rounds", "6"];
+        let compare = |variants: &[&str], more: &[&str]| {
+            let arguments = [&["compare"], variants, &load[..], more].concat();
+            ran(directory.path(), TINY, &arguments)
+        };
+        let gated = compare(&[&good, &bad], &["--fail-if-slower", "5%"]);
+        assert_eq!(gated.code(), 3, "{path}: {}{}", gated.stdout, gated.stderr);
+        for word in ["NOT MET", "FAILED", "no request of B succeeded in 6 of 6 runs"] {
+            assert!(gated.stdout.contains(word), "{path}, {word}: {}", gated.stdout);
+        }
+        let quiet = compare(&[&good, &bad], &["-q", "--fail-if-slower", "5%"]);
+        assert!(quiet.stdout.is_empty() && quiet.stderr.contains("not met"), "{}", quiet.stderr);
+        assert_eq!(compare(&[&bad, &good], &["--fail-if-slower", "5%"]).code(), 6, "{path}");
+        assert_eq!(compare(&[&good, &bad], &[]).code(), 1, "{path}");
+    }
 }

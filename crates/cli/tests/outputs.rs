@@ -4,13 +4,16 @@ mod common;
 
 use std::path::Path;
 use std::process::Command;
+use std::time::Duration;
 
 use candor_testkit::peer::{Peer, Script};
 use common::{CANDOR, Candor, Document, Outcome, Target, candor, measure};
 use rustix::process::Signal;
 
+const COULD_NOT_RUN: i32 = 1;
 const EXPECTATION_NOT_MET: i32 = 3;
 const NOT_TRUSTWORTHY: i32 = 4;
+const CANNOT_TELL: i32 = 6;
 
 /// A short open run that writes everything.
 fn with_every_output(target: &Target) -> Outcome {
@@ -51,7 +54,7 @@ fn every_kind_of_run_is_valid_by_the_schema() {
     let hung = ["-c", "2", "-d", "100ms", "--drain", "0s", &target.url("/fault/hang")];
     assert_eq!(measure(&hung).ledger("unfinished"), 2);
     let run = Candor::start_measuring(&["-c", "2", "-d", "1h", "--think-time", "1ms", &url]);
-    std::thread::sleep(std::time::Duration::from_millis(700));
+    std::thread::sleep(Duration::from_millis(700));
     run.signal(Signal::TERM);
     assert_eq!(run.finish().document().at("/end/partial"), true);
 }
@@ -201,8 +204,8 @@ fn a_saved_failure_prints_what_the_run_printed() {
     let url = format!("http://{}/", peer.addr());
     let flags = ["-c", "2", "--no-keep", "-d", "500ms", "--expect", "error-rate < 1%", &url];
     let outcome = Candor::start_measuring(&flags).finish();
-    assert_eq!(outcome.code(), EXPECTATION_NOT_MET);
-    for word in ["reset", "error-rate < 1%"] {
+    assert_eq!(outcome.code(), COULD_NOT_RUN, "not one request succeeded");
+    for word in ["ALL FAILED", "reset", "error-rate < 1%"] {
         assert!(outcome.stdout.contains(word), "{word}: {}", outcome.stdout);
     }
     assert_eq!(report(&outcome, "text"), outcome.stdout);
@@ -235,9 +238,12 @@ fn expectations_decide_the_exit_code() {
     let (code, outcomes, stdout) = run(&["p90 < 1h", "p50 < 1ms"]);
     assert_eq!(code, EXPECTATION_NOT_MET, "{outcomes}: {stdout}");
     assert!(stdout.contains("p50 < 1ms"), "{stdout}");
-    // 200 samples are too few for it, so it is not met.
-    let (code, outcomes, stdout) = run(&["p99.99 < 1h"]);
-    assert_eq!(code, EXPECTATION_NOT_MET, "{outcomes}: {stdout}");
+    // 200 samples are too few for it.
+    let (code, outcomes, stdout) = run(&["p90 < 1h", "p99.99 < 1h"]);
+    assert_eq!(code, CANNOT_TELL, "{outcomes}: {stdout}");
+    assert!(stdout.contains("CANNOT TELL"), "{stdout}");
+    let (code, outcomes, _) = run(&["p50 < 1ms", "p99.99 < 1h"]);
+    assert_eq!(code, EXPECTATION_NOT_MET, "{outcomes}");
 }
 
 #[test]
@@ -279,9 +285,68 @@ fn a_condition_ends_the_run_with_what_was_measured() {
 fn strict_turns_a_warning_into_a_failure() {
     let target = Target::start(&[]);
     let failing = target.url("/status/500");
-    let flags = ["-c", "2", "-n", "100", &failing];
+    let flags = ["-c", "2", "-n", "100", "--allow-failures", &failing];
     assert_eq!(candor(&flags).code(), 0);
     assert_eq!(candor(&[&flags[..], &["--strict"]].concat()).code(), NOT_TRUSTWORTHY);
+}
+
+#[test]
+fn a_run_in_which_nothing_worked_is_an_error_and_says_so_first() {
+    let target = Target::start(&[]);
+    let met =
+        ["--expect", "errors >= 0", "--expect", "rate >= 0/s", "--expect", "send_lag.p50 < 1h"];
+    for (path, length, word) in [
+        ("/status/404", &["-n", "100"][..], "4xx: 404 × 100"),
+        ("/status/500", &["-R", "200", "-d", "500ms"], "5xx: 500 × 100"),
+        ("/delay/1m", &["-d", "300ms", "--drain", "100ms"], "2 without a response"),
+    ] {
+        let url = target.url(path);
+        let flags = [&["-c", "2", &url], length].concat();
+        let outcome = candor(&flags);
+        assert_eq!(outcome.code(), COULD_NOT_RUN, "{path}: {}", outcome.stdout);
+        assert!(outcome.stdout.contains("ALL FAILED"), "{path}: {}", outcome.stdout);
+        assert!(outcome.stdout.contains(word), "{path}: {}", outcome.stdout);
+        // A window without a response has no rate, whatever is allowed.
+        let has_rate = path != "/delay/1m";
+        let allowed = if has_rate { 0 } else { NOT_TRUSTWORTHY };
+        assert_eq!(candor(&[&flags[..], &["--allow-failures"]].concat()).code(), allowed, "{path}");
+        let gated = candor(&[&flags[..], &["--allow-failures"], &met].concat());
+        let missed = if has_rate { EXPECTATION_NOT_MET } else { NOT_TRUSTWORTHY };
+        assert_eq!(gated.code(), missed, "{path}: {}", gated.stdout);
+        assert_eq!(gated.stdout.matches("not met").count(), 3, "{path}: {}", gated.stdout);
+    }
+}
+
+#[test]
+fn redirects_are_not_called_ok() {
+    let target = Target::start(&[]);
+    let outcome = candor(&["-c", "2", "-n", "100", &target.url("/redirect")]);
+    assert_eq!(outcome.code(), 0);
+    for word in ["REDIRECTS", "100 ok (3xx)", "3xx: 302 × 100"] {
+        assert!(outcome.stdout.contains(word), "{word}: {}", outcome.stdout);
+    }
+    let meant = ["-c", "2", "-n", "100", "--expect-status", "302", &target.url("/redirect")];
+    let outcome = candor(&meant);
+    assert!(!outcome.stdout.contains("REDIRECTS"), "{}", outcome.stdout);
+}
+
+/// A closed loop sends nothing while its target is gone, so its counts do not show it.
+#[test]
+fn a_target_that_goes_away_is_lost_and_meets_nothing() {
+    let target = Target::start(&[]);
+    let objectives = ["--expect", "error-rate < 99%", "--expect", "availability > 90%"];
+    let load = ["-c", "2", "-d", "3s", "--interval", "100ms", &target.url("/")];
+    let run = Candor::start_measuring(&[&load[..], &objectives].concat());
+    std::thread::sleep(Duration::from_millis(1000));
+    drop(target);
+    let outcome = run.finish();
+    assert_eq!(outcome.code(), EXPECTATION_NOT_MET, "{}", outcome.stdout);
+    let document = outcome.document();
+    assert!(document.verdicts().contains(&"target-lost"), "{:?}", document.verdicts());
+    let outcomes = document.list("/expectations").iter().map(|one| one["outcome"].as_str());
+    assert_eq!(outcomes.collect::<Vec<_>>(), [Some("not-met"), Some("not-met")]);
+    let measured = document.at("/expectations/1/measured").as_f64().unwrap();
+    assert!((0.05..0.9).contains(&measured), "{measured}");
 }
 
 #[test]
@@ -293,9 +358,13 @@ fn quiet_prints_nothing() {
         assert_eq!(outcome.code(), 0);
         assert_eq!((outcome.stdout.as_str(), outcome.stderr.as_str()), ("", ""));
     }
-    let outcome = candor(&["-q", "-n", "50", "--expect", "errors > 0", &url]);
-    assert_eq!(outcome.code(), EXPECTATION_NOT_MET);
-    assert_eq!((outcome.stdout.as_str(), outcome.stderr.as_str()), ("", ""));
+    let missed = ["-n", "50", "--expect", "errors > 0", "--expect", "p50 > 0ns", "--no-keep", &url];
+    for quiet in [&["-q"][..], &["--report", "none"]] {
+        let outcome = candor(&[&missed[..], quiet].concat());
+        assert_eq!(outcome.code(), EXPECTATION_NOT_MET);
+        let told = "candor: errors > 0: not met, it was 0.\n";
+        assert_eq!((outcome.stdout.as_str(), outcome.stderr.as_str()), ("", told), "{quiet:?}");
+    }
 }
 
 #[test]
@@ -332,7 +401,7 @@ fn secrets_appear_nowhere() {
         (&["-n", "20", "--expect-status", "204"], &with_user),
     ] {
         let outcome = Candor::start_measuring(&[flags, &[url]].concat()).finish();
-        assert_eq!(outcome.code(), 0, "{}", outcome.stderr);
+        outcome.measured();
         let text = report(&outcome, "text") + &report(&outcome, "json") + &outcome.stderr;
         for secret in SECRETS {
             assert!(!text.contains(secret), "{secret} is in {text}");

@@ -326,7 +326,7 @@ fn errors_that_dominate_fail_a_strict_run() {
     let target = Target::start(&[]);
     let failing = target.url("/status/500");
     let flags = ["-R", "100", "-c", "2", "-d", "1s", "--json", "result.json", &failing];
-    let outcome = candor(&[&flags[..], &["--strict"]].concat());
+    let outcome = candor(&[&flags[..], &["--strict", "--allow-failures"]].concat());
     assert_eq!(outcome.code(), NOT_TRUSTWORTHY, "{}{}", outcome.stdout, outcome.stderr);
     sentence(&outcome.document(), "errors-dominate");
 }

@@ -436,6 +436,7 @@ mod tests {
 
     /// The only request of a plan.
     fn sent(plan: &str, environment: &[(String, String)]) -> Sent {
+        use candor_plan::journey::Known;
         use candor_plan::template::{Names, Piece, Template};
         let options = candor_plan::Options::from_toml("p.toml", plan);
         let built = options.and_then(|options| options.build(&Environment(environment)));

@@ -61,6 +61,8 @@ pub struct Outputs {
     pub expect: Vec<String>,
     /// Conditions that end the run, as text, such as `error-rate > 5% for 10s`.
     pub abort_if: Vec<String>,
+    /// A run in which no request succeeded is no error of its own.
+    pub allow_failures: bool,
     /// Exit with an error if the result is not trustworthy.
     pub strict: bool,
 }
@@ -249,6 +251,7 @@ impl Options {
             progress: self.watching.progress.unwrap_or_default(),
             expect: self.output.expect.clone(),
             abort_if: self.output.abort_if.clone(),
+            allow_failures: self.output.allow_failures,
             strict: self.output.strict,
         }
     }

@@ -242,6 +242,11 @@ impl ConnectErrorKind {
         ConnectErrorKind::Other,
     ];
 
+    /// Whether the attempt failed on the loader's machine, and says nothing of the target.
+    pub fn is_local(self) -> bool {
+        matches!(self, ConnectErrorKind::PortsExhausted | ConnectErrorKind::FdsExhausted)
+    }
+
     /// The stable id in documents.
     pub fn id(self) -> &'static str {
         match self {

@@ -137,6 +137,10 @@ pub struct ConnectionCounts {
     pub lost: Tally<{ LossKind::ALL.len() }>,
     /// Attempts that failed, by [`ConnectErrorKind`].
     pub failed: Tally<{ ConnectErrorKind::ALL.len() }>,
+    /// How long workers had no connection because the target took none.
+    pub refused_ns: u64,
+    /// How long workers were watched for that: of each, the length of the stretch.
+    pub watched_ns: u64,
     /// TLS handshakes by their parameters.
     pub handshakes: Vec<(Handshake, u64)>,
     /// GOAWAYs of servers by error code.
@@ -215,12 +219,20 @@ impl ConnectionCounts {
         }
     }
 
+    /// The share of the time in which the target took connections, in [0, 1]; `None` if nothing was watched.
+    pub fn availability(&self) -> Option<f64> {
+        let share = self.refused_ns as f64 / self.watched_ns as f64;
+        (self.watched_ns > 0).then(|| 1.0 - share.min(1.0))
+    }
+
     fn merge_flows(&mut self, other: &ConnectionCounts) {
         add(&mut self.opened, other.opened);
         add(&mut self.closed_by_server, other.closed_by_server);
         add(&mut self.retired, other.retired);
         self.lost.merge(&other.lost);
         self.failed.merge(&other.failed);
+        add(&mut self.refused_ns, other.refused_ns);
+        add(&mut self.watched_ns, other.watched_ns);
         for (handshake, count) in &other.handshakes {
             self.add_handshakes(handshake, *count);
         }

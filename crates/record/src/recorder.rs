@@ -79,6 +79,7 @@ pub struct Recorder {
     established: u64,
     /// Requests sent before the current interval that had no outcome by then.
     in_flight: u64,
+    absence: Absence,
     finished: Vec<Interval>,
     spare: Vec<Interval>,
 }
@@ -103,6 +104,7 @@ impl Recorder {
             next_ns: u64::MAX,
             established: 0,
             in_flight: 0,
+            absence: Absence::default(),
             finished: Vec::with_capacity(4),
             spare: vec![fresh(), fresh()],
         };
@@ -115,6 +117,8 @@ impl Recorder {
 
     /// The run begins: from now on, the times of events count.
     pub fn begin_run(&mut self) {
+        self.absence = Absence::default();
+        self.current.connections.refused_ns = 0;
         self.begin(0);
     }
 
@@ -190,6 +194,8 @@ impl Recorder {
         let mut done = std::mem::replace(&mut self.current, next);
         self.slots.carry(&done);
         done.end_ns = end_ns;
+        done.connections.watched_ns = end_ns.saturating_sub(done.start_ns);
+        done.connections.refused_ns += self.absence.until(end_ns);
         // Gauges that are the sum of all changes are right whenever an interval ends.
         done.connections.established = self.established;
         let ledgers = || [&done.warm_up, &done.ledger].into_iter();
@@ -532,6 +538,8 @@ impl Recorder {
         self.advance(now_ns);
         self.current.connect.record(took_ns);
         self.current.connections.opened += 1;
+        self.current.connections.refused_ns += self.absence.until(now_ns);
+        self.absence = Absence::default();
         self.established += 1;
     }
 
@@ -553,6 +561,10 @@ impl Recorder {
     ) {
         self.advance(now_ns);
         self.current.connections.failed.add(kind as usize, example);
+        if self.established == 0 && !kind.is_local() {
+            self.absence.is_refusal = true;
+            self.absence.since_ns.get_or_insert(now_ns);
+        }
     }
 
     /// An established connection ended; `example` has details if it was lost.
@@ -564,6 +576,10 @@ impl Recorder {
     ) {
         self.advance(now_ns);
         self.established -= 1;
+        if self.established == 0 && why != Disconnect::RunOver {
+            let is_loss = why != Disconnect::Retired;
+            self.absence = Absence { since_ns: Some(now_ns), is_refusal: false, is_loss };
+        }
         let connections = &mut self.current.connections;
         match why {
             Disconnect::ByServer => connections.closed_by_server += 1,
@@ -571,6 +587,36 @@ impl Recorder {
             Disconnect::Lost(kind) => connections.lost.add(kind as usize, example),
             Disconnect::RunOver => {}
         }
+    }
+}
+
+/// The time without any connection, as far as it is not in an interval yet. It counts from the end of the last
+/// connection, if an attempt to make another one then fails, or goes on for longer than until the first packet is
+/// sent again: a connection that is replaced at once is no absence.
+#[derive(Debug, Default)]
+struct Absence {
+    since_ns: Option<u64>,
+    /// Whether the target refused an attempt since.
+    is_refusal: bool,
+    /// Whether the last connection ended by itself, so that another one is wanted.
+    is_loss: bool,
+}
+
+/// How long an attempt to connect may go on before it is an absence of the target: the first time-out of TCP (RFC 6298
+/// 2.1).
+const PATIENCE_NS: u64 = 1_000_000_000;
+
+impl Absence {
+    /// What of it is due to the target until now; later calls count from now on.
+    fn until(&mut self, now_ns: u64) -> u64 {
+        let Some(since_ns) = self.since_ns else { return 0 };
+        let age_ns = now_ns.saturating_sub(since_ns);
+        self.is_refusal |= self.is_loss && age_ns >= PATIENCE_NS;
+        if !self.is_refusal {
+            return 0;
+        }
+        self.since_ns = Some(now_ns);
+        age_ns
     }
 }
 
@@ -675,6 +721,55 @@ mod tests {
         };
         assert_eq!(finished[0].connections.opened, 1);
         assert_eq!(finished.iter().map(goaways).collect::<Vec<_>>(), [1, 1, 0]);
+    }
+
+    #[test]
+    fn a_target_that_takes_no_connection_is_unavailable_from_the_end_of_the_last_one() {
+        let mut recorder = Recorder::before_run(settings(Some(4000), 0));
+        // A clock that counts from the start of the machine.
+        recorder.connect_failed(1 << 50, ConnectErrorKind::Refused, || "");
+        recorder.connected(1 << 51, 7);
+        recorder.connected(1 << 51, 7);
+        recorder.begin_run();
+        let lost = Disconnect::Lost(LossKind::Reset);
+        recorder.disconnected(500, lost, || "");
+        recorder.connect_failed(600, ConnectErrorKind::Refused, || "");
+        recorder.connected(700, 7);
+        // One connection was there all the time. Those that are replaced are no absence, nor is a lack of ports.
+        recorder.disconnected(800, Disconnect::Retired, || "");
+        recorder.disconnected(800, Disconnect::ByServer, || "");
+        recorder.connect_failed(850, ConnectErrorKind::PortsExhausted, || "");
+        recorder.connected(900, 7);
+        recorder.disconnected(1500, lost, || "");
+        recorder.connect_failed(1600, ConnectErrorKind::Refused, || "");
+        recorder.connect_failed(2100, ConnectErrorKind::Refused, || "");
+        recorder.connected(2250, 7);
+        recorder.disconnected(3000, lost, || "");
+        recorder.connect_failed(3500, ConnectErrorKind::Timeout, || "");
+        recorder.finish(4000, 0);
+        let finished = std::iter::from_fn(|| recorder.take_finished());
+        let of = |one: Interval| (one.connections.refused_ns, one.connections.availability());
+        let found: Vec<_> = finished.map(of).take(4).collect();
+        assert_eq!(found, [(0, Some(1.0)), (500, Some(0.5)), (250, Some(0.75)), (1000, Some(0.0))]);
+    }
+
+    /// Packets to it are dropped: no attempt fails within the run.
+    #[test]
+    fn a_target_that_does_not_respond_to_attempts_is_unavailable_too() {
+        const S: u64 = 1_000_000_000;
+        let absent = |why: Disconnect| -> u64 {
+            let seconds = RecorderSettings { interval_ns: S, ..settings(Some(4 * S), 0) };
+            let mut recorder = Recorder::new(seconds);
+            recorder.connected(1, 1);
+            recorder.disconnected(3 * S / 2, why, || "");
+            recorder.finish(4 * S, 0);
+            let finished = std::iter::from_fn(|| recorder.take_finished());
+            finished.map(|one| one.connections.refused_ns).sum()
+        };
+        assert_eq!(absent(Disconnect::Lost(LossKind::Reset)), 5 * S / 2);
+        assert_eq!(absent(Disconnect::ByServer), 5 * S / 2);
+        assert_eq!(absent(Disconnect::Retired), 0, "a user may have left");
+        assert_eq!(absent(Disconnect::RunOver), 0);
     }
 
     #[test]

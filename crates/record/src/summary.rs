@@ -47,6 +47,12 @@ pub struct IntervalSummary {
     pub bytes_received: u64,
     /// Connections established at its end.
     pub connections: u64,
+    /// Attempts to connect that failed.
+    #[serde(default)]
+    pub connect_errors: u64,
+    /// Share of its time in which the target took connections, in [0, 1]; null in results of older versions.
+    #[serde(default)]
+    pub availability: Option<f64>,
     /// Requests due and not sent at its end.
     pub backlog: u64,
     /// Requests sent and without an outcome at its end, of the warm-up too: over HTTP/2, open streams.
@@ -105,6 +111,8 @@ impl IntervalSummary {
             bytes_sent: interval.bytes.sent,
             bytes_received: interval.bytes.received,
             connections: interval.connections.established,
+            connect_errors: interval.connections.failed.total(),
+            availability: interval.connections.availability(),
             backlog: interval.backlog,
             in_flight: interval.in_flight,
             users: interval.users,

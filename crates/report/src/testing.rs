@@ -299,6 +299,15 @@ pub(crate) fn healthy_closed() -> Document {
     healthy_closed_run().document()
 }
 
+/// A run in which every response has this status, which is an error.
+pub(crate) fn failing(status: u16) -> Document {
+    let mut run = healthy_open_run();
+    for one in &mut run.requests {
+        one.outcome = failed(ErrorKind::Status, Some(status));
+    }
+    run.document()
+}
+
 pub(crate) fn broken() -> Document {
     broken_run().document()
 }
@@ -510,12 +519,18 @@ pub(crate) fn provoked() -> Vec<Document> {
     );
     let mut unprofiled = healthy_open();
     unprofiled.set_profile(profile(Some("it ended by itself after 5 ms, with exit status 1")));
+    let mut redirected = healthy_open();
+    redirected.statuses[0].status = 302;
+    let mut gone = healthy_closed();
+    gone.intervals[1].availability = Some(0.0);
     let mut deviating = healthy_open();
     deviating.deviations = deviations();
     let mut all = vec![
         fleet::degraded(),
         fleet::apart(),
         deviating,
+        redirected,
+        gone,
         unprofiled,
         dead,
         with_hiccup(stopped),

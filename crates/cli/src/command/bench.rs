@@ -14,7 +14,7 @@ use candor_plan::redact::Typed;
 use candor_plan::units::{fmt_duration_ns, fmt_per_second, fmt_plural};
 use candor_plan::values::{Nanos, PositiveNanos, SmallCount};
 use candor_report::experiment::figures::Figures;
-use candor_report::experiment::suite::Suite as Document;
+use candor_report::experiment::suite::{Cell, Suite as Document};
 use clap::Args;
 
 use crate::console;
@@ -137,7 +137,15 @@ impl BenchArguments {
 }
 
 fn exit(suite: &Document) -> Exit {
-    match suite.failures.is_empty() {
+    let fails = |cell: &&Cell| {
+        !cell.trials.is_empty() && cell.trials.iter().all(|one| one.figures.nothing_worked())
+    };
+    let failing: Vec<&Cell> = suite.cells.iter().filter(fails).collect();
+    console::misses(failing.iter().map(|cell| {
+        let Cell { server, scenario, protocol, load, .. } = cell;
+        format!("{server}, {scenario}, {protocol}, {load}: no request succeeded")
+    }));
+    match suite.failures.is_empty() && failing.is_empty() {
         true => Exit::Fine,
         false => Exit::CouldNotRun,
     }

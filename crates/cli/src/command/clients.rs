@@ -13,7 +13,7 @@ use candor_plan::allow::AllowList;
 use candor_plan::redact::Typed;
 use candor_plan::units::{fmt_duration_ns, fmt_plural};
 use candor_plan::values::{Nanos, PositiveNanos, SmallCount};
-use candor_report::experiment::clients::Clients;
+use candor_report::experiment::clients::{Cell, Clients};
 use candor_report::render::compose;
 use clap::Args;
 
@@ -46,8 +46,8 @@ is marked, it has no figures in the tables, and the exit code is 4.
 The directory has README.md (tables), index.html (the same with charts), results.csv (every trial;
 columns in docs/clients.md), clients.json (candor.clients/1), trials/ and logs/.
 
-Exit codes: 0 fine; 1 some cells could not be measured, or nothing could; 2 usage; 4 counts do not
-agree; 130 interrupted, the measurements so far are kept.";
+Exit codes: 0 fine; 1 a cell could not be measured, or no request of it succeeded; 2 usage; 4 counts
+do not agree; 130 interrupted, the measurements so far are kept.";
 
 #[derive(Debug, Args)]
 pub(crate) struct ClientsArguments {
@@ -162,7 +162,15 @@ impl ClientsArguments {
 }
 
 fn exit(clients: &Clients) -> Exit {
-    match (clients.wrong(), clients.failures.is_empty()) {
+    let fails = |cell: &&Cell| {
+        !cell.trials.is_empty() && cell.trials.iter().all(|one| one.ok == 0 && one.failed() > 0)
+    };
+    let failing: Vec<&Cell> = clients.cells.iter().filter(fails).collect();
+    console::misses(failing.iter().map(|cell| {
+        let Cell { client, pool, concurrency, .. } = cell;
+        format!("{client}, pool {pool}, {concurrency} callers: no request succeeded")
+    }));
+    match (clients.wrong(), clients.failures.is_empty() && failing.is_empty()) {
         (1.., _) => Exit::NotTrustworthy,
         (0, false) => Exit::CouldNotRun,
         (0, true) => Exit::Fine,

@@ -13,10 +13,11 @@ use candor_report::Expectation;
 use candor_report::experiment::peak::{Confidence, Peak, Who};
 use clap::Args;
 
+use crate::console;
 use crate::exit::{Exit, UserError};
 use crate::experiment::{Made, Ready};
 use crate::fleet::FleetFlags;
-use crate::forms::PEAK;
+use crate::forms::{self, PEAK};
 use crate::profiling::NoProfile;
 use crate::target_flags::TargetFlags;
 
@@ -89,6 +90,9 @@ pub(crate) fn peak(arguments: PeakArguments, typed: Typed) -> Result<ExitCode, U
         Ok(find(plan, &settings, &facts, runner, progress)?)
     })?;
     PEAK.give_out(&made.document, &made.outputs)?;
+    if forms::depth(made.outputs.report).is_none() && made.document.answer.is_none() {
+        console::misses(made.document.sentences.iter().cloned());
+    }
     Ok(exit(&made).into())
 }
 
@@ -121,11 +125,14 @@ fn precision(text: &str) -> Result<f64, String> {
 }
 
 fn exit(made: &Made<Peak>) -> Exit {
-    let Made { document: peak, outputs: Outputs { strict, .. }, is_interrupted } = made;
+    let Made { document: peak, outputs: outputs @ Outputs { strict, .. }, is_interrupted } = made;
+    let mut trials = peak.steps.iter().flat_map(|step| &step.trials);
+    let nothing_worked = trials.all(|trial| trial.figures.nothing_worked());
     let poor = peak.answer.is_none_or(|answer| answer.confidence == Confidence::Poor);
     match (&peak.partial, &peak.answer) {
         (Some(_), _) if *is_interrupted => Exit::Interrupted,
         (Some(_), _) => Exit::CouldNotRun,
+        (None, None) if nothing_worked && !outputs.allow_failures => Exit::CouldNotRun,
         (None, None) => Exit::ExpectationNotMet,
         (None, Some(_)) if *strict && (poor || peak.limit.who == Who::Loader) => {
             Exit::NotTrustworthy

@@ -9,8 +9,9 @@ use std::process::ExitCode;
 use candor_plan::{Out, Place, ReportDepth};
 use candor_record::{MergeError, Workers};
 use candor_report::document::part::PartError;
+use candor_report::expect::Outcome;
 use candor_report::render::{Depth, compose, csv, hgrm, hlog, json};
-use candor_report::{Document, read};
+use candor_report::{Document, Expectation, read};
 use clap::Args;
 
 use crate::exit::{Exit, UserError};
@@ -48,6 +49,11 @@ pub(crate) struct ReportArguments {
     /// Merging is exact: as if one process had made the run.
     #[arg(long)]
     merge: bool,
+    /// Judge saved runs by this objective: exit with 3 if it is not met, 6 if that cannot be told; may be repeated
+    ///
+    /// It takes the place of the objectives that a run had itself.
+    #[arg(long, value_name = "OBJECTIVE")]
+    expect: Vec<String>,
 }
 
 /// Renderings to write to files.
@@ -115,8 +121,10 @@ enum Format {
 
 /// The renderings of a result.
 #[derive(Debug, Clone, Copy)]
-struct Asked {
+struct Asked<'a> {
     format: Format,
+    /// The objectives; none: those of the run stay.
+    objectives: &'a [Expectation],
     /// How much text; `None`: no text.
     depth: Option<Depth>,
     /// Whether it is the last result.
@@ -143,7 +151,12 @@ pub(crate) fn report(arguments: &ReportArguments) -> Result<ExitCode, UserError>
     outputs::check_paths(written.iter().filter_map(|(_, place)| place.file()))?;
     let depth = forms::depth(arguments.report);
     let is_last = arguments.files[0].as_os_str() == "last";
-    let asked = |format| Asked { format, depth, is_last };
+    let parse = |text: &String| {
+        Expectation::parse(text).map_err(|error| UserError::usage(format!("--expect {error}")))
+    };
+    let objectives: Vec<_> = arguments.expect.iter().map(parse).collect::<Result<_, _>>()?;
+    let asked = |format| Asked { format, objectives: &objectives, depth, is_last };
+    let mut outcomes = Vec::new();
     let render = |format| match arguments.merge {
         true => merged(&files, asked(format)),
         false => rendered(&files[0], asked(format)),
@@ -155,12 +168,15 @@ pub(crate) fn report(arguments: &ReportArguments) -> Result<ExitCode, UserError>
                 files[0].display()
             )));
         }
-        outputs::write(place, &render(*format)?)?;
+        let (text, outcome) = render(*format)?;
+        outputs::write(place, &text)?;
+        outcomes.push(outcome);
     }
-    let Some(format) = printed else { return Ok(Exit::Fine.into()) };
+    let Some(format) = printed else { return Ok(Exit::from(Outcome::of_all(outcomes)).into()) };
     if arguments.merge {
-        console::print(&render(format)?)?;
-        return Ok(Exit::Fine.into());
+        let (text, outcome) = render(format)?;
+        console::print(&text)?;
+        return Ok(Exit::from(outcome).into());
     }
     for (n, path) in files.iter().enumerate() {
         if n > 0 && format == Format::Text {
@@ -171,31 +187,34 @@ pub(crate) fn report(arguments: &ReportArguments) -> Result<ExitCode, UserError>
             trace::print(file, format, path)?;
             continue;
         }
-        console::print(&rendered(path, asked(format))?)?;
+        let (text, outcome) = rendered(path, asked(format))?;
+        console::print(&text)?;
+        outcomes.push(outcome);
     }
-    Ok(Exit::Fine.into())
+    Ok(Exit::from(Outcome::of_all(outcomes)).into())
 }
 
-fn rendered(path: &Path, asked: Asked) -> Result<String, UserError> {
+/// The rendering, and the outcome of the objectives that were asked for.
+fn rendered(path: &Path, asked: Asked<'_>) -> Result<(String, Outcome), UserError> {
     let text = read::text_of(path).map_err(|error| cannot_read(path, &error))?;
     if let Some(rendered) = experiment::render(&text, asked, path)? {
-        return Ok(rendered);
+        return Ok((rendered, Outcome::Met));
     }
     let document = Document::from_json(&text).map_err(|error| cannot_read(path, &error))?;
     // Together they could exceed the memory limit of this command.
     drop(text);
-    of_run(&document, asked, path)
+    of_run(document, asked, path)
 }
 
 /// Merges the parts of a run.
-fn merged(paths: &[PathBuf], asked: Asked) -> Result<String, UserError> {
+fn merged(paths: &[PathBuf], asked: Asked<'_>) -> Result<(String, Outcome), UserError> {
     let read = |path: &PathBuf| {
         let text = read::text_of(path).map_err(|error| cannot_read(path, &error))?;
         Document::from_json(&text).map_err(|error| cannot_read(path, &error))
     };
     let parts: Vec<Document> = paths.iter().map(read).collect::<Result<_, _>>()?;
     let whole = Document::merge(&parts).map_err(|why| cannot_merge(paths, &why))?;
-    of_run(&whole, asked, Path::new("the merged result"))
+    of_run(whole, asked, Path::new("the merged result"))
 }
 
 /// Why these files are not parts of one run.
@@ -266,7 +285,26 @@ fn cannot_read(path: &Path, error: &dyn std::fmt::Display) -> UserError {
     UserError::could_not_run(format!("cannot read {}: {error}", path.display()))
 }
 
-fn of_run(document: &Document, asked: Asked, path: &Path) -> Result<String, UserError> {
+fn of_run(
+    mut document: Document,
+    asked: Asked<'_>,
+    path: &Path,
+) -> Result<(String, Outcome), UserError> {
+    if asked.objectives.is_empty() {
+        return Ok((form_of_run(&document, asked, path)?, Outcome::Met));
+    }
+    for one in asked.objectives {
+        let wrong = |why| UserError::usage(format!("{}: --expect {why}", path.display()));
+        one.check(&document.plan).map_err(wrong)?;
+    }
+    document.judge_expectations(asked.objectives);
+    if asked.format != Format::Text || asked.depth.is_none() {
+        console::misses(compose::misses_of_run(&document));
+    }
+    Ok((form_of_run(&document, asked, path)?, document.gate()))
+}
+
+fn form_of_run(document: &Document, asked: Asked<'_>, path: &Path) -> Result<String, UserError> {
     let histogram = match asked.format {
         Format::Text => {
             let text =

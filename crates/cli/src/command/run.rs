@@ -8,7 +8,7 @@ use candor_plan::options::Options;
 use candor_plan::redact::Typed;
 use candor_plan::{Outputs, Plan, looks_like_plan};
 use candor_report::document::EndReason;
-use candor_report::render::json;
+use candor_report::render::{compose, json};
 use candor_report::{AbortRule, Document, Expectation, Severity};
 use clap::Args;
 
@@ -176,19 +176,21 @@ fn run_to(
     drop(embedded);
     let mut document = Document::new(&facts, &plan, &run.record);
     beside.finish(&site, &run.record, &mut document, interrupt.is_asked());
-    let mut met = document.judge_expectations(&expectations);
+    document.judge_expectations(&expectations);
     if let Some(why) = written.aborted()
         && document.end.reason == EndReason::Interrupted
         && !interrupt.is_asked()
     {
         document.set_aborted(why);
-        met = false;
     }
     let is_kept = outputs.keep && last::keep(outputs.quiet, || json::render(&document));
     // Files first: the reader of the standard output may be slow.
     let written = written.end(&document);
     let printed = match forms::depth(outputs.report) {
-        None => Ok(()),
+        None => {
+            console::misses(compose::misses_of_run(&document));
+            Ok(())
+        }
         Some(depth) => console::report(outputs::take_stdout(&outputs.list), |style| {
             forms::of_run(&document, depth, style, is_kept)
         }),
@@ -196,7 +198,7 @@ fn run_to(
     let done = run.done(&plan).map(drop).map_err(UserError::from);
     measure::end(site);
     written.and(printed).and(done)?;
-    Ok(exit(&document, met, outputs.strict).into())
+    Ok(exit(&document, &outputs).into())
 }
 
 fn expectations(outputs: &Outputs, plan: &Plan) -> Result<Vec<Expectation>, UserError> {
@@ -216,27 +218,35 @@ fn conditions(outputs: &Outputs) -> Result<Vec<AbortRule>, UserError> {
     outputs.abort_if.iter().map(parse).collect()
 }
 
-/// The order of precedence: an interruption, a target that ended, wrong numbers, a lost agent, a condition
-/// that ended the run, doubts about the numbers, missed objectives.
-fn exit(document: &Document, met: bool, strict: bool) -> Exit {
+/// The order of precedence: an interruption, a target that ended, a ledger that does not balance, a condition that
+/// ended the run, a run in which nothing worked, wrong numbers, a lost agent, doubts about the numbers, the
+/// objectives.
+fn exit(document: &Document, outputs: &Outputs) -> Exit {
     let end = document.end.reason;
+    let is_degraded = document.lost_agents().next().is_some();
     let doubtful = document.verdicts.iter().any(|one| one.severity >= Severity::Warning);
     if end == EndReason::Interrupted {
         Exit::Interrupted
     } else if matches!(end, EndReason::GaveUp | EndReason::TargetEnded) {
         Exit::CouldNotRun
+    } else if !document.ledger.balances() {
+        Exit::NotTrustworthy
+    } else if !is_degraded
+        && end != EndReason::Aborted
+        && document.nothing_worked()
+        && !outputs.allow_failures
+    {
+        Exit::CouldNotRun
     } else if document.is_invalid() {
         Exit::NotTrustworthy
-    } else if document.lost_agents().next().is_some() {
+    } else if is_degraded {
         Exit::Degraded
     } else if end == EndReason::Aborted {
         Exit::ExpectationNotMet
-    } else if strict && doubtful {
+    } else if outputs.strict && doubtful {
         Exit::NotTrustworthy
-    } else if !met {
-        Exit::ExpectationNotMet
     } else {
-        Exit::Fine
+        document.gate().into()
     }
 }
 

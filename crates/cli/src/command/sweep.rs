@@ -207,13 +207,15 @@ fn fraction(text: &str) -> Result<f64, String> {
 }
 
 fn exit(made: &Made<Sweep>) -> Exit {
-    let Made { document: sweep, outputs: Outputs { strict, .. }, is_interrupted } = made;
+    let Made { document: sweep, outputs: outputs @ Outputs { strict, .. }, is_interrupted } = made;
     let trials = || sweep.rows.iter().flat_map(|row| &row.trials);
+    let nothing_worked = trials().all(|trial| trial.figures.nothing_worked());
     let unusable = trials().any(|trial| trial.figures.unusable);
     let doubtful = trials().any(|trial| !trial.loader_findings.is_empty());
     match &sweep.partial {
         Some(_) if *is_interrupted => Exit::Interrupted,
         Some(_) => Exit::CouldNotRun,
+        None if nothing_worked && !outputs.allow_failures => Exit::CouldNotRun,
         None if unusable || (*strict && doubtful) => Exit::NotTrustworthy,
         None => Exit::Fine,
     }

@@ -62,11 +62,11 @@ impl Acks {
     }
 }
 
-impl<R: Reactor, S: Protocol, M: Fn() -> S> Worker<R, S, M> {
+impl<R: Reactor, S: Protocol> Worker<R, S> {
     /// The run begins.
     pub(super) fn watch_acks(&mut self) {
         // A reactor that dozes does not know how long a connection is silent.
-        if S::TRANSPORT == Transport::Stream && !R::DOZES {
+        if S::TRANSPORT == Transport::Stream && !self.reactor.dozes() {
             self.acks.next_look_ns = FIRST_NS;
             self.timers.add(FIRST_NS, Timer::Acks, 0);
         }

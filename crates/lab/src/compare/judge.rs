@@ -7,7 +7,10 @@
 
 use std::collections::BTreeMap;
 
-use candor_report::experiment::comparison::{Change, Conclusion, Finding, Metric, Variant};
+use candor_plan::units::{fmt_digits, fmt_plural};
+use candor_report::Judgement;
+use candor_report::expect::Outcome;
+use candor_report::experiment::comparison::{Change, Conclusion, Finding, Limit, Metric, Variant};
 use candor_stats::bootstrap::{RESAMPLES, cliffs_delta};
 use candor_stats::rounds::{self, Shift};
 use candor_stats::stationary::median;
@@ -28,11 +31,64 @@ fn needed(level: f64, tests: usize, interleaved: bool) -> u64 {
     fewest as u64
 }
 
-/// Whether a finding shows, with confidence, that its variant is slower by more than this share.
-pub(crate) fn is_slower_than(finding: &Finding, slower: f64) -> bool {
-    finding.primary
-        && finding.conclusion == Conclusion::Worse
-        && finding.slowdown().is_some_and(|one| one.low > slower)
+/// Judges the objective that no variant may be slower by more than this share. It is met only if the whole interval
+/// is below it: a variant that fails is slower than any limit, and what is not known is not met.
+pub(crate) fn limit(variants: &[Variant], findings: &[Finding], slower: f64, needed: u64) -> Limit {
+    let of = |(at, variant)| {
+        let primary = findings.iter().find(|one| one.primary && one.variant == at);
+        of_variant(&variants[0], variant, primary, slower, needed)
+    };
+    Limit { slower, judgements: (0..).zip(variants).skip(1).map(of).collect() }
+}
+
+fn of_variant(
+    baseline: &Variant,
+    variant: &Variant,
+    primary: Option<&Finding>,
+    slower: f64,
+    needed: u64,
+) -> Judgement {
+    let name = &variant.name;
+    let metric = primary.map_or("", |one| one.metric.name());
+    let rounds = primary.map_or(0, |one| one.rounds);
+    let too_few = || {
+        let why = [baseline, variant].into_iter().find_map(|one| one.why_missing(primary?.metric));
+        why.unwrap_or_else(|| {
+            format!(
+                "{} have {metric} of both, and {needed} are needed",
+                fmt_plural(rounds, "round")
+            )
+        })
+    };
+    let change = primary.filter(|one| one.conclusion != Conclusion::TooFew);
+    let change = change.and_then(Finding::slowdown);
+    let is_claim = primary.is_some_and(|one| one.conclusion == Conclusion::Worse);
+    let percent = |share: f64| fmt_digits(share * 100.0);
+    let (outcome, found) = match (variant.failure(baseline), change) {
+        (Some(failure), _) => (Outcome::NotMet, failure),
+        (None, _) if baseline.is_failed() => {
+            (Outcome::CannotTell, format!("no request of {} succeeded", baseline.name))
+        }
+        (None, None) => (Outcome::CannotTell, too_few()),
+        (None, Some(change)) => {
+            let found =
+                format!("{name} is slower by {} … {} %", percent(change.low), percent(change.high));
+            match change {
+                Change { high, .. } if high <= slower => (Outcome::Met, found),
+                Change { low, .. } if low > slower && is_claim => (Outcome::NotMet, found),
+                _ => (Outcome::CannotTell, format!("{found}, which does not decide")),
+            }
+        }
+    };
+    // Without digits that the user did not write: 0.07 × 100 is not 7 to the last bit.
+    let limit = (slower * 1e6).round() / 1e4;
+    let expression = format!("{name} slower by at most {limit} % in {metric}");
+    Judgement {
+        sentence: format!("{expression}: {}, {found}.", outcome.word()),
+        expression,
+        outcome,
+        measured: change.map(|one| one.estimate),
+    }
 }
 
 /// Every metric of every variant against the first.

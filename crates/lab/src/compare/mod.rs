@@ -14,7 +14,7 @@ mod saved;
 
 use candor_report::Document;
 use candor_report::document::{EndReason, Host, Tool};
-use candor_report::experiment::comparison::{Comparison, FORMAT, Limit, Metric, Trial, Variant};
+use candor_report::experiment::comparison::{Comparison, FORMAT, Metric, Trial, Variant};
 use candor_report::experiment::figures::Figures;
 
 use crate::error::LabError;
@@ -202,10 +202,11 @@ struct Whole {
 impl Whole {
     fn judged(self, settings: &Settings) -> Comparison {
         let findings = judge::findings(&self.variants, self.interleaved, settings);
-        let limit = settings.slower_limit.map(|slower| Limit {
-            slower,
-            exceeded: findings.iter().any(|one| judge::is_slower_than(one, slower)),
-        });
+        let rounds_needed =
+            judge::rounds_needed(self.variants.len(), settings.confidence, self.interleaved);
+        let limit = settings
+            .slower_limit
+            .map(|slower| judge::limit(&self.variants, &findings, slower, rounds_needed));
         let mut cautions = self.cautions;
         cautions.extend(judge::cautions(&self.variants));
         Comparison {
@@ -215,11 +216,7 @@ impl Whole {
             started_at: self.started_at,
             host: self.about.host,
             load: self.about.load,
-            rounds_needed: judge::rounds_needed(
-                self.variants.len(),
-                settings.confidence,
-                self.interleaved,
-            ),
+            rounds_needed,
             variants: self.variants,
             interleaved: self.interleaved,
             rounds_asked: self.rounds_asked,

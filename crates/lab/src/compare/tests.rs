@@ -2,6 +2,7 @@
 //! passes.
 
 use candor_report::document::{Host, Tool};
+use candor_report::expect::Outcome as Gate;
 use candor_report::experiment::comparison::{Comparison, Conclusion, Metric};
 use candor_report::experiment::figures::{Figures, Percentiles};
 use candor_stats::bootstrap::Random;
@@ -124,16 +125,80 @@ fn the_same_seed_gives_the_same_comparison() {
 }
 
 #[test]
-fn a_limit_is_exceeded_only_with_confidence() {
+fn a_limit_is_met_or_missed_only_with_confidence() {
     let with = |ns: f64, slower: f64, primary: Metric| {
         let settings = Settings { slower_limit: Some(slower), primary, ..settings(10, 2) };
-        compared(&[TWO_MS, Server { mean_ns: ns }], &settings).exceeds_limit()
+        compared(&[TWO_MS, Server { mean_ns: ns }], &settings).gate().unwrap()
     };
-    assert!(with(2.3e6, 0.05, Metric::P50), "15 % are more than 5 %");
-    assert!(with(2.3e6, 0.05, Metric::Rate), "a rate that falls is slower too");
-    assert!(!with(2.1e6, 0.05, Metric::P50), "5 % are not certainly more than 5 %");
-    assert!(!with(2.0e6, 0.0, Metric::P50));
-    assert!(!with(1.5e6, 0.05, Metric::P50), "faster is not slower");
+    assert_eq!(with(2.3e6, 0.05, Metric::P50), Gate::NotMet, "15 % are more than 5 %");
+    assert_eq!(with(2.3e6, 0.05, Metric::Rate), Gate::NotMet, "a rate that falls is slower too");
+    assert_eq!(with(2.1e6, 0.05, Metric::P50), Gate::CannotTell, "5 % are within the interval");
+    assert_eq!(with(2.0e6, 0.0, Metric::P50), Gate::CannotTell, "and so is nothing");
+    assert_eq!(with(2.0e6, 0.05, Metric::P50), Gate::Met);
+    assert_eq!(with(1.5e6, 0.05, Metric::P50), Gate::Met, "faster is not slower");
+}
+
+/// The gate and its reason if runs of the variants have what `change` makes of a healthy run's figures.
+fn gate(change: impl Fn(&mut Figures, Slot)) -> (Gate, String) {
+    let mut random = Random::new(1);
+    let mut trial = |slot: Slot| {
+        let mut figures = TWO_MS.run(1.0, &mut random);
+        (figures.scheduled, figures.ok) = (REQUESTS as u64, REQUESTS as u64);
+        change(&mut figures, slot);
+        Ok(measured(figures))
+    };
+    let settings = Settings { slower_limit: Some(0.05), ..settings(10, 1) };
+    let compared = interleaved(&entrants(2), &settings, about(), &mut trial).unwrap().document;
+    let judgement = compared.limit.as_ref().unwrap().judgements[0].clone();
+    (compared.gate().unwrap(), judgement.sentence)
+}
+
+/// As of a run of which this share failed, as fast as the rest.
+fn fail(figures: &mut Figures, share: f64) {
+    figures.failed = (REQUESTS as f64 * share) as u64;
+    figures.ok = figures.scheduled - figures.failed;
+    figures.failed_share = Some(share);
+    figures.failures = format!("status {}", figures.failed);
+    if share == 1.0 {
+        (figures.rate_per_s, figures.response) = (Some(0.0), Percentiles::default());
+    }
+}
+
+#[test]
+fn a_variant_that_fails_is_not_met_however_fast_it_is() {
+    assert_eq!(gate(|_, _| {}).0, Gate::Met);
+    let all = gate(|figures, slot| fail(figures, f64::from(u8::from(slot.variant == 1))));
+    assert_eq!(all.0, Gate::NotMet);
+    assert!(
+        all.1.contains("no request of S1 succeeded in 10 of 10 runs (status 2000)"),
+        "{}",
+        all.1
+    );
+    let once = gate(|figures, slot| {
+        if (slot.variant, slot.round) == (1, 4) {
+            fail(figures, 1.0);
+        }
+    });
+    assert_eq!(once.0, Gate::NotMet);
+    let some = gate(|figures, slot| fail(figures, 0.02 * slot.variant as f64));
+    assert_eq!(some.0, Gate::NotMet, "{}", some.1);
+    assert_eq!(gate(|figures, _| fail(figures, 0.02)).0, Gate::Met, "the baseline fails as often");
+    let baseline = gate(|figures, slot| fail(figures, 1.0 - slot.variant as f64));
+    assert_eq!(baseline.0, Gate::CannotTell, "{}", baseline.1);
+}
+
+#[test]
+fn too_few_samples_or_rounds_cannot_tell() {
+    let samples = gate(|figures, slot| {
+        if slot.variant == 1 {
+            (figures.scheduled, figures.ok, figures.response.p50_ns) = (4, 4, None);
+        }
+    });
+    assert_eq!(samples.0, Gate::CannotTell);
+    assert!(samples.1.contains("p50 needs at least 6 responses in a run"), "{}", samples.1);
+    let rounds = gate(|figures, slot| figures.unusable = slot.round > 4);
+    assert_eq!(rounds.0, Gate::CannotTell);
+    assert!(rounds.1.contains("4 rounds have p50 of both, and 6 are needed"), "{}", rounds.1);
 }
 
 #[test]

@@ -59,7 +59,8 @@ group! {
 
         /// Exit with 3 if this objective is not met, e.g. 'p99 < 5ms'; may be repeated
         ///
-        /// Others are e.g. 'error-rate < 0.1%' and 'rate >= 99%'.
+        /// Others are e.g. 'error-rate < 0.1%', 'rate >= 99%' and 'availability >= 99.9%'. The exit code is 6
+        /// if there are too few samples to tell.
         #[arg(long, value_name = "OBJECTIVE")]
         #[serde(deserialize_with = "one_or_many")]
         pub expect: Vec<String>,
@@ -72,6 +73,13 @@ group! {
         #[arg(long, value_name = "CONDITION")]
         #[serde(deserialize_with = "one_or_many")]
         pub abort_if: Vec<String>,
+
+        /// Exit with 0, and not with 1, even if not one request succeeded
+        ///
+        /// Objectives are not met by such a run, with this option or without. To count an error status as
+        /// success, use --expect-status.
+        #[arg(long)]
+        pub allow_failures: bool,
 
         /// Exit with 4 if the result is not trustworthy
         #[arg(long)]

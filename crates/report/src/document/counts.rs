@@ -54,6 +54,28 @@ impl LedgerCounts {
         }
     }
 
+    /// Requests that ended as intended.
+    pub fn succeeded(&self) -> u64 {
+        self.ok.saturating_add(self.broken_off)
+    }
+
+    /// Requests of which the outcome is known: all but those of lost agents.
+    pub fn accounted(&self) -> u64 {
+        self.sent.saturating_add(self.shed).saturating_add(self.unsent)
+    }
+
+    /// Those of them that did not end as intended: failed, shed, unsent or unfinished.
+    pub fn failed(&self) -> u64 {
+        let unserved = self.shed.saturating_add(self.unsent);
+        unserved.saturating_add(self.errors).saturating_add(self.unfinished)
+    }
+
+    /// The same as a share, in [0, 1]; `None` without a request.
+    pub fn failed_share(&self) -> Option<f64> {
+        let accounted = self.accounted();
+        (accounted > 0).then(|| self.failed() as f64 / accounted as f64)
+    }
+
     /// The right side of the first equation.
     pub fn scheduled_parts(&self) -> u64 {
         let left = self.shed.saturating_add(self.unsent).saturating_add(self.unaccounted);

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::counts::LedgerCounts;
 use super::{Document, Ending, Facts, Tool, time};
+use crate::expect::Judgement;
 use crate::verdicts::Verdict;
 
 /// The value of [`Line::Begin`]'s `format` that this version writes.
@@ -56,6 +57,9 @@ pub enum Line {
         ledger: LedgerCounts,
         /// Ids of the findings at the end.
         verdicts: Vec<String>,
+        /// The objectives and their outcomes.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        expectations: Vec<Judgement>,
         /// Earlier lines that were dropped because the reader was too slow.
         dropped_lines: u64,
     },
@@ -79,6 +83,7 @@ impl Line {
             elapsed_ns: document.time.elapsed_ns,
             ledger: document.ledger,
             verdicts: document.verdicts.iter().map(|one| one.id.clone()).collect(),
+            expectations: document.expectations.clone(),
             dropped_lines,
         }
     }

@@ -37,7 +37,7 @@ pub use candor_record::{EndReason, Host, Memory, Throttled};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::expect::{Expectation, Judgement};
+use crate::expect::{Expectation, Judgement, Outcome};
 use crate::verdicts::{self, Verdict};
 use counts::{Connections, ErrorCount, LedgerCounts, RequestRow};
 use hiccups::Hiccups;
@@ -426,11 +426,46 @@ impl Document {
         document
     }
 
-    /// Judges the expectations of the user and puts the results into the document. Returns whether
-    /// all were met.
-    pub fn judge_expectations(&mut self, expectations: &[Expectation]) -> bool {
+    /// Judges the expectations of the user and puts the results into the document.
+    pub fn judge_expectations(&mut self, expectations: &[Expectation]) {
         self.expectations = expectations.iter().map(|one| one.judge(self)).collect();
-        self.expectations.iter().all(Judgement::met)
+    }
+
+    /// The outcome of all expectations together.
+    pub fn gate(&self) -> Outcome {
+        Outcome::of_all(self.expectations.iter().map(|one| one.outcome))
+    }
+
+    /// Whether no measured request ended as intended. An endless response of which parts came is no failure.
+    pub fn nothing_worked(&self) -> bool {
+        let ledger = &self.ledger;
+        let is_streaming = self.parts.count > 0 && ledger.errors == 0;
+        let is_empty = ledger.scheduled == 0 && self.warm_up.succeeded() > 0;
+        ledger.succeeded() == 0 && !is_streaming && !is_empty
+    }
+
+    /// Share of the measured window in which the target took connections, in [0, 1]; `None`: results of older
+    /// versions do not have it.
+    pub fn availability(&self) -> Option<f64> {
+        let (mut available_ns, mut all_ns) = (0.0, 0.0);
+        for one in self.window_intervals() {
+            let length_ns = one.end_ns.saturating_sub(one.start_ns) as f64;
+            available_ns += one.availability? * length_ns;
+            all_ns += length_ns;
+        }
+        (all_ns > 0.0).then(|| available_ns / all_ns)
+    }
+
+    /// Correct responses per second of the measured window, and requests that were broken off as intended; `None`
+    /// if the window has no length.
+    ///
+    /// Correct responses during the drain cannot be distinguished from those before, so this is the lower one of
+    /// two bounds.
+    pub fn correct_per_s(&self) -> Option<f64> {
+        let achieved = self.rate.achieved_per_s?;
+        let window_s = self.time.window_ns as f64 / 1e9;
+        let answered = achieved.min(self.ledger.ok as f64 / window_s);
+        Some(answered + self.ledger.broken_off as f64 / window_s)
     }
 
     /// A condition of the user ended the run, unless a signal came too: enters its outcome, and judges again.

@@ -42,8 +42,8 @@ impl AbortRule {
             return Err(fault(expression, at, problem.to_owned()));
         }
         if !condition.is_of_intervals() {
-            let problem = "intervals do not have this figure; use error-rate, rate with a number, sent, ok, errors, \
-                           shed, or min, mean, p50, p90, p99, p99.9 or max of response, service or send_lag";
+            let problem = "intervals do not have this figure; use error-rate, availability, rate with a number, \
+                           sent, ok, errors, shed, connect-errors, or min, mean, p50, p90, p99, p99.9 or max of response, service or send_lag";
             return Err(fault(expression, at, problem.to_owned()));
         }
         let expression = expression.trim().to_owned();
@@ -84,11 +84,11 @@ impl Expectation {
     /// Whether intervals have its figure.
     fn is_of_intervals(&self) -> bool {
         match self.metric {
-            Metric::ErrorRate | Metric::Rate => true,
+            Metric::ErrorRate | Metric::Rate | Metric::Availability => true,
             Metric::RateShare | Metric::Journeys => false,
             Metric::Count(counter) => {
-                use Counter::{Errors, Ok, Sent, Shed};
-                matches!(counter, Sent | Ok | Errors | Shed)
+                use Counter::{ConnectErrors, Errors, Ok, Sent, Shed};
+                matches!(counter, Sent | Ok | Errors | Shed | ConnectErrors)
             }
             Metric::Latency(series, statistic) => {
                 let has_series =
@@ -102,16 +102,22 @@ impl Expectation {
     fn of_interval(&self, interval: &IntervalSummary) -> Option<f64> {
         match self.metric {
             Metric::ErrorRate => {
-                let ended = interval.ok + interval.errors;
-                (ended > 0).then(|| interval.errors as f64 / ended as f64)
+                let failed = interval.errors + interval.shed;
+                let ended = interval.ok + failed;
+                (ended > 0).then(|| failed as f64 / ended as f64)
             }
-            Metric::Rate => interval.answered_per_s,
+            Metric::Rate => {
+                let correct = interval.ok as f64 / interval.answered.max(1) as f64;
+                interval.answered_per_s.map(|per_s| per_s * correct.min(1.0))
+            }
+            Metric::Availability => interval.availability,
             Metric::RateShare | Metric::Journeys => None,
             Metric::Count(counter) => match counter {
                 Counter::Sent => Some(interval.sent as f64),
                 Counter::Ok => Some(interval.ok as f64),
                 Counter::Errors => Some(interval.errors as f64),
                 Counter::Shed => Some(interval.shed as f64),
+                Counter::ConnectErrors => Some(interval.connect_errors as f64),
                 _ => None,
             },
             Metric::Latency(series, statistic) => match series {
@@ -170,7 +176,7 @@ mod tests {
         let (at, judged) = ends_at(rule, &[good, bad, bad, bad, bad]).unwrap();
         assert_eq!((at, judged.outcome, judged.measured), (3, Outcome::NotMet, Some(0.1)));
         let sentence = "error-rate > 5% for 3s: this ended the run; it held from 1 s to 4 s, and in the last interval \
-                        10.0 % of the sent requests failed or never ended.";
+                        10.0 % of the scheduled requests did not succeed.";
         assert_eq!(judged.sentence, sentence);
         // Nothing ended: neither the condition nor its opposite.
         assert_eq!(ends_at(rule, &[bad, (0, 0), bad]).map(|(at, _)| at), Some(2));
@@ -181,6 +187,28 @@ mod tests {
     fn without_a_time_one_interval_is_enough() {
         assert_eq!(ends_at("p99 >= 2ms", &[(9, 0); 5]).map(|(at, _)| at), Some(2));
         assert_eq!(ends_at("errors > 2", &[(9, 2), (9, 3)]).map(|(at, _)| at), Some(1));
+    }
+
+    #[test]
+    fn a_target_that_takes_no_connection_and_shed_requests_are_seen() {
+        let healthy = second(0, 100, 0);
+        let gone = IntervalSummary {
+            availability: Some(0.0),
+            connect_errors: 5,
+            answered: 0,
+            answered_per_s: Some(0.0),
+            ..second(1, 0, 0)
+        };
+        let shed = IntervalSummary { shed: 100, ..second(1, 100, 0) };
+        for (rule, one) in [
+            ("availability < 50%", &gone),
+            ("connect-errors > 0", &gone),
+            ("rate < 1/s", &gone),
+            ("error-rate >= 50%", &shed),
+        ] {
+            let mut rule = AbortRule::parse(rule).unwrap();
+            assert!(rule.see(&healthy).is_none() && rule.see(one).is_some(), "{rule:?}");
+        }
     }
 
     #[test]

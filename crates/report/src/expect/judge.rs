@@ -1,8 +1,11 @@
 //! Judges an expectation by a document.
 //!
-//! Requests without a response have no measured latency, but their users waited. So they count as
-//! slower than all others in percentiles and maxima of response and service time: a p99 cannot be
-//! met if two in a hundred never got a response.
+//! Requests without the expected response have no measured latency, but their users were not served. So
+//! they count as slower than all others in percentiles of response and service time: a p99 cannot be met
+//! if two in a hundred failed. A mean and a maximum exist only if every request got a response.
+//!
+//! In a closed loop nothing is sent while the target is lost, so that no count and no time shows it. Such a
+//! run meets nothing but what is about connections.
 //!
 //! A percentile is judged by its printed estimate, and not by its interval: near the edge it is
 //! chance either way whether an objective is met, and the outcome should agree with the page. A
@@ -14,10 +17,11 @@ use candor_stats::{Quantile, order};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::scope::{Outcomes, Scope};
-use super::{Expectation, Metric, Statistic};
+use super::scope::{Outcomes, Scope, Timed};
+use super::{Counter, Expectation, Metric, Statistic};
 use crate::document::Document;
 use crate::document::latency::{Distribution, enough_samples, is_useful};
+use crate::verdicts::Lost;
 
 /// An expectation and its outcome.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -41,8 +45,29 @@ pub enum Outcome {
     Met,
     /// Not met.
     NotMet,
-    /// Not measurable, which is not met.
-    NotMeasurable,
+    /// Neither can be told: there are too few samples, or the result does not have the figure.
+    #[serde(alias = "not-measurable")]
+    CannotTell,
+}
+
+impl Outcome {
+    /// The outcome of several conditions that must all be met.
+    pub fn of_all(all: impl IntoIterator<Item = Outcome>) -> Outcome {
+        all.into_iter().fold(Outcome::Met, |sum, one| match (sum, one) {
+            (Outcome::NotMet, _) | (_, Outcome::NotMet) => Outcome::NotMet,
+            (Outcome::CannotTell, _) | (_, Outcome::CannotTell) => Outcome::CannotTell,
+            (Outcome::Met, Outcome::Met) => Outcome::Met,
+        })
+    }
+
+    /// In words, in the middle of a sentence.
+    pub fn word(self) -> &'static str {
+        match self {
+            Outcome::Met => "met",
+            Outcome::NotMet => "not met",
+            Outcome::CannotTell => "cannot tell",
+        }
+    }
 }
 
 impl Judgement {
@@ -68,17 +93,17 @@ impl Expectation {
     pub fn judge(&self, document: &Document) -> Judgement {
         let holds = |value: f64| self.comparison.holds(value, self.wanted);
         let met_if = |holds: bool| if holds { Outcome::Met } else { Outcome::NotMet };
-        let (outcome, measured, found) = match self.measure(document) {
+        let (mut outcome, measured, mut found) = match self.measure(document) {
             Measured::Value(value) => (met_if(holds(value)), Some(value), self.show(value)),
             Measured::Never => {
-                let why = "requests without a response decide it";
+                let why = "requests without the expected response decide it";
                 (met_if(holds(f64::INFINITY)), None, why.to_owned())
             }
-            Measured::Nothing(why) => (Outcome::NotMeasurable, None, why),
+            Measured::Nothing(why) => (Outcome::CannotTell, None, why),
             Measured::Between(low, high, why) => {
                 let outcome = match holds(low) {
                     below if below == holds(high) && self.comparison.is_ordering() => met_if(below),
-                    _ => Outcome::NotMeasurable,
+                    _ => Outcome::CannotTell,
                 };
                 let shown = |ns: f64| fmt_duration_ns(ns.round() as u64);
                 let bounds = match high.is_finite() {
@@ -88,13 +113,35 @@ impl Expectation {
                 (outcome, None, format!("{bounds} ({why})"))
             }
         };
-        let word = match outcome {
-            Outcome::Met => "met",
-            Outcome::NotMet => "not met",
-            Outcome::NotMeasurable => "not measurable, so not met",
-        };
-        let sentence = format!("{}: {word}, {found}.", self.expression);
+        if outcome != Outcome::NotMet
+            && let Some(why) = self.why_never_met(document)
+        {
+            outcome = Outcome::NotMet;
+            found = match measured {
+                Some(_) => format!("{found}, but {why}"),
+                None => why,
+            };
+        }
+        let sentence = format!("{}: {}, {found}.", self.expression, outcome.word());
         Judgement { expression: self.expression.clone(), outcome, measured, sentence }
+    }
+
+    /// Why nothing of the kind is met by this document, whatever was measured.
+    fn why_never_met(&self, document: &Document) -> Option<String> {
+        let scope = self.scope(document)?;
+        if scope.succeeded() == 0 && (document.nothing_worked() || self.scope.is_some()) {
+            return Some(match scope {
+                Scope::Run(_) | Scope::Step(_) => "no request succeeded".to_owned(),
+                Scope::Journey(_) => "no user completed it".to_owned(),
+            });
+        }
+        let is_of_connections =
+            matches!(self.metric, Metric::Availability | Metric::Count(Counter::ConnectErrors));
+        if document.plan.load.is_open() || is_of_connections {
+            return None;
+        }
+        let lost = Lost::of(document)?;
+        Some(format!("the target was lost after {}", fmt_duration_ns(lost.since_ns)))
     }
 
     fn measure(&self, document: &Document) -> Measured {
@@ -105,7 +152,7 @@ impl Expectation {
         const NONE: &str = "a step or journey has no such figure";
         match self.metric {
             Metric::Latency(series, statistic) => match scope.latencies(series) {
-                Some((distribution, never)) => latency(distribution, never, statistic),
+                Some(timed) => latency(&timed, statistic),
                 None if matches!(scope, Scope::Run(_)) => {
                     nothing("the run has no streams of events, or does not count tokens")
                 }
@@ -116,7 +163,7 @@ impl Expectation {
                 None => nothing(NONE),
             },
             Metric::ErrorRate => match scope.outcomes() {
-                Outcomes { all: 0, .. } => nothing("no request was sent"),
+                Outcomes { all: 0, .. } => nothing("no request was due"),
                 Outcomes { all, failed } => Measured::Value(failed as f64 / all as f64),
             },
             Metric::Journeys => {
@@ -131,22 +178,26 @@ impl Expectation {
                     false => Measured::Value(rates.iter().sum()),
                 }
             }
-            Metric::RateShare | Metric::Rate if !matches!(scope, Scope::Run(_)) => nothing(NONE),
+            Metric::RateShare | Metric::Rate | Metric::Availability
+                if !matches!(scope, Scope::Run(_)) =>
+            {
+                nothing(NONE)
+            }
             Metric::RateShare if !document.plan.load.is_open() => {
                 nothing("a closed load has no asked rate; write e.g. rate >= 20k/s")
             }
-            Metric::RateShare => {
-                match (document.rate.achieved_per_s, document.rate.scheduled_per_s) {
-                    (Some(achieved), Some(scheduled)) if scheduled > 0.0 => {
-                        Measured::Value(achieved / scheduled)
-                    }
-                    _ => nothing("nothing was scheduled"),
+            Metric::RateShare => match (document.correct_per_s(), document.rate.scheduled_per_s) {
+                (Some(correct), Some(scheduled)) if scheduled > 0.0 => {
+                    Measured::Value(correct / scheduled)
                 }
-            }
+                _ => nothing("nothing was scheduled"),
+            },
             Metric::Rate => document
-                .rate
-                .achieved_per_s
+                .correct_per_s()
                 .map_or_else(|| nothing("the measured window has no length"), Measured::Value),
+            Metric::Availability => document
+                .availability()
+                .map_or_else(|| nothing("the result does not have it"), Measured::Value),
         }
     }
 
@@ -156,17 +207,21 @@ impl Expectation {
             Metric::Latency(..) => format!("it was {}", fmt_duration_ns(value.round() as u64)),
             Metric::Count(_) => format!("it was {}", fmt_count(value as u64)),
             Metric::ErrorRate => {
-                format!("{} of the sent requests failed or never ended", fmt_share(value))
+                format!("{} of the scheduled requests did not succeed", fmt_share(value))
             }
             Metric::RateShare => {
                 format!("{} of the scheduled rate was achieved", fmt_share(value))
+            }
+            Metric::Availability => {
+                format!("the target took connections in {} of the time", fmt_share(value))
             }
             Metric::Rate | Metric::Journeys => format!("it was {}", fmt_per_second(value)),
         }
     }
 }
 
-fn latency(distribution: &Distribution, never: u64, statistic: Statistic) -> Measured {
+fn latency(timed: &Timed<'_>, statistic: Statistic) -> Measured {
+    let distribution = timed.distribution;
     let (Some(min_ns), Some(mean_ns), Some(max_ns)) =
         (distribution.min_ns, distribution.mean_ns, distribution.max_ns)
     else {
@@ -174,21 +229,21 @@ fn latency(distribution: &Distribution, never: u64, statistic: Statistic) -> Mea
     };
     match statistic {
         Statistic::Min => Measured::Value(min_ns as f64),
-        Statistic::Mean | Statistic::Max if never > 0 => Measured::Never,
+        Statistic::Mean | Statistic::Max if timed.never > 0 => Measured::Never,
         Statistic::Mean => Measured::Value(mean_ns),
         Statistic::Max => Measured::Value(max_ns as f64),
-        Statistic::Quantile(q) => quantile(distribution, never, q),
+        Statistic::Quantile(q) => quantile(distribution, timed.failed, q),
     }
 }
 
-/// The quantile of the samples, with `never` more above all of them.
-fn quantile(distribution: &Distribution, never: u64, q: Quantile) -> Measured {
-    let all = distribution.count.saturating_add(never);
+/// The quantile of the samples, with `failed` more above all of them.
+fn quantile(distribution: &Distribution, failed: u64, q: Quantile) -> Measured {
+    let all = distribution.count.saturating_add(failed);
     let hdr = match distribution.decode() {
         Ok(hdr) => hdr,
         Err(error) => return Measured::Nothing(error.to_string()),
     };
-    // A quantile among requests without a response is infinite.
+    // A quantile among failed requests is infinite.
     let at = |level: Quantile| {
         let rank = level.rank(all);
         (rank <= distribution.count).then(|| distribution.at_rank(&hdr, rank))
@@ -265,9 +320,9 @@ mod tests {
     }
 
     #[test]
-    fn too_few_samples_are_not_met_and_say_so() {
+    fn too_few_samples_cannot_tell_and_say_so() {
         let judgement = judged(&testing::healthy_open(), "p99.99 < 1h");
-        assert_eq!(judgement.outcome, Outcome::NotMeasurable);
+        assert_eq!(judgement.outcome, Outcome::CannotTell);
         assert!(!judgement.met());
         assert!(judgement.sentence.contains("6,000 samples are too few"), "{}", judgement.sentence);
     }
@@ -279,7 +334,7 @@ mod tests {
         assert_eq!(judgement.outcome, Outcome::NotMet, "{}", judgement.sentence);
         assert!(judgement.sentence.contains("or more"), "{}", judgement.sentence);
         assert_eq!(judged(&open, "p99.99 > 1ms").outcome, Outcome::Met);
-        assert_eq!(judged(&open, "p99.99 != 1ms").outcome, Outcome::NotMeasurable);
+        assert_eq!(judged(&open, "p99.99 != 1ms").outcome, Outcome::CannotTell);
     }
 
     #[test]
@@ -291,7 +346,7 @@ mod tests {
         document.ledger.unfinished = 700;
         let judgement = judged(&document, "p90 < 1h");
         assert_eq!(judgement.outcome, Outcome::NotMet);
-        assert!(judgement.sentence.contains("without a response"), "{}", judgement.sentence);
+        assert!(judgement.sentence.contains("expected response"), "{}", judgement.sentence);
         assert!(!judged(&document, "max < 1h").met());
         assert!(!judged(&document, "mean < 1h").met());
         assert!(judged(&document, "send_lag.p90 < 1ms").met());
@@ -302,11 +357,62 @@ mod tests {
     }
 
     #[test]
-    fn a_run_without_answers_meets_nothing() {
-        let empty = testing::empty_run().document();
-        for expression in ["p99 < 1h", "max < 1h", "error-rate < 1%", "rate >= 1%"] {
-            assert_eq!(judged(&empty, expression).outcome, Outcome::NotMeasurable, "{expression}");
+    fn a_run_in_which_nothing_worked_meets_nothing() {
+        let expressions = ["p99 < 1h", "max < 1h", "error-rate < 1%", "rate >= 1%"];
+        let counts = ["errors >= 0", "shed == 0", "unfinished == 0", "send_lag.p99 < 1h"];
+        let mut hanging = testing::failing(500);
+        (hanging.ledger.unfinished, hanging.ledger.errors) = (6000, 0);
+        for document in [testing::empty_run().document(), testing::failing(500), hanging] {
+            for expression in expressions.into_iter().chain(counts) {
+                let outcome = judged(&document, expression).outcome;
+                assert_eq!(outcome, Outcome::NotMet, "{expression}");
+            }
         }
+        let sentence = judged(&testing::failing(500), "shed == 0").sentence;
+        assert_eq!(sentence, "shed == 0: not met, it was 0, but no request succeeded.");
+    }
+
+    /// Half of 6,000 requests were due and not sent: they are errors of an open load, and slower than all others.
+    #[test]
+    fn requests_that_were_never_sent_are_not_forgotten() {
+        for spoil in [
+            (|ledger| (ledger.unsent, ledger.ok, ledger.sent) = (3000, 3000, 3000)) as Spoil,
+            |ledger| (ledger.shed, ledger.ok, ledger.sent) = (3000, 3000, 3000),
+            |ledger| (ledger.errors, ledger.ok) = (3000, 3000),
+        ] {
+            let mut document = testing::healthy_open();
+            spoil(&mut document.ledger);
+            assert!(document.ledger.balances());
+            let rate = judged(&document, "error-rate < 5%");
+            assert_eq!((rate.outcome, rate.measured), (Outcome::NotMet, Some(0.5)));
+            assert_eq!(judged(&document, "p99 < 1h").outcome, Outcome::NotMet);
+            assert_eq!(judged(&document, "rate >= 99%").outcome, Outcome::NotMet);
+        }
+        let sentence = judged(&testing::healthy_open(), "error-rate > 5%").sentence;
+        let words = "0 % of the scheduled requests did not succeed";
+        assert!(sentence.contains(words), "{sentence}");
+    }
+
+    type Spoil = fn(&mut crate::document::counts::LedgerCounts);
+
+    #[test]
+    fn a_closed_load_whose_target_was_lost_meets_nothing_but_what_is_about_connections() {
+        let mut document = testing::healthy_closed();
+        assert!(judged(&document, "error-rate < 5%").met());
+        assert!(judged(&document, "availability == 100%").met());
+        for (interval, share) in document.intervals.iter_mut().zip([1.0, 0.5, 0.0]) {
+            let connections = if share < 1.0 { 0 } else { 16 };
+            (interval.availability, interval.connections) = (Some(share), connections);
+        }
+        let judgement = judged(&document, "error-rate < 5%");
+        assert_eq!(judgement.outcome, Outcome::NotMet);
+        let end = "but the target was lost after 1.5 s.";
+        assert!(judgement.sentence.ends_with(end), "{}", judgement.sentence);
+        let availability = judged(&document, "availability >= 50%");
+        assert_eq!((availability.outcome, availability.measured), (Outcome::Met, Some(0.5)));
+        assert!(judged(&document, "connect-errors == 0").met());
+        document.intervals[0].availability = None;
+        assert_eq!(judged(&document, "availability < 1%").outcome, Outcome::CannotTell);
     }
 
     #[test]
@@ -320,8 +426,10 @@ mod tests {
     fn the_document_keeps_the_results() {
         let mut document = testing::healthy_open();
         let wanted = ["p99 < 5ms", "errors == 1"].map(|one| Expectation::parse(one).unwrap());
-        assert!(document.judge_expectations(&wanted[..1]));
-        assert!(!document.judge_expectations(&wanted));
+        document.judge_expectations(&wanted[..1]);
+        assert_eq!(document.gate(), Outcome::Met);
+        document.judge_expectations(&wanted);
+        assert_eq!(document.gate(), Outcome::NotMet);
         assert_eq!(document.expectations.len(), 2);
     }
 }

@@ -1,9 +1,9 @@
 //! Expectations of the user: `p99 < 5ms`, `error-rate < 0.1%`, `rate >= 99%`.
 //!
 //! [`parse`](Expectation::parse) makes an [`Expectation`] from an expression, before the run;
-//! [`judge`](Expectation::judge) compares it with a finished document. An expectation that cannot
-//! be measured, because samples or responses are missing, is not met: a build must not pass because
-//! nothing worked. [`weigh`](Expectation::weigh) compares it with several runs under one load, and
+//! [`judge`](Expectation::judge) compares it with a finished document. There are three outcomes: met, not
+//! met, and cannot tell, if there are too few samples. Where no request succeeded nothing is met: a gate must
+//! not pass because nothing worked. [`weigh`](Expectation::weigh) compares it with several runs under one load, and
 //! may leave the question open, for callers that can make another run. An [`AbortRule`] compares it with
 //! intervals while a run goes on.
 
@@ -41,12 +41,14 @@ enum Metric {
     Latency(Series, Statistic),
     /// A count of the ledger.
     Count(Counter),
-    /// Sent requests that did not end as ok, as a share of those sent.
+    /// Requests that were due and did not end as intended, as a share of all that were due.
     ErrorRate,
-    /// Achieved rate as a share of the scheduled one.
+    /// Correct responses a second as a share of the scheduled rate.
     RateShare,
-    /// Achieved rate per second.
+    /// Correct responses a second.
     Rate,
+    /// The share of the time in which the target took connections.
+    Availability,
     /// Users who came to the end of a journey, per second.
     Journeys,
 }
@@ -84,6 +86,7 @@ enum Counter {
     Shed,
     Unsent,
     Unfinished,
+    ConnectErrors,
 }
 
 /// The orderings of measured and wanted value that satisfy it.

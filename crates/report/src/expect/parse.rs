@@ -1,6 +1,6 @@
 //! `METRIC COMPARISON VALUE` to an [`Expectation`].
 //!
-//! A metric is `error-rate`, `rate`, a count of the ledger, or a figure of a distribution:
+//! A metric is `error-rate`, `rate`, `availability`, a count of the ledger, or a figure of a distribution:
 //! `[SERIES.]min|mean|max|pN`, where the series is `response` by default. The unit of the value
 //! follows from the metric.
 
@@ -54,7 +54,7 @@ const SERIES: [(&str, Series); 11] = [
     ("time_per_output_token", Series::TimePerOutputToken),
 ];
 
-const COUNTERS: [(&str, Counter); 8] = [
+const COUNTERS: [(&str, Counter); 9] = [
     ("scheduled", Counter::Scheduled),
     ("sent", Counter::Sent),
     ("ok", Counter::Ok),
@@ -63,6 +63,7 @@ const COUNTERS: [(&str, Counter); 8] = [
     ("shed", Counter::Shed),
     ("unsent", Counter::Unsent),
     ("unfinished", Counter::Unfinished),
+    ("connect-errors", Counter::ConnectErrors),
 ];
 
 const STATISTICS: [(&str, Statistic); 3] =
@@ -134,6 +135,7 @@ fn metric(name: &str) -> Result<Metric, String> {
     match name {
         "error-rate" | "error_rate" => return Ok(Metric::ErrorRate),
         "rate" => return Ok(Metric::RateShare),
+        "availability" => return Ok(Metric::Availability),
         "journeys/s" => return Ok(Metric::Journeys),
         _ => {}
     }
@@ -160,7 +162,7 @@ fn metric(name: &str) -> Result<Metric, String> {
         None => {
             let mut known = vec!["p50", "p90", "p99", "p99.9"];
             known.extend(STATISTICS.map(|(name, _)| name));
-            known.extend(["error-rate", "rate", "journeys/s"]);
+            known.extend(["error-rate", "rate", "availability", "journeys/s"]);
             known.extend(COUNTERS.map(|(name, _)| name));
             Err(unknown(statistic_name, &known))
         }
@@ -188,7 +190,9 @@ fn wanted(metric: Metric, value: &str) -> Result<(Metric, f64), String> {
             units::parse_share(value).map(|share| (Metric::ErrorRate, share))
         }
         Metric::Count(_) => units::parse_count(value).map(|count| (metric, count as f64)),
-        Metric::ErrorRate => units::parse_share(value).map(|share| (metric, share)),
+        Metric::ErrorRate | Metric::Availability => {
+            units::parse_share(value).map(|share| (metric, share))
+        }
         Metric::RateShare | Metric::Rate if value.ends_with('%') => {
             units::parse_share(value).map(|share| (Metric::RateShare, share))
         }
@@ -260,6 +264,8 @@ mod tests {
         assert_eq!(parsed("rate >= 99%"), (Metric::RateShare, at_least, 0.99));
         assert_eq!(parsed("rate ≥ 20k/s"), (Metric::Rate, at_least, 20_000.0));
         assert_eq!(parsed("rate>20k").0, Metric::Rate);
+        assert_eq!(parsed("availability >= 99.9%"), (Metric::Availability, at_least, 0.999));
+        assert_eq!(parsed("connect-errors == 0").0, Metric::Count(Counter::ConnectErrors));
         assert_eq!(parsed("journeys/s > 150"), (Metric::Journeys, Comparison(&[Greater]), 150.0));
         let of_step = Expectation::parse(" [log in] p99 < 300ms").unwrap();
         assert_eq!(of_step.scope.as_deref(), Some("log in"));

@@ -17,10 +17,26 @@ pub(super) enum Scope<'a> {
     Journey(&'a JourneyRow),
 }
 
-/// Sent and failed, or started and failed.
+/// All and failed: requests of a run that were due, requests of a step that were sent, users of a journey that began.
 pub(super) struct Outcomes {
     pub(super) all: u64,
     pub(super) failed: u64,
+}
+
+/// The times of one kind, and how many requests have none.
+pub(super) struct Timed<'a> {
+    pub(super) distribution: &'a Distribution,
+    /// Without any response: how long their users waited is not known.
+    pub(super) never: u64,
+    /// Without the expected response, those included. In a percentile they are slower than all others.
+    pub(super) failed: u64,
+}
+
+impl<'a> Timed<'a> {
+    /// Times that every request has, or that failures do not change.
+    fn whole(distribution: &'a Distribution) -> Self {
+        Timed { distribution, never: 0, failed: 0 }
+    }
 }
 
 impl Expectation {
@@ -60,27 +76,41 @@ impl Expectation {
 }
 
 impl<'a> Scope<'a> {
-    /// The distribution of a series, and the number of requests without a response; `None`: there is none.
-    pub(super) fn latencies(&self, series: Series) -> Option<(&'a Distribution, u64)> {
+    /// The times of a series; `None`: there is none.
+    pub(super) fn latencies(&self, series: Series) -> Option<Timed<'a>> {
         Some(match self {
-            Scope::Run(document) => return never_answered(document, series),
+            Scope::Run(document) => return of_run(document, series),
             Scope::Step(row) => {
-                let never = row.sent.saturating_sub(row.ok).saturating_sub(row.errors);
+                let failed = row.sent.saturating_sub(row.ok);
+                let never = failed.saturating_sub(row.errors);
+                let timed = |distribution| Timed { distribution, never, failed };
                 match series {
-                    Series::Response => (row.response.as_ref()?, never),
-                    Series::Service => (&row.step.as_ref()?.service, never),
-                    Series::QueueWait => (&row.step.as_ref()?.queue_wait, 0),
-                    Series::SendLag => (&row.step.as_ref()?.send_lag, 0),
+                    Series::Response => timed(row.response.as_ref()?),
+                    Series::Service => timed(&row.step.as_ref()?.service),
+                    Series::QueueWait => Timed::whole(&row.step.as_ref()?.queue_wait),
+                    Series::SendLag => Timed::whole(&row.step.as_ref()?.send_lag),
                     _ => return None,
                 }
             }
             // Users who are under way at the end have not been slow: they came late.
-            Scope::Journey(row) => match series {
-                Series::Response => (&row.duration, 0),
-                Series::Service => (&row.active, 0),
-                _ => return None,
-            },
+            Scope::Journey(row) => {
+                let timed = |distribution| Timed { distribution, never: 0, failed: row.failed };
+                match series {
+                    Series::Response => timed(&row.duration),
+                    Series::Service => timed(&row.active),
+                    _ => return None,
+                }
+            }
         })
+    }
+
+    /// How many ended as intended.
+    pub(super) fn succeeded(&self) -> u64 {
+        match self {
+            Scope::Run(document) => document.ledger.succeeded(),
+            Scope::Step(row) => row.ok,
+            Scope::Journey(row) => row.completed,
+        }
     }
 
     /// A count; `None`: there is none of that.
@@ -97,6 +127,10 @@ impl<'a> Scope<'a> {
                     Counter::Shed => ledger.shed,
                     Counter::Unsent => ledger.unsent,
                     Counter::Unfinished => ledger.unfinished,
+                    Counter::ConnectErrors => {
+                        let counts = document.connect_errors.iter().map(|one| one.count);
+                        counts.fold(0, u64::saturating_add)
+                    }
                 })
             }
             Scope::Step(row) => match counter {
@@ -119,41 +153,49 @@ impl<'a> Scope<'a> {
     pub(super) fn outcomes(&self) -> Outcomes {
         match self {
             Scope::Run(document) => {
-                let ledger = &document.ledger;
-                Outcomes {
-                    all: ledger.sent,
-                    failed: ledger.errors.saturating_add(ledger.unfinished),
-                }
+                Outcomes { all: document.ledger.accounted(), failed: document.ledger.failed() }
             }
-            Scope::Step(row) => Outcomes { all: row.sent, failed: row.errors },
+            Scope::Step(row) => Outcomes { all: row.sent, failed: row.sent.saturating_sub(row.ok) },
             Scope::Journey(row) => Outcomes { all: row.started, failed: row.failed },
         }
     }
 }
 
-/// The distribution of a series, and the number of its requests without a response; `None`: the run has no such
-/// series.
-fn never_answered(document: &Document, series: Series) -> Option<(&Distribution, u64)> {
+/// `None`: the run has no such series.
+fn of_run(document: &Document, series: Series) -> Option<Timed<'_>> {
     let latencies = &document.latencies;
     let errors = |kind: &str| count_of(&document.errors, kind);
     let ledger = &document.ledger;
-    let sent = errors("timeout").saturating_add(errors("idle-timeout"));
-    let sent = sent.saturating_add(ledger.unfinished);
+    let unanswered = errors("timeout").saturating_add(errors("idle-timeout"));
+    let unanswered = unanswered.saturating_add(ledger.unfinished);
+    let unserved = ledger.unsent.saturating_add(ledger.shed);
     let streams = document.streams.as_ref();
+    let from_due = |distribution| Timed {
+        distribution,
+        never: unanswered.saturating_add(unserved),
+        failed: ledger.failed(),
+    };
     Some(match series {
-        Series::Response => (&latencies.response, sent.saturating_add(ledger.unsent)),
-        Series::Service => (&latencies.service, sent),
-        Series::FirstByte => (&latencies.first_byte, 0),
-        Series::QueueWait => (&latencies.queue_wait, 0),
-        Series::SendLag => (&latencies.send_lag, 0),
-        Series::Connect => (&latencies.connect, 0),
+        Series::Response => from_due(&latencies.response),
+        Series::Service => Timed {
+            distribution: &latencies.service,
+            never: unanswered,
+            failed: ledger.errors.saturating_add(ledger.unfinished),
+        },
+        Series::FirstByte => Timed::whole(&latencies.first_byte),
+        Series::QueueWait => Timed::whole(&latencies.queue_wait),
+        Series::SendLag => Timed::whole(&latencies.send_lag),
+        Series::Connect => Timed::whole(&latencies.connect),
         Series::FirstEvent => {
             let streams = streams?;
-            (&streams.first_event, streams.unbegun.saturating_add(ledger.unsent))
+            let never = streams.unbegun.saturating_add(unserved);
+            Timed { distribution: &streams.first_event, never, failed: never }
         }
-        Series::LastEvent => (&streams?.last_event, sent.saturating_add(ledger.unsent)),
-        Series::Gap => (&streams?.gap, 0),
-        Series::LongestGap => (&streams?.longest_gap, 0),
-        Series::TimePerOutputToken => (&streams?.tokens.as_ref()?.time_per_output_token, 0),
+        Series::LastEvent => from_due(&streams?.last_event),
+        Series::Gap => Timed::whole(&streams?.gap),
+        Series::LongestGap => Timed::whole(&streams?.longest_gap),
+        Series::TimePerOutputToken => {
+            Timed::whole(&streams?.tokens.as_ref()?.time_per_output_token)
+        }
     })
 }

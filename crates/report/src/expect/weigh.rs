@@ -3,12 +3,13 @@
 //! [`super::judge`] must decide by one run. An experiment that searches for an edge can do better:
 //! if the interval of the measured value lies on one side of the wanted value, the result is
 //! certain; if it contains the wanted value, the experiment makes another run. Runs are pooled, so
-//! each narrows the interval. As there, requests without a response are slower than all others.
+//! each narrows the interval. As there, failed requests are slower than all others, and where no request
+//! succeeded nothing is met.
 
 use candor_record::value_at_rank;
 use candor_stats::{Quantile, order};
 
-use super::scope::Outcomes;
+use super::scope::{Outcomes, Timed};
 use super::{Expectation, Metric, Statistic};
 use crate::document::Document;
 use crate::document::latency::{Distribution, PERCENTILES};
@@ -58,7 +59,9 @@ impl Expectation {
             return Weighed { standing: Standing::NotMet, measured: None, low: None, high: None };
         };
         let holds = |value: f64| self.comparison.holds(value, self.wanted);
+        let has_success = |run: &&Document| self.scope(run).is_some_and(|one| one.succeeded() > 0);
         let standing = match (holds(estimate.low), holds(estimate.high)) {
+            _ if !runs.iter().any(has_success) => Standing::NotMet,
             _ if !self.comparison.is_ordering() => standing(holds(estimate.value)),
             (low, high) if low == high => standing(low),
             _ => Standing::Unsure,
@@ -95,14 +98,14 @@ impl Expectation {
                     Statistic::Quantile(q) => quantile(&parts, q),
                     Statistic::Mean => mean(&parts),
                     Statistic::Min => {
-                        let least = parts.iter().filter_map(|(one, _)| one.min_ns).min()?;
+                        let least = parts.iter().filter_map(|one| one.distribution.min_ns).min()?;
                         Some(Estimate::exact(least as f64))
                     }
-                    Statistic::Max if parts.iter().any(|(_, never)| *never > 0) => {
+                    Statistic::Max if parts.iter().any(|one| one.never > 0) => {
                         Some(Estimate::exact(f64::INFINITY))
                     }
                     Statistic::Max => {
-                        let most = parts.iter().filter_map(|(one, _)| one.max_ns).max()?;
+                        let most = parts.iter().filter_map(|one| one.distribution.max_ns).max()?;
                         Some(Estimate::exact(most as f64))
                     }
                 }
@@ -115,7 +118,7 @@ impl Expectation {
                 let values = runs.iter().map(|run| self.judge(run).measured.unwrap_or(0.0));
                 Some(Estimate::exact(values.sum()))
             }
-            Metric::RateShare | Metric::Rate | Metric::Journeys => {
+            Metric::RateShare | Metric::Rate | Metric::Availability | Metric::Journeys => {
                 let values: Option<Vec<f64>> =
                     runs.iter().map(|run| self.judge(run).measured).collect();
                 let values = values.filter(|values| !values.is_empty())?;
@@ -138,17 +141,21 @@ fn effective(distribution: &Distribution, q: Quantile) -> f64 {
         .map_or(distribution.count as f64, |one| one.effective_samples as f64)
 }
 
-/// The quantile of all samples together, with requests without a response above them, by order
-/// statistics on the effective sample size.
-fn quantile(parts: &[(&Distribution, u64)], q: Quantile) -> Option<Estimate> {
+/// The quantile of all samples together, with failed requests above them, by order statistics on the
+/// effective sample size.
+fn quantile(parts: &[Timed<'_>], q: Quantile) -> Option<Estimate> {
     let (mut answered, mut all, mut worth) = (0u64, 0u64, 0.0);
     let mut sum: Option<hdrhistogram::Histogram<u64>> = None;
     let (mut min_ns, mut max_ns) = (u64::MAX, 0);
-    for (distribution, never) in parts.iter().filter(|(one, _)| one.count > 0) {
-        let with_never = distribution.count.saturating_add(*never);
+    for Timed { distribution, failed, .. } in parts {
+        let with_failed = distribution.count.saturating_add(*failed);
         answered += distribution.count;
-        all += with_never;
-        worth += effective(distribution, q) * with_never as f64 / distribution.count as f64;
+        all += with_failed;
+        if distribution.count == 0 {
+            worth += with_failed as f64;
+            continue;
+        }
+        worth += effective(distribution, q) * with_failed as f64 / distribution.count as f64;
         min_ns = min_ns.min(distribution.min_ns?);
         max_ns = max_ns.max(distribution.max_ns?);
         let hdr = distribution.decode().ok()?;
@@ -174,12 +181,12 @@ fn quantile(parts: &[(&Distribution, u64)], q: Quantile) -> Option<Estimate> {
 const Z: f64 = 1.96;
 
 /// The mean, ± z·s/√n with n the effective sample size at their median.
-fn mean(parts: &[(&Distribution, u64)]) -> Option<Estimate> {
-    if parts.iter().any(|(_, never)| *never > 0) {
+fn mean(parts: &[Timed<'_>]) -> Option<Estimate> {
+    if parts.iter().any(|one| one.never > 0) {
         return Some(Estimate::exact(f64::INFINITY));
     }
     let (mut count, mut sum, mut squares) = (0.0, 0.0, 0.0);
-    for (one, _) in parts.iter().filter(|(one, _)| one.count > 0) {
+    for one in parts.iter().map(|one| one.distribution).filter(|one| one.count > 0) {
         let n = one.count as f64;
         let (mean_ns, stdev_ns) = (one.mean_ns?, one.stdev_ns.unwrap_or(0.0));
         count += n;
@@ -269,6 +276,17 @@ mod tests {
         for expression in ["p99 < 1h", "mean < 1h", "max < 1h", "errors < 1%", "rate >= 1%"] {
             assert_eq!(weighed(expression, &[&empty]).standing, Standing::NotMet, "{expression}");
         }
+    }
+
+    #[test]
+    fn failed_requests_are_slow_and_a_run_without_a_success_is_not_left_out() {
+        let (healthy, failing) = (testing::healthy_open(), testing::failing(503));
+        for expression in ["p50 < 1h", "error-rate < 99.9%", "errors >= 0"] {
+            let standing = weighed(expression, &[&failing]).standing;
+            assert_eq!(standing, Standing::NotMet, "{expression}");
+        }
+        assert_eq!(weighed("p90 < 1h", &[&healthy, &failing]).standing, Standing::NotMet);
+        assert_eq!(weighed("p25 < 1h", &[&healthy, &failing]).standing, Standing::Met);
     }
 
     #[test]

@@ -4,11 +4,15 @@
 //! baseline. The conclusion is about the primary metric; the other metrics have their own
 //! correction for multiple tests (see [`Finding::p_adjusted`]).
 
+use candor_plan::units::{fmt_count, fmt_plural, fmt_share};
+use candor_stats::{Quantile, order};
+use candor_stats::stationary::median;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::figures::Figures;
 use crate::document::{Host, Tool};
+use crate::expect::{Judgement, Outcome};
 use crate::read::{self, ReadError, Saved};
 
 /// The value of [`Comparison::format`] that this version writes.
@@ -141,6 +145,17 @@ impl Metric {
         self == Metric::Errors
     }
 
+    /// The share of responses below its figure, if it is a percentile.
+    fn quantile(self) -> Option<f64> {
+        match self {
+            Metric::P50 => Some(0.5),
+            Metric::P90 => Some(0.9),
+            Metric::P99 => Some(0.99),
+            Metric::P999 => Some(0.999),
+            Metric::Rate | Metric::Errors | Metric::Cpu => None,
+        }
+    }
+
     /// Its value for a run: requests a second, nanoseconds, a share, microseconds.
     pub fn of(self, figures: &Figures) -> Option<f64> {
         let ns = |ns: Option<u64>| ns.map(|ns| ns as f64);
@@ -212,13 +227,86 @@ pub enum Conclusion {
 }
 
 /// An objective: no variant may be slower by more than this.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Limit {
     /// The share by which the primary metric may be worse.
     pub slower: f64,
-    /// Whether a variant is worse by more, with confidence.
-    pub exceeded: bool,
+    /// The outcome for each variant after the first, in their order; none in results of older versions.
+    #[serde(default)]
+    pub judgements: Vec<Judgement>,
 }
+
+impl Variant {
+    /// Whether no request succeeded in any of its runs.
+    pub fn is_failed(&self) -> bool {
+        !self.trials.is_empty() && self.trials.iter().all(|trial| trial.figures.nothing_worked())
+    }
+
+    /// How it failed, other than the baseline: nothing worked in a run, or more of its requests fail. `None`: it did
+    /// not.
+    pub fn failure(&self, baseline: &Variant) -> Option<String> {
+        let failed = || self.trials.iter().filter(|trial| trial.figures.nothing_worked());
+        if let Some(first) = failed().next() {
+            let runs = fmt_plural(self.trials.len() as u64, "run");
+            let failures = &first.figures.failures;
+            return Some(format!(
+                "no request of {} succeeded in {} of {runs} ({failures})",
+                self.name,
+                failed().count()
+            ));
+        }
+        let (mine, theirs) = (self.failed_share()?, baseline.failed_share().unwrap_or(0.0));
+        (mine - theirs > FAILURES).then(|| {
+            format!(
+                "{} of the requests of {} failed, and {} of those of {}",
+                fmt_share(mine),
+                self.name,
+                fmt_share(theirs),
+                baseline.name
+            )
+        })
+    }
+
+    /// The median over its runs of the share of failed requests.
+    fn failed_share(&self) -> Option<f64> {
+        let shares: Vec<f64> =
+            self.trials.iter().filter_map(|trial| trial.figures.failed_share).collect();
+        (!shares.is_empty()).then(|| median(&shares))
+    }
+
+    /// Why its runs lack a figure of this metric: they had too few responses. `None`: they do not.
+    pub fn why_missing(&self, metric: Metric) -> Option<String> {
+        let q = metric.quantile()?;
+        let lack = |trial: &&Trial| metric.of(&trial.figures).is_none();
+        let counts: Vec<f64> =
+            self.trials.iter().filter(lack).map(|trial| trial.figures.ok as f64).collect();
+        if counts.is_empty() {
+            return None;
+        }
+        let few = median(&counts) as u64;
+        let needed = (1u64..).find(|n| order::is_bounded(*n, Quantile::nearest(q), order::CONFIDENCE))?;
+        Some(match few < needed {
+            true => format!(
+                "{} needs at least {} responses in a run, and {} of {} had {}",
+                metric.name(),
+                fmt_count(needed),
+                fmt_plural(counts.len() as u64, "run"),
+                self.name,
+                fmt_count(few)
+            ),
+            false => format!(
+                "the responses scatter too much for {} in {} of {}",
+                metric.name(),
+                fmt_plural(counts.len() as u64, "run"),
+                self.name
+            ),
+        })
+    }
+}
+
+/// By how much the share of failed requests may be above the baseline's before a variant has failed: as many as are
+/// not in a p99.
+const FAILURES: f64 = 0.01;
 
 impl Finding {
     /// How much slower the variant is, as a share of the baseline, with its interval: for times,
@@ -269,8 +357,20 @@ impl Comparison {
         self.of_variant(variant).find(|one| one.primary)
     }
 
-    /// Whether the objective is missed, with confidence.
-    pub fn exceeds_limit(&self) -> bool {
-        self.limit.is_some_and(|one| one.exceeded)
+    /// The outcome of the objective for all variants; `None` without one.
+    pub fn gate(&self) -> Option<Outcome> {
+        let limit = self.limit.as_ref()?;
+        Some(Outcome::of_all(limit.judgements.iter().map(|one| one.outcome)))
+    }
+
+    /// How the variant at this place failed, if it did.
+    pub fn failure(&self, variant: usize) -> Option<String> {
+        self.variants.get(variant)?.failure(self.variants.first()?)
+    }
+
+    /// Why too little is known of the variant at this place to conclude something.
+    pub fn why_too_few(&self, variant: usize) -> Option<String> {
+        let both = [self.variants.first()?, self.variants.get(variant)?];
+        both.into_iter().find_map(|one| one.why_missing(self.primary))
     }
 }

@@ -21,7 +21,7 @@ pub struct Figures {
     pub rate_per_s: Option<f64>,
     /// The asked rate; null in a closed load.
     pub asked_per_s: Option<f64>,
-    /// Complete responses per second divided by the asked rate; null in a closed load.
+    /// Correct responses per second divided by the asked rate; null in a closed load.
     pub achieved_share: Option<f64>,
     /// Length of the measured window, as far as the run came.
     pub window_s: f64,
@@ -135,8 +135,8 @@ impl Figures {
     pub fn of(document: &Document) -> Self {
         let ledger = &document.ledger;
         let window_s = document.time.window_ns as f64 / 1e9;
-        let failed = ledger.scheduled.saturating_sub(as_meant(document));
-        let rate_per_s = rate_per_s(document, window_s);
+        let failed = ledger.scheduled.saturating_sub(ledger.succeeded());
+        let rate_per_s = document.correct_per_s();
         let target = document.target.as_ref();
         let plan = &document.plan.connections;
         let places = plan.pipeline.max(plan.streams).max(1);
@@ -150,10 +150,7 @@ impl Figures {
         Figures {
             rate_per_s,
             asked_per_s: rate.asked_per_s,
-            achieved_share: rate
-                .achieved_per_s
-                .zip(asked)
-                .map(|(achieved, asked)| achieved / asked),
+            achieved_share: rate_per_s.zip(asked).map(|(correct, asked)| correct / asked),
             window_s,
             scheduled: ledger.scheduled,
             ok: ledger.ok,
@@ -187,6 +184,11 @@ const PROFILED: &str = "profiled";
 const UNVERIFIED: &str = "tls-unverified";
 
 impl Figures {
+    /// Whether no request of the run ended as intended.
+    pub fn nothing_worked(&self) -> bool {
+        self.scheduled > 0 && self.failed >= self.scheduled
+    }
+
     /// Whether the target was profiled: then the figures are not comparable.
     pub fn is_profiled(&self) -> bool {
         self.warnings.iter().any(|id| id == PROFILED)
@@ -196,20 +198,6 @@ impl Figures {
     pub fn is_unverified(&self) -> bool {
         self.notes.iter().any(|id| id == UNVERIFIED)
     }
-}
-
-/// Responses within the window without the wrong ones. Correct responses during the drain cannot be
-/// distinguished from those before, so this is the lower one of two bounds. A request that was broken
-/// off as intended has no response, and was done at the break.
-fn rate_per_s(document: &Document, window_s: f64) -> Option<f64> {
-    let achieved = document.rate.achieved_per_s?;
-    let answered = achieved.min(document.ledger.ok as f64 / window_s);
-    Some(answered + document.ledger.broken_off as f64 / window_s)
-}
-
-/// Requests that ended as intended.
-fn as_meant(document: &Document) -> u64 {
-    document.ledger.ok.saturating_add(document.ledger.broken_off)
 }
 
 fn failures(document: &Document) -> String {

@@ -41,8 +41,8 @@ pub struct Trial {
     /// Its figures.
     pub figures: Figures,
     /// Whether the asked rate was held: the responses within the window were 99 % of the due
-    /// requests, not counting those that may still be in flight at its end. Always true in a closed
-    /// load.
+    /// requests, not counting those that may still be in flight at its end, and most requests did not
+    /// fail. Always true in a closed load.
     pub held: bool,
     /// Findings that suggest that the loader was the limit.
     pub loader_findings: Vec<String>,
@@ -73,10 +73,11 @@ impl Trial {
     pub fn of(name: String, document: &Document) -> Self {
         let ids = || document.verdicts.iter().map(|one| one.id.as_str());
         let is_open = document.plan.load.is_open();
+        let most_failed = document.ledger.failed_share().is_none_or(|share| share > 0.5);
         Trial {
             name,
             figures: Figures::of(document),
-            held: !(is_open && ids().any(|id| id == "target-not-met")),
+            held: !(is_open && (most_failed || ids().any(|id| id == "target-not-met"))),
             loader_findings: ids()
                 .filter(|id| LOADER_FINDINGS.contains(id))
                 .map(str::to_owned)

@@ -1,40 +1,78 @@
 //! Runs with many errors, and responses that are almost errors.
 
+use candor_plan::StatusSet;
 use candor_plan::units::{fmt_count, fmt_share};
+use candor_record::StatusCount;
 
 use super::{Finding, Severity};
 use crate::document::Document;
 
-/// The share of the sent requests from which errors are a finding.
-const NOTE_SHARE: f64 = 0.01;
-/// The share above which latencies describe only a minority of requests.
-const WARNING_SHARE: f64 = 0.5;
+/// The share of the sent requests above which a p99 is no longer that of all requests.
+const SHARE: f64 = 0.01;
 
-/// Many of the sent requests failed.
+/// Many of the sent requests failed, or all.
 pub(super) fn dominate(document: &Document) -> Option<Finding> {
     let ledger = &document.ledger;
-    let share = ledger.errors as f64 / ledger.sent.max(1) as f64;
-    let severity = match share {
-        share if share > WARNING_SHARE => Severity::Warning,
-        share if share > NOTE_SHARE => Severity::Note,
-        _ => return None,
-    };
-    let most = document.errors.iter().max_by_key(|one| one.count);
+    let is_all = document.nothing_worked() && ledger.sent > 0;
+    let unfinished = if is_all { ledger.unfinished } else { 0 };
+    let failed = ledger.errors.saturating_add(unfinished);
+    let share = failed as f64 / ledger.sent.max(1) as f64;
+    if share <= SHARE {
+        return None;
+    }
+    let kinds = document.errors.iter().map(|one| (one.kind.as_str(), one.count));
+    let most = kinds.chain([("unfinished", unfinished)]).max_by_key(|(_, count)| *count);
+    let most = most.map_or("an unknown kind", |(kind, _)| kind);
+    let (failed_of, share_shown) =
+        (format!("{} of {}", fmt_count(failed), fmt_count(ledger.sent)), fmt_share(share));
     Some(Finding {
-        severity,
-        sentence: format!(
-            "{} of {} sent requests failed ({}), most of them with {}: latencies cover only the rest.",
-            fmt_count(ledger.errors),
-            fmt_count(ledger.sent),
-            fmt_share(share),
-            most.map_or("an unknown kind", |one| one.kind.as_str())
-        ),
+        severity: Severity::Warning,
+        sentence: match is_all {
+            true => format!(
+                "No request succeeded: {failed_of} sent requests failed (most often: {most})."
+            ),
+            false => format!(
+                "{failed_of} sent requests failed ({share_shown}), most of them with {most}: latencies cover only \
+                 the rest."
+            ),
+        },
         evidence: vec![
             ("errors", ledger.errors as f64),
+            ("unfinished", ledger.unfinished as f64),
             ("sent", ledger.sent as f64),
             ("error_share", share),
         ],
-        remedy: "Check the example of each error kind; fix the target or the request.",
+        remedy: match most {
+            "status" => {
+                "Check the URL and the request; allow a status that is meant with --expect-status."
+            }
+            "timeout" | "idle-timeout" | "unfinished" => {
+                "Find out why the target does not respond; allow slow responses more time with --timeout and --drain."
+            }
+            _ => "Check the example of each error kind; fix the target or the request.",
+        },
+    })
+}
+
+/// Most responses were redirects, and nobody said that they are meant.
+pub(super) fn redirects(document: &Document) -> Option<Finding> {
+    let default = StatusSet::below_400();
+    let is_meant = document.plan.requests.list.iter().all(|one| one.expect.status != default);
+    // 304 is the response to a condition and points nowhere.
+    let is_redirect = |one: &&StatusCount| (300..400).contains(&one.status) && one.status != 304;
+    let count = |all: u64, one: &StatusCount| all.saturating_add(one.count);
+    let all = document.statuses.iter().fold(0, count);
+    let redirects = document.statuses.iter().filter(is_redirect).fold(0, count);
+    (!is_meant && redirects > all / 2).then(|| Finding {
+        severity: Severity::Note,
+        sentence: format!(
+            "{} of {} responses are redirects: what they point to was not measured.",
+            fmt_count(redirects),
+            fmt_count(all)
+        ),
+        evidence: vec![("redirects", redirects as f64), ("responses", all as f64)],
+        remedy: "Measure the URL in their Location field; if a redirect is meant, name its status with \
+                 --expect-status.",
     })
 }
 
@@ -64,16 +102,39 @@ mod tests {
     use crate::verdicts::Severity;
 
     #[test]
-    fn a_few_are_a_note_and_many_a_warning() {
+    fn more_than_one_in_a_hundred_are_a_warning() {
         let mut document = testing::healthy_open();
         let mut severity = |errors| {
             document.ledger.errors = errors;
             found(&document, "errors-dominate").map(|one| one.severity)
         };
         assert_eq!(severity(60), None);
-        assert_eq!(severity(61), Some(Severity::Note));
-        assert_eq!(severity(3000), Some(Severity::Note));
-        assert_eq!(severity(3001), Some(Severity::Warning));
+        assert_eq!(severity(61), Some(Severity::Warning));
+    }
+
+    #[test]
+    fn a_run_in_which_nothing_worked_says_so_with_a_remedy_that_fits() {
+        let mut document = testing::failing(404);
+        let verdict = found(&document, "errors-dominate").unwrap();
+        assert_eq!(verdict.evidence["error_share"], 1.0);
+        assert!(verdict.remedy.contains("URL"), "{}", verdict.remedy);
+        (document.ledger.unfinished, document.ledger.errors) = (document.ledger.errors, 0);
+        document.errors.clear();
+        let verdict = found(&document, "errors-dominate").unwrap();
+        assert!(verdict.remedy.contains("does not respond"), "{}", verdict.remedy);
+        for id in ["too-few-samples", "censored"] {
+            assert!(found(&document, id).is_none(), "{id}: a longer run would not help");
+        }
+    }
+
+    #[test]
+    fn redirects_that_nobody_asked_for_are_a_note() {
+        let mut document = testing::healthy_open();
+        assert!(found(&document, "redirects").is_none());
+        document.statuses[0].status = 302;
+        assert_eq!(found(&document, "redirects").unwrap().evidence["redirects"], 6000.0);
+        document.plan.requests.list[0].expect.status = "302".parse().unwrap();
+        assert!(found(&document, "redirects").is_none());
     }
 
     #[test]

@@ -10,6 +10,7 @@ mod ending;
 mod errors;
 mod fleet;
 mod loader;
+mod lost;
 mod machine;
 mod profiling;
 mod rate;
@@ -19,6 +20,8 @@ mod steady;
 mod tcp;
 mod tls;
 mod truth;
+
+pub(crate) use lost::Lost;
 
 use std::collections::BTreeMap;
 
@@ -91,6 +94,7 @@ const CHECKS: &[Check] = &[
     Check { id: "schedule", find: Run(truth::schedule) },
     Check { id: "nothing-sent", find: Run(rate::nothing_sent) },
     Check { id: "no-rate", find: Run(rate::no_rate) },
+    Check { id: "target-lost", find: Run(lost::target_lost) },
     Check { id: "interrupted", find: Run(ending::interrupted) },
     Check { id: "aborted", find: Run(ending::aborted) },
     Check { id: "gave-up", find: Run(ending::gave_up) },
@@ -117,6 +121,7 @@ const CHECKS: &[Check] = &[
     Check { id: "nagle-delayed-ack", find: Run(tcp::nagle_delayed_ack) },
     Check { id: "syn-retransmit", find: Run(tcp::syn_retransmit) },
     Check { id: "errors-dominate", find: Run(errors::dominate) },
+    Check { id: "redirects", find: Run(errors::redirects) },
     Check { id: "deviating-responses", find: Run(errors::deviating) },
     Check { id: "censored", find: Run(samples::censored) },
     Check { id: "clumped-samples", find: Run(samples::clumped) },

@@ -17,7 +17,8 @@ use candor_plan::redact::Typed;
 use candor_plan::units::parse_share;
 use candor_plan::values::SmallCount;
 use candor_report::document::Tool;
-use candor_report::experiment::comparison::{Comparison, Metric};
+use candor_report::experiment::comparison::{Comparison, Metric, Variant};
+use candor_report::render::compose;
 use candor_report::{Document, Facts, read};
 use clap::Args;
 
@@ -44,7 +45,7 @@ Examples:
   candor compare -R 5k --primary p99 old='./server-1.2' new='./server-1.3'
       An open load; both servers are started fresh for each run. p99 decides.
   candor compare --fail-if-slower 5% --rounds 12 old=./a.toml new=./b.toml
-      For CI: exit code 3 if the second is slower by more than 5 %, with confidence.
+      For CI: exit code 3 if the second fails or is slower by more than 5 %, 6 if it cannot tell.
   candor compare results/monday results/tuesday
       Saved results. They were not interleaved, so a drift of the machine is part of the difference.
 
@@ -68,7 +69,9 @@ pub(crate) struct CompareArguments {
     /// Confidence of intervals and conclusions [default: 95%]
     #[arg(long, value_name = "SHARE", value_parser = share, help_heading = "Comparison")]
     confidence: Option<f64>,
-    /// Exit with 3 if a variant is slower than the first by more than this, with confidence
+    /// Exit with 3 if a variant fails, or is slower than the first by more than this, with confidence
+    ///
+    /// Exit with 6 if that cannot be told: the interval contains the limit, or samples are too few.
     #[arg(long, value_name = "SHARE", value_parser = share, help_heading = "Comparison")]
     fail_if_slower: Option<f64>,
     /// Keep the result of every single run in this directory
@@ -109,10 +112,15 @@ pub(crate) fn compare(
     {
         console::say(format_args!("candor: {}", remedy::told(why)));
     }
-    Ok(match stopped {
-        Some(why) => Exit::stopped(&why),
-        None if comparison.exceeds_limit() => Exit::ExpectationNotMet,
-        None => Exit::Fine,
+    if forms::depth(outputs.report).is_none() {
+        console::misses(compose::misses_of_comparison(&comparison));
+    }
+    let nothing_worked = comparison.variants.iter().any(Variant::is_failed);
+    Ok(match (stopped, comparison.gate()) {
+        (Some(why), _) => Exit::stopped(&why),
+        (None, Some(gate)) => gate.into(),
+        (None, None) if nothing_worked && !outputs.allow_failures => Exit::CouldNotRun,
+        (None, None) => Exit::Fine,
     }
     .into())
 }

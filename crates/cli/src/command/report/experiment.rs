@@ -14,7 +14,11 @@ use crate::exit::UserError;
 use crate::forms::{CLIENTS, COMPARISON, Forms, PEAK, SUITE, SWEEP};
 
 /// The rendering of an experiment's document; `None` if it is not one.
-pub(super) fn render(text: &str, asked: Asked, path: &Path) -> Result<Option<String>, UserError> {
+pub(super) fn render(
+    text: &str,
+    asked: Asked<'_>,
+    path: &Path,
+) -> Result<Option<String>, UserError> {
     let rendered = match read::format_of(text).as_deref() {
         Some(peak::FORMAT) => rendered(&PEAK, text, asked),
         Some(sweep::FORMAT) => rendered(&SWEEP, text, asked),
@@ -23,6 +27,11 @@ pub(super) fn render(text: &str, asked: Asked, path: &Path) -> Result<Option<Str
         Some(clients::FORMAT) => rendered(&CLIENTS, text, asked),
         _ => return Ok(None),
     };
+    if !asked.objectives.is_empty() {
+        let why =
+            "--expect is about runs, and this is an experiment; give one of its runs (--keep DIR)";
+        return Err(UserError::usage(format!("{}: {why}", path.display())));
+    }
     let why = "an experiment has no histogram of its own; render one of its runs (--keep DIR)";
     let rendered = rendered.map_err(|error| cannot_read(path, &error))?;
     rendered.map(Some).ok_or_else(|| UserError::usage(format!("{}: {why}", path.display())))
@@ -32,7 +41,7 @@ pub(super) fn render(text: &str, asked: Asked, path: &Path) -> Result<Option<Str
 fn rendered<T: Serialize>(
     forms: &Forms<T>,
     text: &str,
-    asked: Asked,
+    asked: Asked<'_>,
 ) -> Result<Option<String>, ReadError> {
     let document = (forms.read)(text)?;
     Ok(match asked.format {

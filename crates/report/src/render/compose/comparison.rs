@@ -3,6 +3,7 @@
 use candor_plan::units::{fmt_duration_ns, fmt_per_second, fmt_plural, fmt_share};
 
 use super::found::{LINE, compact, counted, in_lines};
+use super::words::gate;
 use super::{again, made_by, or_nothing};
 use crate::experiment::comparison::{Change, Comparison, Conclusion, Finding, Metric};
 use crate::render::page::axis::{Axis, Unit, decimals};
@@ -20,6 +21,7 @@ pub fn page(comparison: &Comparison, depth: Depth) -> Page {
     }
     let mut page = Page::new(depth, title);
     opening(&mut page, comparison, &comparison.load);
+    limit(&mut page, comparison);
     for variant in 1..comparison.variants.len() {
         let (tone, word) = standing(comparison, variant);
         page.header.standing(tone, word, sentence(comparison, variant));
@@ -50,6 +52,7 @@ pub fn page(comparison: &Comparison, depth: Depth) -> Page {
 fn short(comparison: &Comparison, title: &str) -> Page {
     let mut page = Page::new(Depth::Short, shorten(title, LINE));
     opening(&mut page, comparison, &shorten(&comparison.load, LINE / 2));
+    limit(&mut page, comparison);
     let variants = 1..comparison.variants.len();
     let sentences: Vec<String> =
         variants.clone().map(|variant| sentence(comparison, variant)).collect();
@@ -62,7 +65,6 @@ fn short(comparison: &Comparison, title: &str) -> Page {
     if left > 0 {
         page.header.remark(format!("and {}", fmt_plural(left as u64, "more variant")));
     }
-    page.header.remark(limit(comparison).unwrap_or_default());
     counted(&mut page.header, "Caution", None, comparison.cautions.iter().cloned());
     let section = page.section("changes", "Changes");
     match comparison.variants.len() {
@@ -98,6 +100,9 @@ fn opening(page: &mut Page, comparison: &Comparison, load: &str) {
 
 /// How a variant stands, in a word.
 fn standing(comparison: &Comparison, variant: usize) -> (Tone, &'static str) {
+    if comparison.failure(variant).is_some() {
+        return (Tone::Bad, "FAILED");
+    }
     match comparison.primary_of(variant).map(|one| one.conclusion) {
         Some(Conclusion::Better) => (Tone::Good, "BETTER"),
         Some(Conclusion::Worse) => (Tone::Bad, "WORSE"),
@@ -112,17 +117,27 @@ pub fn sentence(comparison: &Comparison, variant: usize) -> String {
     let Some(primary) = comparison.primary_of(variant) else {
         return format!("Nothing is known of {}.", name(variant));
     };
-    if primary.conclusion == Conclusion::TooFew {
+    if let Some(failure) = comparison.failure(variant) {
         return format!(
-            "Nothing can be concluded of {} against {}: {} {} the fewest that can tell, and there \
-             {} {} that both have {} for.",
+            "{} failed, so it is not compared with {}: {failure}.",
             name(variant),
-            name(0),
-            fmt_plural(comparison.rounds_needed, rounds_noun(comparison)),
-            if comparison.rounds_needed == 1 { "is" } else { "are" },
-            if primary.rounds == 1 { "is" } else { "are" },
-            primary.rounds,
-            primary.metric.name(),
+            name(0)
+        );
+    }
+    if primary.conclusion == Conclusion::TooFew {
+        let why = comparison.why_too_few(variant).unwrap_or_else(|| {
+            format!(
+                "at least {} with {} of both are needed, and there {} {}",
+                fmt_plural(comparison.rounds_needed, rounds_noun(comparison)),
+                primary.metric.name(),
+                if primary.rounds == 1 { "is" } else { "are" },
+                primary.rounds,
+            )
+        });
+        return format!(
+            "Nothing can be concluded of {} against {}: {why}.",
+            name(variant),
+            name(0)
         );
     }
     let (claims, rest): (Vec<&Finding>, Vec<&Finding>) =
@@ -258,21 +273,27 @@ fn footer(comparison: &Comparison) -> Vec<String> {
          most {share}. The other metrics together have the same chance once more.",
         comparison.primary.name()
     )];
-    lines.extend(limit(comparison));
     lines.extend(comparison.cautions.iter().map(|one| format!("caution: {one}")));
     lines
 }
 
-/// Whether the objective is met.
-fn limit(comparison: &Comparison) -> Option<String> {
-    let limit = comparison.limit?;
-    Some(format!(
-        "{}: slower by more than {} in {}{}",
-        if limit.exceeded { "NOT MET" } else { "met" },
-        whole_percent(limit.slower),
-        comparison.primary.name(),
-        if limit.exceeded { ", with confidence" } else { " is not certain of any variant" },
-    ))
+/// The outcome of the objective, before everything else.
+fn limit(page: &mut Page, comparison: &Comparison) {
+    for one in comparison.limit.iter().flat_map(|limit| &limit.judgements) {
+        let (tone, word) = gate(one.outcome);
+        page.header.standing(tone, word, &one.sentence);
+    }
+}
+
+/// What was missed, a line each: objectives that were not met or cannot be told, or without one variants that failed.
+pub fn misses(comparison: &Comparison) -> Vec<String> {
+    match &comparison.limit {
+        Some(limit) => {
+            let missed = limit.judgements.iter().filter(|one| !one.met());
+            missed.map(|one| one.sentence.clone()).collect()
+        }
+        None => (1..comparison.variants.len()).filter_map(|at| comparison.failure(at)).collect(),
+    }
 }
 
 /// The change of every metric with its interval, against the first variant.
@@ -362,7 +383,9 @@ fn whole_percent(share: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Judgement;
     use crate::document::{Host, Tool};
+    use crate::expect::Outcome;
     use crate::experiment::comparison::{FORMAT, Limit, Trial, Variant};
     use crate::experiment::figures::Figures;
     use crate::render::{Style, csv};
@@ -412,7 +435,15 @@ mod tests {
             rounds_needed: 6,
             findings,
             cautions: vec!["the runs of old have warnings: loader-cpu in 3 of 10".to_owned()],
-            limit: Some(Limit { slower: 0.02, exceeded: true }),
+            limit: Some(Limit {
+                slower: 0.02,
+                judgements: vec![Judgement {
+                    expression: "new slower by at most 2 % in p99".to_owned(),
+                    outcome: Outcome::NotMet,
+                    measured: Some(0.041),
+                    sentence: "new slower by at most 2 % in p99: not met.".to_owned(),
+                }],
+            }),
             partial: false,
         }
     }
@@ -441,9 +472,9 @@ mod tests {
              second, 95 % interval 18 … 21 % (against old)."
         );
         let few = Finding { rounds: 4, ..finding(Metric::P99, 1.0, Conclusion::TooFew) };
-        assert!(
-            told(vec![few]).starts_with("Nothing can be concluded of new against old: 6 rounds")
-        );
+        assert!(told(vec![few]).starts_with(
+            "Nothing can be concluded of new against old: p99 needs at least 368 responses"
+        ));
     }
 
     #[test]

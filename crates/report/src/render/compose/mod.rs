@@ -29,11 +29,12 @@ mod words;
 mod tests;
 
 pub use clients::{in_words, page as clients};
-pub use comparison::{page as comparison, sentence};
+pub use comparison::{misses as misses_of_comparison, page as comparison, sentence};
 pub use peak::page as peak;
 pub use run::page as run;
 pub use suite::page as suite;
 pub use sweep::page as sweep;
+pub use words::misses as misses_of_run;
 
 use candor_plan::units::fmt_duration_ns;
 

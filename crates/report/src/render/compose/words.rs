@@ -8,12 +8,12 @@ use candor_plan::words::quoted;
 use candor_record::StatusCount;
 
 use super::time;
-use crate::document::counts::{HandshakeCount, LedgerCounts};
+use crate::document::counts::{HandshakeCount, LedgerCounts, count_of};
 use crate::document::kernel::{Kernel, TraceSummary};
 use crate::document::latency::{Distribution, Standing};
 use crate::document::{Document, EndReason, Host};
-use crate::expect::Judgement;
-use crate::render::page::{Block, NOTHING, Section};
+use crate::expect::Outcome;
+use crate::render::page::{Block, NOTHING, Section, share_of};
 use crate::render::style::Tone;
 use crate::verdicts::{Severity, Verdict};
 use candor_plan::describe;
@@ -110,6 +110,20 @@ pub(super) fn nothing_sent(document: &Document) -> &'static str {
 
 /// The outcome in a word, and the main sentence: asked, achieved, errors, how it ended.
 pub(super) fn verdict(document: &Document) -> (Tone, &'static str, String) {
+    let mut sentence = match document.nothing_worked() {
+        true => failures(document).join(", "),
+        false => achieved(document),
+    };
+    sentence.push('.');
+    if !document.verdicts.is_empty() {
+        sentence += &format!(" {} below.", fmt_plural(document.verdicts.len() as u64, "finding"));
+    }
+    let (tone, word) = standing(document);
+    (tone, word, sentence)
+}
+
+/// Asked, achieved, errors, and how it ended.
+fn achieved(document: &Document) -> String {
     let achieved = document.rate.achieved_per_s.map_or("nothing".to_owned(), fmt_per_second);
     let mut sentence = match document.rate.asked_per_s.filter(|_| document.plan.load.is_open()) {
         Some(asked) => format!("Asked {}, achieved {achieved}", fmt_per_second(asked)),
@@ -123,23 +137,102 @@ pub(super) fn verdict(document: &Document) -> (Tone, &'static str, String) {
     sentence += &match document.ledger.errors {
         0 if document.ledger.sent == 0 => format!(", {}", nothing_sent(document)),
         0 => ", no errors".to_owned(),
-        errors => format!(", {}", fmt_plural(errors, "error")),
+        errors => {
+            let share = share_of(errors, document.ledger.sent);
+            format!(", {} ({share})", fmt_plural(errors, "error"))
+        }
     };
     sentence.extend(ended(document).map(|how| format!(", {how}")));
-    sentence.push('.');
-    if !document.verdicts.is_empty() {
-        sentence += &format!(" {} below.", fmt_plural(document.verdicts.len() as u64, "finding"));
+    sentence
+}
+
+/// What was missed, a line each: that nothing worked, and objectives that were not met or cannot be told.
+pub fn misses(document: &Document) -> Vec<String> {
+    let failed = document.nothing_worked().then(|| {
+        let finding = document.verdicts.iter().find(|one| one.id == "errors-dominate");
+        finding.map_or("No request succeeded.".to_owned(), |one| one.sentence.clone())
+    });
+    let missed = document.expectations.iter().filter(|one| !one.met());
+    failed.into_iter().chain(missed.map(|one| one.sentence.clone())).collect()
+}
+
+/// What became of the requests of a run in which nothing worked. A rate of failures is nobody's figure.
+pub(super) fn failures(document: &Document) -> Vec<String> {
+    let ledger = &document.ledger;
+    let mut parts = Vec::new();
+    if ledger.errors > 0 {
+        let share = share_of(ledger.errors, ledger.sent);
+        parts.push(format!("{} ({share})", fmt_plural(ledger.errors, "error")));
     }
+    parts.extend(counted([
+        (ledger.unfinished, "without a response"),
+        (ledger.shed, "shed"),
+        (ledger.unsent, "unsent"),
+    ]));
+    parts.extend((ledger.sent == 0).then(|| "nothing was sent".to_owned()));
+    parts.extend(ended(document).map(str::to_owned));
+    parts
+}
+
+/// The outcome in a word. Failures come before doubts about figures: there may be none of use.
+fn standing(document: &Document) -> (Tone, &'static str) {
+    let ledger = &document.ledger;
     let worst = document.verdicts.iter().map(|verdict| verdict.severity).max();
-    let (tone, word) = match worst {
-        Some(Severity::Invalid) => (Tone::Bad, "INVALID"),
-        _ if document.ledger.ok == 0 => (Tone::Bad, "NO RESPONSES"),
-        _ if !document.expectations.iter().all(Judgement::met) => (Tone::Bad, "NOT MET"),
-        Some(Severity::Warning) => (Tone::Doubtful, "DOUBTFUL"),
+    let has = |id: &str| document.verdicts.iter().any(|one| one.id == id);
+    match (worst, document.gate()) {
+        _ if document.nothing_worked() && ledger.balances() => (Tone::Bad, "ALL FAILED"),
+        (Some(Severity::Invalid), _) => (Tone::Bad, "INVALID"),
+        _ if ledger.failed_share().is_some_and(|share| share > 0.5) => (Tone::Bad, "FAILED"),
+        (_, outcome @ (Outcome::NotMet | Outcome::CannotTell)) => gate(outcome),
+        _ if has("errors-dominate") => (Tone::Doubtful, "ERRORS"),
+        (Some(Severity::Warning), _) => (Tone::Doubtful, "DOUBTFUL"),
+        _ if has("redirects") => (Tone::Doubtful, "REDIRECTS"),
         _ if !document.plan.load.is_open() => (Tone::Good, "OK"),
-        Some(Severity::Note) | None => (Tone::Good, "HELD"),
-    };
-    (tone, word, sentence)
+        (Some(Severity::Note) | None, Outcome::Met) => (Tone::Good, "HELD"),
+    }
+}
+
+/// The outcome of an objective in a word, with its colour.
+pub(super) fn gate(outcome: Outcome) -> (Tone, &'static str) {
+    match outcome {
+        Outcome::Met => (Tone::Good, "MET"),
+        Outcome::NotMet => (Tone::Bad, "NOT MET"),
+        Outcome::CannotTell => (Tone::Doubtful, "CANNOT TELL"),
+    }
+}
+
+/// `6,000 ok`, with the classes of their statuses that are not 2xx.
+pub(super) fn ok(document: &Document) -> String {
+    let are_wrong = count_of(&document.errors, "status") > 0;
+    let mut classes: Vec<String> = document
+        .statuses
+        .iter()
+        .filter(|one| !is_2xx(one) && (one.status < 400 || !are_wrong))
+        .map(|one| format!("{}xx", one.status / 100))
+        .collect();
+    classes.dedup();
+    let ok = format!("{} ok", fmt_count(document.ledger.ok));
+    match (classes.is_empty(), document.statuses.iter().any(is_2xx)) {
+        (true, _) => ok,
+        (false, true) => format!("{ok} (2xx, {})", classes.join(", ")),
+        (false, false) => format!("{ok} ({})", classes.join(", ")),
+    }
+}
+
+fn is_2xx(one: &StatusCount) -> bool {
+    one.status / 100 == 2
+}
+
+/// Responses by status, class by class; `None` if all are 200.
+pub(super) fn statuses_by_class(all: &[StatusCount]) -> Option<String> {
+    if all.iter().all(|one| one.status == 200) {
+        return None;
+    }
+    let mut sorted = all.to_vec();
+    sorted.sort_by_key(|one| one.status);
+    let classes = sorted.chunk_by(|a, b| a.status / 100 == b.status / 100);
+    let classes = classes.map(|class| format!("{}xx: {}", class[0].status / 100, statuses(class)));
+    Some(classes.collect::<Vec<_>>().join(" · "))
 }
 
 /// How a run ended, if not as planned.

@@ -35,7 +35,7 @@ pub fn run(document: &Document) -> String {
     let of_streams = if has_streams { figures(&["first_event", "gap"]) } else { String::new() };
     let columns = COLUMNS.to_owned()
         + &figures(&["response", "service", "send_lag"])
-        + ",users,parts,unsent,broken_off,unfinished"
+        + ",users,parts,unsent,broken_off,unfinished,connect_errors,availability"
         + &of_streams;
     table(&columns, document.intervals.iter().map(|interval| row(interval, has_streams)))
 }
@@ -115,8 +115,10 @@ fn row(interval: &IntervalSummary, has_streams: bool) -> Vec<String> {
     for brief in [&interval.response, &interval.service, &interval.send_lag] {
         add(&mut row, brief);
     }
-    let IntervalSummary { users, parts, unsent, broken_off, unfinished, .. } = *interval;
-    row.extend([users, parts, unsent, broken_off, unfinished].map(|count| count.to_string()));
+    let IntervalSummary { users, parts, unsent, broken_off, unfinished, connect_errors, .. } = *interval;
+    let counts = [users, parts, unsent, broken_off, unfinished, connect_errors];
+    row.extend(counts.map(|count| count.to_string()));
+    row.push(float(interval.availability));
     if has_streams {
         add(&mut row, &interval.first_event);
         add(&mut row, &interval.gap);
@@ -133,7 +135,7 @@ mod tests {
     fn every_row_has_every_column() {
         for document in testing::every_document() {
             let text = run(&document);
-            let columns = 15 + 3 * 8 + 5 + if document.streams.is_some() { 2 * 8 } else { 0 };
+            let columns = 15 + 3 * 8 + 7 + if document.streams.is_some() { 2 * 8 } else { 0 };
             assert_eq!(text.lines().count(), document.intervals.len() + 1);
             for line in text.lines() {
                 assert_eq!(line.split(',').count(), columns, "{line}");

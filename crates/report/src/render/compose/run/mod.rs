@@ -15,7 +15,7 @@ use candor_record::IntervalSummary;
 use super::words::{self, ROWS};
 use super::{or_nothing, time};
 use crate::document::Document;
-use crate::document::counts::{ErrorCount, count_of};
+use crate::document::counts::ErrorCount;
 use crate::document::latency::Distribution;
 use crate::expect::Judgement;
 use crate::render::page::{
@@ -97,9 +97,8 @@ fn header(header: &mut Section, document: &Document) {
 fn findings(section: &mut Section, document: &Document) {
     (section.anchor, section.heading) = ("findings", "Findings");
     for one in &document.expectations {
-        let tone = if one.met() { Tone::Good } else { Tone::Bad };
-        let Judgement { sentence, .. } = one;
-        section.fact("Expected", Some(tone), sentence);
+        let Judgement { sentence, outcome, .. } = one;
+        section.fact("Expected", Some(words::gate(*outcome).0), sentence);
     }
     let found = document.verdicts.iter().map(Finding::of).map(Block::Finding);
     section.blocks.extend(found);
@@ -139,8 +138,8 @@ fn ledger(section: &mut Section, document: &Document) {
         });
     });
     errors(section, "Errors", &document.errors, ledger.sent);
-    if count_of(&document.errors, "status") > 0 || document.statuses.len() > 1 {
-        section.fact("Statuses", None, words::statuses(&document.statuses));
+    if let Some(statuses) = words::statuses_by_class(&document.statuses) {
+        section.fact("Statuses", None, statuses);
     }
     if !document.broken_off_statuses.is_empty() {
         let heard = words::statuses(&document.broken_off_statuses);

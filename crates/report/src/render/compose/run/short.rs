@@ -70,13 +70,16 @@ fn title(document: &Document) -> String {
 /// `1,000/s of 1,000/s · 30,000 ok · 0 errors · 3.1 MB/s`
 fn outcome(document: &Document) -> String {
     let ledger = &document.ledger;
+    if document.nothing_worked() {
+        return words::failures(document).join(" · ");
+    }
+    let mut parts = Vec::new();
     let achieved = document.rate.achieved_per_s.map_or("no rate".to_owned(), fmt_per_second);
-    let mut parts =
-        vec![match document.rate.asked_per_s.filter(|_| document.plan.load.is_open()) {
-            Some(asked) => format!("{achieved} of {}", fmt_per_second(asked)),
-            None => achieved,
-        }];
-    parts.push(format!("{} ok", fmt_count(ledger.ok)));
+    parts.push(match document.rate.asked_per_s.filter(|_| document.plan.load.is_open()) {
+        Some(asked) => format!("{achieved} of {}", fmt_per_second(asked)),
+        None => achieved,
+    });
+    parts.push(words::ok(document));
     parts.push(match (ledger.sent, ledger.errors) {
         (0, _) => words::nothing_sent(document).to_owned(),
         (_, 0) => "0 errors".to_owned(),
@@ -156,8 +159,7 @@ fn troubles(section: &mut Section, document: &Document) {
     // The missed ones first: there may not be room for all.
     let (met, missed): (Vec<_>, Vec<_>) = document.expectations.iter().partition(|one| one.met());
     for one in missed.iter().chain(&met).take(OBJECTIVES) {
-        let tone = if one.met() { Tone::Good } else { Tone::Bad };
-        section.fact("Objective", Some(tone), &one.sentence);
+        section.fact("Objective", Some(words::gate(one.outcome).0), &one.sentence);
     }
     let (objectives, misses) = (document.expectations.len(), missed.len());
     if objectives > OBJECTIVES {
@@ -201,8 +203,8 @@ fn troubles(section: &mut Section, document: &Document) {
         let text = format!("{} failed: {example}", fmt_plural(one.count, "attempt"));
         section.fact("Connect", Some(Tone::Bad), shorten(&text, LONG) + &one.advice());
     }
-    if document.statuses.len() > 1 {
-        section.fact("Statuses", None, shorten(&words::statuses(&document.statuses), LONG));
+    if let Some(statuses) = words::statuses_by_class(&document.statuses) {
+        section.fact("Statuses", None, shorten(&statuses, LONG));
     }
     if let Some(one) = document.connections.handshakes.first() {
         section.fact("TLS", None, shorten(&words::handshakes(one), LONG));

@@ -1,0 +1,208 @@
+//! Whether the target went away: it refused connections, or took requests and sent no response.
+//!
+//! In an open load the requests that were due show it. A closed loop sends nothing meanwhile, so that its counts
+//! and its times are those of the time before.
+
+use candor_plan::units::{fmt_count, fmt_duration_ns, fmt_share};
+
+use super::{Finding, Severity};
+use crate::document::{Document, EndReason};
+
+/// The least share of the window in which the target must be missing, and the least time.
+const SHARE: f64 = 0.01;
+const FLOOR_NS: f64 = 100e6;
+/// Silence is longer than the longest service time by this factor.
+const SILENCE_FACTOR: u64 = 2;
+
+/// A target that went away and did not come back before the end of the measured window.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Lost {
+    /// Since when, from the beginning of the window.
+    pub(crate) since_ns: u64,
+    /// For how long, until the end of the window.
+    pub(crate) for_ns: u64,
+    /// Whether it kept its connections, and sent no response.
+    pub(crate) is_silent: bool,
+}
+
+impl Lost {
+    pub(crate) fn of(document: &Document) -> Option<Lost> {
+        let end_ns = document.window_intervals().next_back()?.end_ns;
+        let refused = refused_since(document).map(|since_ns| (since_ns, false));
+        let (since_ns, is_silent) =
+            refused.or_else(|| silent_since(document, end_ns).map(|since_ns| (since_ns, true)))?;
+        let for_ns = end_ns.saturating_sub(since_ns);
+        let since_ns = since_ns.saturating_sub(document.time.warm_up_ns);
+        is_long(document, for_ns as f64).then_some(Lost { since_ns, for_ns, is_silent })
+    }
+}
+
+fn is_long(document: &Document, ns: f64) -> bool {
+    ns >= (document.time.window_ns as f64 * SHARE).max(FLOOR_NS)
+}
+
+/// Where the time begins in which it took no connection any more.
+fn refused_since(document: &Document) -> Option<u64> {
+    let mut since_ns = None;
+    let mut intervals = document.window_intervals().rev().peekable();
+    while let Some(one) = intervals.next() {
+        let available = one.availability?;
+        if available >= 1.0 || one.connections > 0 {
+            break;
+        }
+        if intervals.peek().is_some_and(|before| before.connections == 0) {
+            since_ns = Some(one.start_ns);
+            continue;
+        }
+        let length_ns = one.end_ns.saturating_sub(one.start_ns) as f64;
+        since_ns = Some(one.end_ns.saturating_sub(((1.0 - available) * length_ns) as u64));
+        break;
+    }
+    since_ns
+}
+
+/// Where the time begins in which requests were in flight and no response came, if the run ended so.
+fn silent_since(document: &Document, end_ns: u64) -> Option<u64> {
+    let mut intervals = document.window_intervals().rev();
+    let mut since_ns = end_ns;
+    // A run in which nothing ever came has a finding of its own.
+    let before = intervals.find(|one| {
+        let is_silent = one.answered == 0 && one.parts == 0 && one.in_flight > 0;
+        if is_silent {
+            since_ns = one.start_ns;
+        }
+        !is_silent
+    })?;
+    if before.answered == 0 && before.parts == 0 {
+        return None;
+    }
+    // A closed loop has a request in flight on every place: the youngest one is as old as the silence.
+    let last = document.window_intervals().next_back()?;
+    if !document.plan.load.is_open() && last.in_flight == document.ledger.unfinished {
+        let time = &document.time;
+        let drain_ns =
+            time.elapsed_ns.saturating_sub(time.warm_up_ns.saturating_add(time.window_ns));
+        let age_ns = document.latencies.censored.min_ns.unwrap_or(0).saturating_sub(drain_ns);
+        since_ns = since_ns.min(end_ns.saturating_sub(age_ns));
+    }
+    let longest_ns = document.latencies.service.max_ns.unwrap_or(0);
+    let silence_ns = end_ns.saturating_sub(since_ns);
+    (silence_ns > longest_ns.saturating_mul(SILENCE_FACTOR)).then_some(since_ns)
+}
+
+/// The target went away during the run.
+pub(super) fn target_lost(document: &Document) -> Option<Finding> {
+    // The end of a managed target has a finding of its own, and so has a run in which nothing ever worked.
+    if document.end.reason == EndReason::TargetEnded || document.nothing_worked() {
+        return None;
+    }
+    let window_ns = document.time.window_ns;
+    let window = fmt_duration_ns(window_ns);
+    let kind = document.connect_errors.iter().max_by_key(|one| one.count);
+    let attempts =
+        document.connect_errors.iter().fold(0u64, |sum, one| sum.saturating_add(one.count));
+    let kinds = kind
+        .map_or(String::new(), |one| format!(" ({}, {} attempts)", one.kind, fmt_count(attempts)));
+    let (sentence, lost_ns, since_ns) = match Lost::of(document) {
+        Some(Lost { since_ns, for_ns, is_silent }) => {
+            let what = match is_silent {
+                true => "no response came".to_owned(),
+                false => format!("it took no connection{kinds}"),
+            };
+            let sentence = format!(
+                "The target was lost after {}: {what} for the last {} of {window}.",
+                fmt_duration_ns(since_ns),
+                fmt_duration_ns(for_ns)
+            );
+            (sentence, for_ns as f64, since_ns as f64)
+        }
+        None => {
+            let missing = 1.0 - document.availability()?;
+            let lost_ns = (missing * window_ns as f64).round();
+            if !is_long(document, lost_ns) {
+                return None;
+            }
+            let sentence = format!(
+                "The target took no connection for {} of {window} ({}), and came back{kinds}.",
+                fmt_duration_ns(lost_ns as u64),
+                fmt_share(missing)
+            );
+            (sentence, lost_ns, f64::INFINITY)
+        }
+    };
+    Some(Finding {
+        severity: Severity::Warning,
+        sentence,
+        evidence: vec![
+            ("lost_ns", lost_ns),
+            ("since_ns", since_ns),
+            ("window_ns", window_ns as f64),
+            ("connect_errors", attempts as f64),
+        ],
+        remedy: "Find out why the target ended or hangs; the figures are of the time before.",
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::found;
+    use super::*;
+    use crate::testing;
+
+    const S: u64 = 1_000_000_000;
+
+    /// In a run of three seconds, the target is gone from 1.5 s on.
+    fn refused() -> Document {
+        let mut run = testing::healthy_closed_run();
+        run.requests.retain(|one| one.due_ns < 3 * S / 2);
+        let mut document = run.document();
+        let shares = [1.0, 0.5, 0.0];
+        for (interval, share) in document.intervals.iter_mut().zip(shares) {
+            interval.availability = Some(share);
+            interval.connections = if share < 1.0 { 0 } else { 16 };
+        }
+        document
+    }
+
+    #[test]
+    fn a_target_that_refuses_is_lost_from_that_moment_on() {
+        let lost = Lost::of(&refused()).unwrap();
+        assert_eq!(lost, Lost { since_ns: 3 * S / 2, for_ns: 3 * S / 2, is_silent: false });
+        let verdict = found(&refused(), "target-lost").unwrap();
+        assert_eq!(verdict.severity, Severity::Warning);
+        assert_eq!(verdict.evidence["lost_ns"], 1.5e9);
+        let first = super::super::judge(&refused()).remove(0);
+        assert_eq!(first.id, "target-lost", "before what is about the loader");
+        assert_eq!(Lost::of(&testing::healthy_closed()), None);
+    }
+
+    #[test]
+    fn one_that_came_back_is_told_and_not_lost() {
+        let mut document = refused();
+        document.intervals[2].availability = Some(1.0);
+        document.intervals[2].connections = 16;
+        assert_eq!(Lost::of(&document), None);
+        let verdict = found(&document, "target-lost").unwrap();
+        assert_eq!(verdict.evidence["lost_ns"], 0.5e9);
+        assert!(!verdict.evidence.contains_key("since_ns"), "{verdict:?}");
+        document.intervals[1].availability = Some(0.98);
+        assert!(found(&document, "target-lost").is_none(), "less than a hundredth of the window");
+    }
+
+    /// 16 requests, sent at 1.5 s of 3, have no response when the drain of 5 s ends.
+    #[test]
+    fn one_that_hangs_is_lost_from_its_last_response_on() {
+        let mut document = testing::healthy_closed();
+        for (interval, answered) in document.intervals.iter_mut().zip([1000, 500, 0]) {
+            (interval.answered, interval.in_flight) = (answered, 16);
+        }
+        assert_eq!(Lost::of(&document).unwrap().since_ns, 2 * S);
+        document.ledger.unfinished = 16;
+        document.latencies.censored = testing::distribution(&[6_500_000_000; 16]);
+        document.time.elapsed_ns = document.time.window_ns + 5 * S;
+        let lost = Lost::of(&document).unwrap();
+        assert!(lost.is_silent && lost.since_ns.abs_diff(3 * S / 2) < S / 1000, "{lost:?}");
+        document.latencies.service.max_ns = Some(S);
+        assert_eq!(Lost::of(&document), None, "as long as responses take");
+    }
+}
