@@ -2,8 +2,9 @@
 //!
 //! The unit is the round: both were measured in it, in an order drawn for it, so the ratio of their figures
 //! is free of what the machine did from round to round. The interval is Student's, of the logarithms of these
-//! ratios. Where it contains 1 there is no leader. Each interval is for itself: of twenty pairs that are the
-//! same, one is called different by chance.
+//! ratios. Where it contains 1 there is no leader, and a single round, which shows no noise, has none either.
+//! The intervals of all places hold together: the 5 % are divided among them (Bonferroni), so that among many
+//! places none is called different by chance.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +14,7 @@ use candor_stats::rounds;
 use super::{Finding, Kind, NAMED, Noun, range};
 use crate::experiment::matrix::grouped;
 
-/// Of each interval.
+/// Of all intervals of a measure together.
 const CONFIDENCE: f64 = 0.95;
 /// Ends within this factor of 1 are a tie and not ignorance.
 const TIE: f64 = 1.1;
@@ -85,12 +86,12 @@ impl<'a> Entrant<'a> {
 }
 
 impl Ratio {
-    /// What `a` has, by what `b` has.
-    pub(super) fn of(a: &Entrant<'_>, b: &Entrant<'_>) -> Self {
+    /// What `a` has, by what `b` has, one of so many ratios whose intervals hold together.
+    pub(super) fn of(a: &Entrant<'_>, b: &Entrant<'_>, together: usize) -> Self {
         let pairs =
             a.by_round.iter().filter_map(|(round, one)| Some((one, b.by_round.get(round)?)));
         let logs: Vec<f64> = pairs.map(|(one, other)| one.ln() - other.ln()).collect();
-        match rounds::mean(&logs, CONFIDENCE) {
+        match rounds::mean(&logs, 1.0 - (1.0 - CONFIDENCE) / together.max(1) as f64) {
             Some(mean) => Ratio {
                 estimate: mean.estimate.exp(),
                 ends: Some((mean.low.exp(), mean.high.exp())),
@@ -99,12 +100,9 @@ impl Ratio {
         }
     }
 
-    /// One round tells two apart that are far from each other.
+    /// One round tells nobody apart.
     fn is_level(self) -> bool {
-        match self.ends {
-            Some((low, high)) => low <= 1.0 && high >= 1.0,
-            None => (1.0 / TIE..TIE).contains(&self.estimate),
-        }
+        self.ends.is_none_or(|(low, high)| low <= 1.0 && high >= 1.0)
     }
 
     fn is_tie(self) -> bool {
@@ -135,10 +133,10 @@ pub(super) fn times(ratio: f64) -> String {
 
 impl Measure {
     /// How many times `worse` is worse than `better`.
-    fn ratio(self, better: &Entrant<'_>, worse: &Entrant<'_>) -> Ratio {
+    fn ratio(self, better: &Entrant<'_>, worse: &Entrant<'_>, together: usize) -> Ratio {
         match self {
-            Measure::Rate => Ratio::of(better, worse),
-            Measure::P99 | Measure::Cpu => Ratio::of(worse, better),
+            Measure::Rate => Ratio::of(better, worse, together),
+            Measure::P99 | Measure::Cpu => Ratio::of(worse, better, together),
         }
     }
 
@@ -153,17 +151,17 @@ impl Measure {
 
 impl<'a> Contest<'a> {
     /// `None`: there are not two, or one that is not ahead might have been.
-    fn outcome(&'a self, measure: Measure) -> Option<Outcome<'a>> {
+    fn outcome(&'a self, measure: Measure, together: usize) -> Option<Outcome<'a>> {
         let mut order: Vec<&Entrant<'_>> = self.entrants.iter().collect();
         order.sort_by(|a, b| match measure {
             Measure::Rate => b.shown.total_cmp(&a.shown),
             Measure::P99 | Measure::Cpu => a.shown.total_cmp(&b.shown),
         });
         let [first, next, ..] = order[..] else { return None };
-        let ratio = measure.ratio(first, next);
+        let ratio = measure.ratio(first, next, together);
         // The run that is shown is one of several, and the ratio is of all.
         let (leader, second, ratio) = match ratio.estimate < 1.0 {
-            true => (next, first, measure.ratio(next, first)),
+            true => (next, first, measure.ratio(next, first, together)),
             false => (first, next, ratio),
         };
         let others = || self.entrants.iter().filter(|one| one.name != leader.name);
@@ -174,8 +172,9 @@ impl<'a> Contest<'a> {
         if !ratio.is_level() {
             return Some(Outcome::Ahead(Lead { place, leader, second, ratio }));
         }
-        let level =
-            |one: &&Entrant<'_>| one.name == leader.name || measure.ratio(leader, one).is_level();
+        let level = |one: &&Entrant<'_>| {
+            one.name == leader.name || measure.ratio(leader, one, together).is_level()
+        };
         let names = self.entrants.iter().filter(level).map(|one| one.name).collect();
         Some(Outcome::Level { place, names, ratio })
     }
@@ -188,9 +187,9 @@ pub(super) fn told(
     noun: Noun,
     over: &str,
 ) -> Vec<Finding> {
-    let outcomes: Vec<Outcome<'_>> =
-        contests.iter().filter_map(|one| one.outcome(measure)).collect();
     let of = contests.iter().filter(|one| one.entrants.len() > 1).count();
+    let outcomes: Vec<Outcome<'_>> =
+        contests.iter().filter_map(|one| one.outcome(measure, of)).collect();
     let leads = outcomes.iter().filter_map(|one| match one {
         Outcome::Ahead(lead) => Some((lead.leader.name, lead)),
         Outcome::Level { .. } => None,

@@ -43,7 +43,7 @@ pub enum Kind {
     Bound,
     /// They differ by little, if at all.
     Level,
-    /// The rounds differ too much to tell which is ahead.
+    /// The rounds differ too much, or are too few, to tell which is ahead.
     Unclear,
     /// It did not hold the rate that was asked for.
     Saturated,

@@ -264,7 +264,7 @@ fn rivals(ill: &[&Cell], places: &HashMap<Key<'_>, &Place<'_>>) -> String {
         let own = entrant(cell, Measure::Rate)?;
         let rivals = places.get(&key(cell))?.cells.iter();
         let rivals = rivals.filter_map(|one| Some((&one.server, comparable(one, Measure::Rate)?)));
-        let ratios = rivals.map(|(server, rival)| (server, Ratio::of(&rival, &own)));
+        let ratios = rivals.map(|(server, rival)| (server, Ratio::of(&rival, &own, 1)));
         ratios.max_by(|(_, a), (_, b)| a.estimate.total_cmp(&b.estimate))
     };
     let ratios: Vec<_> = ill.iter().filter_map(fastest).collect();
