@@ -2,6 +2,7 @@
 //! can stop; progress; kept results.
 
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use candor_files::{create_directory, write_atomically};
 use candor_lab::{Ahead, EngineRunner, Progress, Site};
@@ -151,7 +152,8 @@ struct Told {
 
 impl Progress for Told {
     fn begins(&mut self, what: &str, ahead: &Ahead) {
-        self.show.begins(what, ahead.clone(), None);
+        let left = ahead.most_ns.map(Duration::from_nanos);
+        self.show.begins(what, ahead.clone(), left);
     }
 
     fn done(&mut self, what: &str, outcome: &str) {

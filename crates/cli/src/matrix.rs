@@ -167,7 +167,7 @@ pub(crate) struct Shown<T> {
 
 impl<T> Watcher<T> for Shown<T> {
     fn begins(&mut self, trial: &str, number: u64, of: u64, left: Duration) {
-        let ahead = Ahead { steps: Some(of.saturating_sub(number)), next: Vec::new() };
+        let ahead = Ahead { steps: Some(of.saturating_sub(number)), ..Ahead::default() };
         self.show.begins(trial, ahead, Some(left));
     }
 

@@ -2,6 +2,7 @@
 //! target is ended afterwards. How a run is made is decided in lab and engine.
 
 use std::sync::Arc;
+use std::time::Instant;
 
 use candor_engine::{Control, Observer, Part};
 use candor_lab::site::Beside;
@@ -111,7 +112,8 @@ impl Watched {
             None => &Here,
             Some(fleet) => fleet,
         };
-        EngineRunner { sites: Vec::new(), facts, interrupt, observer, maker }
+        let began = Instant::now();
+        EngineRunner { sites: Vec::new(), facts, interrupt, observer, maker, began }
     }
 }
 

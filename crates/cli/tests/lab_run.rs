@@ -19,6 +19,7 @@ use serde_json::Value;
 
 const PATIENCE: Duration = Duration::from_secs(15);
 const INTERRUPTED: i32 = 130;
+const CANNOT_TELL: i32 = 6;
 
 /// Processes whose command line has this word.
 fn with_word(word: &str) -> Vec<u32> {
@@ -333,8 +334,10 @@ fn a_peak_of_a_known_server_and_a_sweep_of_it() {
         "runs",
     ])
     .finish();
-    assert_eq!(found.code(), 0, "{}{}", found.stdout, found.stderr);
+    // Other work on the machine may be so much that the search cannot tell.
+    assert!([0, CANNOT_TELL].contains(&found.code()), "{}{}", found.stdout, found.stderr);
     assert!(found.stdout.contains("highest throughput"), "{}", found.stdout);
+    assert!(found.stderr.contains("at most 35 s (--most-time)"), "{}", found.stderr);
     assert!(found.stderr.contains("closed loop, 2 connections"), "{}", found.stderr);
     let peak = json(&found.file("peak.json"));
     assert_valid("peak", &peak);
@@ -381,6 +384,23 @@ fn a_peak_of_a_known_server_and_a_sweep_of_it() {
     assert_eq!(rows[1]["saturated"], true);
     assert!(swept.stdout.contains("(saturated)"), "{}", swept.stdout);
     assert!(swept.stdout.contains("Response time"), "{}", swept.stdout);
+}
+
+#[test]
+fn a_search_without_repetitions_cannot_tell() {
+    let target = serve("--truth fifo --service-time 5ms");
+    let few = ["--most-runs", "1", "--most-connections", "1", "-d", "100ms", "--warm-up", "0"];
+    let objective = ["--objective", "p50 < 1s", "--target", &target, "--json", "peak.json"];
+    let run = Candor::start(&[&["peak"][..], &few, &objective].concat()).finish();
+    assert_eq!(run.code(), CANNOT_TELL, "{}{}", run.stdout, run.stderr);
+    assert!(run.stdout.contains("CANNOT TELL"), "{}", run.stdout);
+    let peak = json(&run.file("peak.json"));
+    assert_valid("peak", &peak);
+    assert!(
+        peak["cannot_tell"].as_str().is_some_and(|why| why.contains("runs of a load")),
+        "{peak}"
+    );
+    assert_eq!(peak["answer"]["confidence"], "poor");
 }
 
 #[test]

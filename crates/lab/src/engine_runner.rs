@@ -2,6 +2,7 @@
 //! target is sampled.
 
 use std::sync::Arc;
+use std::time::Instant;
 
 use candor_engine::{Control, Observer};
 use candor_plan::Plan;
@@ -38,6 +39,8 @@ pub struct EngineRunner<'a> {
     pub observer: &'a mut dyn Observer,
     /// How a run is made.
     pub maker: &'a dyn Maker,
+    /// When the experiment began.
+    pub began: Instant,
 }
 
 impl Runner for EngineRunner<'_> {
@@ -56,5 +59,9 @@ impl Runner for EngineRunner<'_> {
         let mut document = Document::new(&facts, plan, &record);
         beside.finish(site, &record, &mut document, self.interrupt.is_asked());
         Ok(document)
+    }
+
+    fn elapsed_ns(&self) -> u64 {
+        u64::try_from(self.began.elapsed().as_nanos()).unwrap_or(u64::MAX)
     }
 }

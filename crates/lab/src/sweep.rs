@@ -7,10 +7,12 @@ use candor_plan::units::fmt_per_second;
 use candor_plan::{Parts, Plan};
 use candor_report::Facts;
 use candor_report::document::{Tool, rfc3339};
-use candor_report::experiment::sweep::{FORMAT, Row, Sweep};
+use candor_report::experiment::sweep::{FORMAT, Knee, Row, Sweep};
 use candor_report::experiment::trial::{Subject, Trial};
 use candor_stats::bootstrap::Random;
+use candor_stats::{Quantile, order};
 
+use crate::compare::order::shuffle;
 use crate::error::LabError;
 use crate::loads;
 use crate::trial::{Ahead, Progress, Runner, in_words, why_no_more};
@@ -52,7 +54,8 @@ pub fn run(
     let mut partial = None;
     let mut nth = 0;
     'rounds: for round in 0..settings.rounds.max(1) {
-        let shuffled = shuffled(rows.len(), &mut order);
+        let mut shuffled: Vec<usize> = (0..rows.len()).collect();
+        shuffle(&mut shuffled, &mut order);
         let what = |at: usize| format!("{}, round {}", fmt_per_second(rates[at]), round + 1);
         for (position, &at) in (1..).zip(&shuffled) {
             let rate_per_s = rows[at].rate_per_s;
@@ -62,7 +65,7 @@ pub fn run(
             let later_rounds = settings.rounds.max(1) - round - 1;
             let steps = next.len() as u64 + u64::from(later_rounds) * rates.len() as u64;
             let what = what(at);
-            progress.begins(&what, &Ahead { steps: Some(steps), next });
+            progress.begins(&what, &Ahead { steps: Some(steps), next, most_ns: None });
             let document = match (runner.run(0, &run), first.is_some()) {
                 (Ok(document), _) => document,
                 (Err(error), false) => return Err(error),
@@ -97,6 +100,7 @@ pub fn run(
         peak_from: settings.peak.as_ref().map(|(_, from)| from.clone()),
         rounds: settings.rounds,
         seed: plan.seed,
+        knee: knee(&rows),
         rows,
         partial,
     })
@@ -112,11 +116,45 @@ fn empty_row(asked: &Asked) -> Row {
     }
 }
 
-/// 0 to n − 1 in random order (Fisher and Yates).
-fn shuffled(n: usize, random: &mut Random) -> Vec<usize> {
-    let mut order: Vec<usize> = (0..n).collect();
-    for last in (1..n).rev() {
-        order.swap(last, random.below(last + 1));
+/// Latency of this multiple of the latency at rest is beyond the knee.
+const CLIMBED: f64 = 2.0;
+
+/// The knee of p99, or of a lower percentile where a run has too few samples for it.
+///
+/// In each round it lies between the last rate below twice the round's own latency at the lowest rate, and the next.
+/// So its median over rounds lies between the order statistics of these ends: with l and u the ranks of
+/// [`order::ranks`] for the median, the interval goes from the l-th lower end to the u-th upper end. It takes six
+/// rounds, and assumes nothing about the noise, nor about the curve between two rates.
+fn knee(rows: &[Row]) -> Option<Knee> {
+    let rounds = rows.iter().map(|row| row.trials.len()).min()?;
+    let of = |percentile: &str, trial: &Trial| {
+        let named = trial.figures.response.named().into_iter();
+        named.filter(|(name, _)| *name == percentile).find_map(|(_, ns)| ns)
+    };
+    let (percentile, latencies) = ["p99", "p90", "p50"].into_iter().find_map(|percentile| {
+        let of_round =
+            |round: usize| rows.iter().map(move |row| of(percentile, &row.trials[round]));
+        let all = (0..rounds).map(|round| of_round(round).collect::<Option<Vec<u64>>>());
+        Some((percentile, all.collect::<Option<Vec<_>>>()?))
+    })?;
+    let (mut rest, mut lows, mut highs) = (Vec::new(), Vec::new(), Vec::new());
+    for round in latencies {
+        let limit = *round.first()? as f64 * CLIMBED;
+        let beyond = round.iter().position(|ns| *ns as f64 >= limit).unwrap_or(rows.len());
+        rest.push(round[0]);
+        lows.push(rows.get(beyond.checked_sub(1)?)?.rate_per_s);
+        highs.push(rows.get(beyond).map_or(f64::INFINITY, |row| row.rate_per_s));
     }
-    order
+    rest.sort_unstable();
+    lows.sort_by(f64::total_cmp);
+    highs.sort_by(f64::total_cmp);
+    let (low, high) = order::ranks(rounds as u64, Quantile::P50, order::CONFIDENCE);
+    let high_per_s = *highs.get(high? as usize - 1)?;
+    high_per_s.is_finite().then(|| Knee {
+        percentile: percentile.to_owned(),
+        at_rest_ns: rest[(rounds - 1) / 2],
+        low_per_s: lows[low.map_or(0, |low| low as usize - 1)],
+        high_per_s,
+        rounds: rounds as u64,
+    })
 }

@@ -18,6 +18,9 @@ use crate::error::LabError;
 pub trait Runner {
     /// One run of `plan`. `variant` selects one of several targets (0 if there is only one).
     fn run(&mut self, variant: usize, plan: &Plan) -> Result<Document, LabError>;
+
+    /// The time since the experiment began, in nanoseconds.
+    fn elapsed_ns(&self) -> u64;
 }
 
 /// The steps ahead when a step of an experiment begins.
@@ -27,6 +30,8 @@ pub struct Ahead {
     pub steps: Option<u64>,
     /// The next of them by name, as far as their order is known.
     pub next: Vec<String>,
+    /// The most time that is left for all of them and this one, in nanoseconds, if the experiment is bounded by time.
+    pub most_ns: Option<u64>,
 }
 
 /// Observes an experiment.

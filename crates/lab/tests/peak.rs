@@ -12,6 +12,7 @@ use candor_report::document::latency::Distribution;
 use candor_report::experiment::peak::{Confidence, Peak, Phase, Step, StepOutcome, Who};
 use candor_report::{Document, Expectation, Facts};
 use candor_testkit::sim::{Fifo, Reaction, ok_bytes};
+use common::noise::{Computed, KINDS, Machine};
 use common::{MS, S, Simulated, open, plan};
 
 fn settings(objectives: &[&str]) -> Settings {
@@ -73,10 +74,8 @@ fn the_ceiling_of_one_at_a_time_is_one_by_its_service_time() {
     assert_eq!(answer.confidence, Confidence::Good);
     assert_eq!(peak.ceiling.unwrap().connections, 1, "more bring nothing");
     assert_eq!(peak.limit.who, Who::Target);
-    assert!(peak.partial.is_none());
-    // With constant arrivals, a server of one request at a time has no queue below its ceiling, and
-    // so no knee.
-    assert!(peak.curve().len() >= 5 && peak.knee.is_none(), "{:?}", peak.knee);
+    assert!(peak.partial.is_none() && peak.cannot_tell.is_none());
+    assert!(peak.curve().len() >= 5);
 }
 
 #[test]
@@ -109,22 +108,21 @@ fn a_percentile_under_poisson_arrivals_is_met_up_to_the_rate_of_the_closed_form(
     let mut server = Simulated::new(|| Fifo::new(MS));
     let peak = search(&plan, &settings(&["p99 < 5ms", "errors < 0.1%"]), &mut server);
     let answer = peak.answer.unwrap();
-    assert_within(answer.rate_per_s, expected, 0.05);
-    assert!(answer.low_per_s.unwrap() < expected * 1.02, "{answer:?} {expected}");
-    assert!(answer.high_per_s.unwrap() > expected * 0.98, "{answer:?} {expected}");
-    assert!(answer.bracket_share.unwrap() <= 0.02, "{answer:?}");
+    // p99 of 20 s differs from run to run, which keeps the ends apart.
+    let (low, high) = (answer.low_per_s.unwrap(), answer.high_per_s.unwrap());
+    assert!((low..=high).contains(&expected), "{answer:?} {expected}");
+    assert!(answer.bracket_share.unwrap() <= 0.2, "{answer:?}");
     assert_eq!(peak.limit.who, Who::Target);
-    let knee = peak.knee.unwrap();
-    assert_eq!(knee.percentile, "p99");
-    assert!(knee.rate_per_s < expected, "p99 has doubled long before it is five times D");
 }
 
 #[test]
 fn noise_makes_it_less_sure_and_not_wrong() {
-    // One at a time, and one request in a hundred takes ten times as long: 1/(0.99 + 0.1)/ms.
+    // One at a time, and one request in a hundred takes ten times as long: 1/(0.99 + 0.1)/ms. Each run has its own.
+    let mut seed = 7;
     let mut server = Simulated::new(|| {
         let mut free_ns = 0u64;
-        let mut random = candor_stats::bootstrap::Random::new(7);
+        seed += 1;
+        let mut random = candor_stats::bootstrap::Random::new(seed);
         move |at_ns: u64, _: u64, _: u64| {
             let service_ns = if random.unit() < 0.01 { 10 * MS } else { MS };
             free_ns = at_ns.max(free_ns) + service_ns;
@@ -168,7 +166,7 @@ fn rates_of_users_are_said_to_be_that() {
 fn what_no_rate_meets_is_said() {
     let mut server = Simulated::new(|| Fifo::new(MS));
     let peak = search(&plan(2 * S), &settings(&["p99 < 500us"]), &mut server);
-    assert_eq!(peak.answer, None);
+    assert_eq!((peak.answer, &peak.cannot_tell), (None, &None));
     assert!(peak.sentences[0].contains("No rate meets p99 < 500us"), "{:?}", peak.sentences);
     assert!(peak.steps.iter().any(|step| step.outcome == StepOutcome::Missed));
 }
@@ -209,6 +207,10 @@ impl<R: Runner, F: FnMut(u32, &mut Document) -> Result<(), LabError>> Runner for
         document.verdicts = candor_report::verdicts::judge(&document);
         Ok(document)
     }
+
+    fn elapsed_ns(&self) -> u64 {
+        self.0.elapsed_ns()
+    }
 }
 
 #[test]
@@ -230,15 +232,7 @@ fn a_run_that_our_own_machine_disturbed_is_made_again_and_does_not_count() {
     let mut paused = Changed(Simulated::new(|| Fifo::new(MS)), |_, document: &mut Document| {
         runs += 1;
         if runs % 3 == 2 {
-            let mut late = candor_record::Histogram::new(3);
-            late.record(900 * MS);
-            document.machines[0].hiccups = Some(Hiccups {
-                late: Distribution::of(&late),
-                worst: vec![Hiccup { at_ns: S, late_ns: 900 * MS, waited_ns: 0, stolen_ns: 0 }],
-                cpu_share: None,
-                wall_clock_moved_ns: 0,
-                suspended_ns: 0,
-            });
+            document.machines[0].hiccups = Some(paused());
             document.rate.achieved_per_s = Some(100.0);
         }
         Ok(())
@@ -250,6 +244,96 @@ fn a_run_that_our_own_machine_disturbed_is_made_again_and_does_not_count() {
     assert!(!disturbed.is_empty() && !calm.is_empty());
     assert!(disturbed.iter().all(|step| step.trials.len() >= 2), "made again");
     assert!(peak.steps.iter().all(|step| !step.representative().unwrap().disturbed));
+}
+
+/// A pause of the loader's machine.
+fn paused() -> Hiccups {
+    let mut late = candor_record::Histogram::new(3);
+    late.record(900 * MS);
+    Hiccups {
+        late: Distribution::of(&late),
+        worst: vec![Hiccup { at_ns: S, late_ns: 900 * MS, waited_ns: 0, stolen_ns: 0 }],
+        cpu_share: None,
+        wall_clock_moved_ns: 0,
+        suspended_ns: 0,
+    }
+}
+
+/// A runner whose runs are disturbed with this chance.
+fn disturbing(chance: f64) -> impl Runner {
+    let mut random = candor_stats::bootstrap::Random::new(5);
+    Changed(Simulated::new(|| Fifo::new(MS)), move |_, document: &mut Document| {
+        if random.unit() <= chance {
+            document.machines[0].hiccups = Some(paused());
+        }
+        Ok(())
+    })
+}
+
+#[test]
+fn a_search_is_bounded_whatever_the_machine_does() {
+    for (chance, most_runs) in [(1.0, 4), (0.9, 4), (0.5, 4), (1.0, 20), (0.5, 20), (1.0, 1)] {
+        let mut runner = disturbing(chance);
+        let settings = Settings { most_runs, ..settings(&["p99 < 5ms"]) };
+        let peak = search(&plan(S), &settings, &mut runner);
+        let counted = peak.steps.iter().map(|step| step.counted().len()).max().unwrap();
+        let all = peak.steps.iter().map(|step| step.trials.len());
+        assert!(counted <= most_runs as usize, "{chance} {most_runs}: {counted}");
+        assert!(all.clone().max().unwrap() <= 2 * most_runs as usize + 2, "{chance} {most_runs}");
+        assert!(all.sum::<usize>() <= 100, "{chance} {most_runs}");
+        assert!(runner.elapsed_ns() <= peak.most_time_ns.unwrap());
+    }
+}
+
+#[test]
+fn a_search_ends_with_its_time_and_says_so() {
+    let mut server = Simulated::new(|| Fifo::new(MS));
+    let short = Settings { most_time_ns: Some(25 * S), ..settings(&["p99 < 5ms"]) };
+    let peak = search(&plan(2 * S), &short, &mut server);
+    assert!(server.elapsed_ns() <= 25 * S);
+    assert!(peak.partial.is_none() && peak.cannot_tell.unwrap().contains("25 s were over"));
+    let none = Settings { most_time_ns: Some(S), ..settings(&[]) };
+    let error = find(&plan(2 * S), &none, &Facts::default(), &mut server, &mut ());
+    assert!(matches!(error, Err(LabError::Usage(_))));
+}
+
+/// The throughput rises to 1,000/s at four connections, on a noisy machine. Of 200 searches of each kind that state an
+/// interval, 95 in 100 contain the median of what the machine can do. Fixed seeds.
+#[test]
+fn the_ceilings_interval_holds_what_a_noisy_machine_can_do() {
+    for kind in KINDS {
+        let (mut stated, mut held) = (0, 0);
+        for seed in 1..=200 {
+            let mut machine = Machine::new(kind, seed);
+            let mut runner = Computed::new(|_, connections| {
+                (1000.0 * machine.next() * f64::from(connections.min(4)) / 4.0, MS)
+            });
+            let plan = plan(S).with(|parts| parts.seed = seed).unwrap();
+            let peak = search(&plan, &settings(&[]), &mut runner);
+            let truth = 1000.0 * Machine::median(kind, runner.runs / 2);
+            let Some(answer) = peak.answer.filter(|_| peak.cannot_tell.is_none()) else { continue };
+            stated += 1;
+            let (low, high) = (answer.low_per_s.unwrap(), answer.high_per_s.unwrap());
+            held += u32::from((low..=high).contains(&truth));
+        }
+        println!("{kind}: {held} of {stated} stated of 200");
+        assert!(100 * held >= 95 * stated, "{kind}: {held} of {stated}");
+        assert!(stated >= if kind == "quiet" { 198 } else { 120 }, "{kind}: {stated} of 200");
+    }
+}
+
+/// A run of each load shows nothing about the noise between runs.
+#[test]
+fn one_run_of_each_load_confirms_nothing() {
+    for objectives in [&["p99 < 5ms"][..], &[]] {
+        let one = Settings { most_runs: 1, ..settings(objectives) };
+        let peak = search(&plan(2 * S), &one, &mut Simulated::new(|| Fifo::new(MS)));
+        let answer = peak.answer.unwrap();
+        assert_within(answer.rate_per_s, 1000.0, 0.05);
+        assert_eq!((answer.confidence, answer.low_per_s), (Confidence::Poor, None));
+        assert!(peak.cannot_tell.unwrap().contains("fewer than"));
+        assert!(peak.steps.iter().all(|step| step.trials.len() == 1));
+    }
 }
 
 #[test]

@@ -6,11 +6,11 @@ use std::process::ExitCode;
 use candor_lab::peak::{Settings, find};
 use candor_plan::options::Options;
 use candor_plan::redact::Typed;
-use candor_plan::units::parse_share;
-use candor_plan::values::SmallCount;
+use candor_plan::units::{fmt_duration_ns, parse_share};
+use candor_plan::values::{PositiveNanos, SmallCount};
 use candor_plan::{Out, Outputs};
 use candor_report::Expectation;
-use candor_report::experiment::peak::{Confidence, Peak, Who};
+use candor_report::experiment::peak::{Peak, Who};
 use clap::Args;
 
 use crate::console;
@@ -31,10 +31,10 @@ Examples:
       Starts the server on the first half of the cores, and ends it. `candor sweep --peak
       peak.json` continues from there.
 
-Each load runs for --duration [default here: 5s] after --warm-up [1s]. If chance leaves it open whether
-an objective is met, a load runs again, up to --most-runs times, and is judged by all of its runs
-together: a percentile by its 95 % interval. Exit codes as of `candor run`; 3: no rate meets the
-objectives.";
+Each run takes --duration [default here: 5s] after --warm-up [1s]. Both ends of the result are confirmed by
+repetitions in random order: eight of eight runs agree, or 12 of 13. If they do not, the result is a wider
+interval, with 95 % confidence, or `cannot tell`. Exit codes as of `candor run`; 3: no rate meets the
+objectives, 6: cannot tell.";
 
 #[derive(Debug, Args)]
 pub(crate) struct PeakArguments {
@@ -48,9 +48,12 @@ pub(crate) struct PeakArguments {
     /// this close
     #[arg(long, value_name = "SHARE", default_value = "2%", value_parser = precision, help_heading = "Peak")]
     precision: f64,
-    /// Most runs of one load, while chance leaves the judgement open
-    #[arg(long, value_name = "N", default_value = "4", help_heading = "Peak")]
+    /// Most runs of one load; fewer than 9 confirm nothing
+    #[arg(long, value_name = "N", default_value = "20", help_heading = "Peak")]
     most_runs: SmallCount,
+    /// Most time of the search [default: that of 100 runs]
+    #[arg(long, value_name = "TIME", help_heading = "Peak")]
+    most_time: Option<PositiveNanos>,
     /// Most connections to try; --connections fixes the number instead
     #[arg(long, value_name = "N", default_value = "1024", help_heading = "Peak")]
     most_connections: SmallCount,
@@ -83,8 +86,13 @@ pub(crate) fn peak(arguments: PeakArguments, typed: Typed) -> Result<ExitCode, U
         most_connections: arguments.most_connections.get(),
         precision,
         most_runs: arguments.most_runs.get(),
+        most_time_ns: arguments.most_time.map(PositiveNanos::get),
         ..Settings::default()
     };
+    if !ready.outputs.quiet {
+        let most = fmt_duration_ns(settings.most_time_ns(&ready.plan));
+        console::say(format_args!("candor: the search takes at most {most} (--most-time)"));
+    }
     let facts = ready.facts().clone();
     let made = ready.make(keep.as_deref(), |plan, runner, progress| {
         Ok(find(plan, &settings, &facts, runner, progress)?)
@@ -128,15 +136,13 @@ fn exit(made: &Made<Peak>) -> Exit {
     let Made { document: peak, outputs: outputs @ Outputs { strict, .. }, is_interrupted } = made;
     let mut trials = peak.steps.iter().flat_map(|step| &step.trials);
     let nothing_worked = trials.all(|trial| trial.figures.nothing_worked());
-    let poor = peak.answer.is_none_or(|answer| answer.confidence == Confidence::Poor);
     match (&peak.partial, &peak.answer) {
         (Some(_), _) if *is_interrupted => Exit::Interrupted,
         (Some(_), _) => Exit::CouldNotRun,
         (None, None) if nothing_worked && !outputs.allow_failures => Exit::CouldNotRun,
+        _ if peak.cannot_tell.is_some() => Exit::CannotTell,
         (None, None) => Exit::ExpectationNotMet,
-        (None, Some(_)) if *strict && (poor || peak.limit.who == Who::Loader) => {
-            Exit::NotTrustworthy
-        }
+        (None, Some(_)) if *strict && peak.limit.who == Who::Loader => Exit::NotTrustworthy,
         (None, Some(_)) => Exit::Fine,
     }
 }

@@ -41,6 +41,8 @@ const FRACTIONS: &str = "50%,75%,90%,95%";
 /// The default connections: a multiple of those of the peak, but at least this number.
 const FEWEST_CONNECTIONS: u32 = 16;
 const TIMES_THE_PEAKS: u32 = 2;
+/// Runs of a closed loop that measure the peak as the reference of fractions.
+const REFERENCE_RUNS: u32 = 3;
 
 #[derive(Debug, Args)]
 pub(crate) struct SweepArguments {
@@ -176,7 +178,9 @@ fn measured(
     runner: &mut EngineRunner<'_>,
     progress: &mut dyn Progress,
 ) -> Result<(f64, String, Option<u32>), UserError> {
-    let settings = peak::Settings { connections, curve: Vec::new(), ..peak::Settings::default() };
+    // Rates are chosen by it; how certain it is does not matter.
+    let (curve, most_runs) = (Vec::new(), REFERENCE_RUNS);
+    let settings = peak::Settings { connections, curve, most_runs, ..peak::Settings::default() };
     let found = peak::find(plan, &settings, facts, runner, progress)?;
     match (found.answer, found.partial) {
         (_, Some(_)) if runner.interrupt.is_asked() => Err(UserError::interrupted()),

@@ -151,7 +151,7 @@ impl Steps {
         let Some(present) = self.ahead.pop() else { return };
         self.present = present;
         let next: Vec<String> = self.ahead.iter().rev().cloned().collect();
-        let ahead = Ahead { steps: Some(next.len() as u64), next };
+        let ahead = Ahead { steps: Some(next.len() as u64), next, most_ns: None };
         self.show.begins(&self.present, ahead, None);
     }
 

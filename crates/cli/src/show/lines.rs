@@ -99,9 +99,10 @@ fn number(state: &State) -> (u64, Option<u64>) {
 /// Elapsed and total time; time left.
 fn times(state: &State) -> (String, String) {
     let (elapsed_ns, total_ns) = state.lengths_ns();
-    let of = total_ns.map_or(String::new(), |total_ns| format!(" of {}", clock(total_ns)));
+    let most = state.most();
+    let of = total_ns.map_or(String::new(), |total_ns| format!(" of {most}{}", clock(total_ns)));
     let left_ns = total_ns.map(|total_ns| total_ns.saturating_sub(elapsed_ns));
-    let left = left_ns.map_or(String::new(), |left_ns| format!(" ({} left)", clock(left_ns)));
+    let left = left_ns.map_or(String::new(), |left_ns| format!(" ({most}{} left)", clock(left_ns)));
     (format!("{}{of}", clock(elapsed_ns)), left)
 }
 

@@ -113,7 +113,7 @@ pub(crate) struct Steps {
     /// The current step, and when it began.
     pub(crate) present: Option<(String, u64)>,
     pub(crate) ahead: Ahead,
-    /// The estimated time of the remaining steps, when the current one began.
+    /// The estimated, or the most, time of the remaining steps, when the current one began.
     left_ns: Option<u64>,
 }
 
@@ -325,6 +325,11 @@ impl Steps {
         Some(each_ns.saturating_mul(steps).saturating_sub(since_ns))
     }
 
+    /// Whether the time that is left is the most that it can be, and not an estimate.
+    pub(crate) fn is_bounded(&self) -> bool {
+        self.ahead.most_ns.is_some()
+    }
+
     /// The number of the step, and the number of all steps, if known.
     pub(crate) fn number(&self) -> (u64, Option<u64>) {
         let number = self.done_count + u64::from(self.present.is_some());
@@ -386,6 +391,11 @@ impl State {
         }
         let elapsed_ns = now.course.elapsed_ns();
         (elapsed_ns, self.run.as_ref().and_then(|run| run.head.total_ns()))
+    }
+
+    /// What stands before a time that an experiment will not exceed, and may not need.
+    pub(crate) fn most(&self) -> &'static str {
+        if self.steps.as_ref().is_some_and(Steps::is_bounded) { "at most " } else { "" }
     }
 
     /// Findings. Notes wait for the report, and so do contradictions, which need the figures of the

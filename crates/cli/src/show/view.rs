@@ -150,8 +150,11 @@ impl Painter {
             }
             _ => "measuring".to_owned(),
         };
-        let of = total_ns.map_or(String::new(), |total_ns| format!(" of {}", clock(total_ns)));
-        let left = left_ns.map_or(String::new(), |left_ns| format!(" · {} left", clock(left_ns)));
+        let most = state.most();
+        let of =
+            total_ns.map_or(String::new(), |total_ns| format!(" of {most}{}", clock(total_ns)));
+        let left = left_ns.filter(|_| most.is_empty());
+        let left = left.map_or(String::new(), |left_ns| format!(" · {} left", clock(left_ns)));
         let text = format!("{phase} {}{of}{left}", clock(elapsed_ns));
         let bar = self.width.saturating_sub(text.chars().count() + 1);
         let mut spans = Vec::new();

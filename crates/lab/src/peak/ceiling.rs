@@ -1,106 +1,147 @@
 //! The ceiling: the highest throughput of a closed loop, and the fewest connections that reach it.
 //!
-//! Connections are doubled until more of them bring no gain, then numbers in between are tried,
-//! then the best is run again. The highest of many noisy figures overestimates, so the runs that
-//! found it do not count towards its height.
+//! Connections are doubled until more of them bring no gain, then numbers in between are tried. The runs that found
+//! the number do not count towards its height, because the highest of many noisy figures overestimates: runs that
+//! confirm it are made later, between the others of the search.
+
+use std::collections::{BTreeMap, BTreeSet};
 
 use candor_report::experiment::peak::{Ceiling, Phase};
+use candor_stats::stationary::{median, widening};
+use candor_stats::{Quantile, order};
 
 use super::{Search, SearchEnd};
 
 /// Doubling the connections must raise throughput by this factor to count as a gain.
 const GAIN: f64 = 1.03;
 /// The doubling ends after this many steps without a gain.
-const PATIENCE: u32 = 2;
+const PATIENCE: usize = 2;
 /// A throughput of this share of the highest counts as equal. The margin is small, because with
 /// barely enough connections every pause of the loader leaves the target idle.
 const AS_HIGH: f64 = 0.995;
+/// The runs that confirm a throughput. Of eight its median is between the lowest and the highest with 99.2 % confidence,
+/// see [`order::ranks`], if they are independent; of six with 96.9 %, which leaves too little to what successive runs
+/// have in common.
+pub(super) const CONFIRMATIONS: u32 = 8;
 
 impl Search<'_> {
-    pub(super) fn ceiling(&mut self) -> Result<Ceiling, SearchEnd> {
-        let connections = match self.settings.connections {
-            Some(connections) => connections,
-            None => self.fewest_connections()?,
-        };
-        let mut rates = Vec::new();
-        for _ in 0..self.settings.confirmations.max(2) {
-            rates.push(self.throughput(Phase::Confirm, connections)?);
+    /// The fewest connections with as high a throughput as any, the best other number, and the highest throughput.
+    pub(super) fn fewest_connections(&mut self) -> Result<(u32, Option<u32>, f64), SearchEnd> {
+        let mut tried = BTreeMap::new();
+        if let Some(connections) = self.settings.connections {
+            self.try_connections(connections, &mut tried)?;
+            return Ok((connections, None, highest(&tried)));
         }
-        let (mean, off) = mean_and_interval(&rates);
-        Ok(Ceiling {
-            rate_per_s: mean,
-            low_per_s: (mean - off).max(0.0),
-            high_per_s: mean + off,
-            connections,
-        })
-    }
-
-    fn fewest_connections(&mut self) -> Result<u32, SearchEnd> {
         let most = self.settings.most_connections.max(1);
-        let mut tried: Vec<(u32, f64)> = Vec::new();
-        let (mut connections, mut best, mut in_vain) = (1u32, 0.0, 0);
+        let mut connections = 1;
+        self.try_connections(connections, &mut tried)?;
         loop {
-            let rate = self.throughput(Phase::Ceiling, connections)?;
-            tried.push((connections, rate));
-            in_vain = if rate > best * GAIN { 0 } else { in_vain + 1 };
-            best = rate.max(best);
-            if in_vain >= PATIENCE || connections >= most {
+            let mut in_vain = Vec::new();
+            while in_vain.len() < PATIENCE && connections < most {
+                connections = connections.saturating_mul(2).min(most);
+                match self.brings_gain(connections, &mut tried)? {
+                    true => in_vain.clear(),
+                    false => in_vain.push(connections),
+                }
+            }
+            // A disturbance outlasts a run, and may have hidden the gain: each is tried once more, later.
+            let mut was_hidden = false;
+            let again = if self.settings.most_runs > 1 { in_vain } else { Vec::new() };
+            for number in again {
+                was_hidden |= self.brings_gain(number, &mut tried)?;
+            }
+            if !was_hidden || connections >= most {
                 break;
             }
-            connections = connections.saturating_mul(2).min(most);
         }
         // On both sides of the best: the geometric means with its neighbours.
         let middle = fewest_as_high(&tried);
         for factor in [std::f64::consts::FRAC_1_SQRT_2, std::f64::consts::SQRT_2] {
             let between = ((f64::from(middle) * factor).round() as u32).clamp(1, most);
-            if tried.iter().all(|(known, _)| *known != between) {
-                let rate = self.throughput(Phase::Ceiling, between)?;
-                tried.push((between, rate));
+            if !tried.contains_key(&between) {
+                self.try_connections(between, &mut tried)?;
             }
         }
-        Ok(fewest_as_high(&tried))
+        let fewest = fewest_as_high(&tried);
+        let others = tried.iter().filter(|(number, _)| **number != fewest);
+        let other = others.max_by(|a, b| a.1.total_cmp(b.1)).map(|(number, _)| *number);
+        Ok((fewest, other, highest(&tried)))
     }
 
-    /// Correct responses per second with `connections` connections.
-    fn throughput(&mut self, phase: Phase, connections: u32) -> Result<f64, SearchEnd> {
-        let at = self.step(phase, connections, None, 1)?;
-        let trial = self.steps[at].representative();
-        Ok(trial.and_then(|trial| trial.figures.rate_per_s).unwrap_or(0.0))
+    fn brings_gain(
+        &mut self,
+        connections: u32,
+        tried: &mut BTreeMap<u32, f64>,
+    ) -> Result<bool, SearchEnd> {
+        let before = highest(tried);
+        self.try_connections(connections, tried)?;
+        Ok(highest(tried) > before * GAIN)
     }
+
+    /// A run with so many connections. The highest of a number's runs speaks for it: what disturbs a closed loop makes
+    /// it slower.
+    fn try_connections(
+        &mut self,
+        connections: u32,
+        tried: &mut BTreeMap<u32, f64>,
+    ) -> Result<(), SearchEnd> {
+        let at = self.run_once(Phase::Ceiling, connections, None)?;
+        let rates = self.steps[at].counted().into_iter().filter_map(|one| one.figures.rate_per_s);
+        tried.insert(connections, rates.fold(0.0, f64::max));
+        Ok(())
+    }
+}
+
+fn highest(tried: &BTreeMap<u32, f64>) -> f64 {
+    tried.values().copied().fold(0.0, f64::max)
 }
 
 /// The fewest connections with as high a throughput as any.
-fn fewest_as_high(tried: &[(u32, f64)]) -> u32 {
-    let top = tried.iter().map(|(_, rate)| *rate).fold(0.0, f64::max);
-    let as_high = tried.iter().filter(|(_, rate)| *rate >= top * AS_HIGH);
-    as_high.map(|(connections, _)| *connections).min().unwrap_or(1)
+fn fewest_as_high(tried: &BTreeMap<u32, f64>) -> u32 {
+    let top = highest(tried);
+    let as_high = tried.iter().find(|(_, rate)| **rate >= top * AS_HIGH);
+    as_high.map_or(1, |(connections, _)| *connections)
 }
 
-/// Student's t for 95 %, two-sided, by degrees of freedom from 1.
-const T: [f64; 9] = [12.71, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262];
-
-/// The mean x̄, and t·s/√n, with s the standard deviation of the n figures.
-fn mean_and_interval(figures: &[f64]) -> (f64, f64) {
-    let n = figures.len() as f64;
-    let mean = figures.iter().sum::<f64>() / n;
-    let freedom = figures.len() - 1;
-    if freedom == 0 {
-        return (mean, f64::INFINITY);
-    }
-    let variance = figures.iter().map(|x| (x - mean) * (x - mean)).sum::<f64>() / freedom as f64;
-    let t = T.get(freedom - 1).copied().unwrap_or(2.0);
-    (mean, t * (variance / n).sqrt())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::mean_and_interval;
-
-    /// scipy.stats.t.interval(0.95, 2, loc=101, scale=scipy.stats.sem([100, 101, 102])).
-    #[test]
-    fn an_interval_of_three() {
-        let (mean, off) = mean_and_interval(&[100.0, 101.0, 102.0]);
-        assert_eq!(mean, 101.0);
-        assert!((off - 2.484).abs() < 0.001, "{off}");
-    }
+/// The ceiling by the runs that confirm it, so far: connections and throughput, in the order in which they were made.
+///
+/// The throughput of a number of connections is the median of its runs, within the interval of order statistics that
+/// assumes nothing about the distribution of the noise. If successive runs resemble each other, it is wider: see
+/// [`widening`]. Of several numbers the highest counts. With Mₖ the true medians and [lₖ, hₖ] their intervals, max Mₖ is
+/// below max hₖ at least as probably as the highest one is below its own h, and above max lₖ unless an lₖ is wrong.
+pub(super) fn ceiling(made: &[(u32, f64)], connections: u32) -> Option<Ceiling> {
+    let of = |number: u32| -> Vec<f64> {
+        let mut rates: Vec<f64> =
+            made.iter().filter(|one| one.0 == number).map(|one| one.1).collect();
+        rates.sort_by(f64::total_cmp);
+        rates
+    };
+    let relative: Vec<f64> =
+        made.iter().map(|(number, rate)| rate / median(&of(*number))).collect();
+    let wider = widening(&relative);
+    let numbers: BTreeSet<u32> = made.iter().map(|one| one.0).collect();
+    let each = numbers.into_iter().filter_map(|number| {
+        let rates = of(number);
+        let runs = rates.len() as u64;
+        let (low, high) = order::ranks(runs, Quantile::P50, order::CONFIDENCE);
+        let middle = median(&rates);
+        let end = |rank: u64| {
+            let end = *rates.get(rank as usize - 1)?;
+            Some(if middle > 0.0 { middle * (end / middle).powf(wider) } else { end })
+        };
+        Some(Ceiling {
+            rate_per_s: middle,
+            low_per_s: end(low.unwrap_or(1))?,
+            high_per_s: end(high.unwrap_or(runs))?,
+            connections,
+            runs,
+        })
+    });
+    each.reduce(|a, b| Ceiling {
+        rate_per_s: a.rate_per_s.max(b.rate_per_s),
+        low_per_s: a.low_per_s.max(b.low_per_s),
+        high_per_s: a.high_per_s.max(b.high_per_s),
+        connections,
+        runs: a.runs.min(b.runs),
+    })
 }

@@ -1,53 +1,40 @@
 //! The edge: between the highest rate that meets the objectives and the lowest that does not.
 //!
-//! The search bisects between the two until they are close enough. Each rate is judged with as many
-//! runs as necessary; if even these leave the judgement open, the figures decide the direction, and
-//! the result says so.
+//! [`threshold`](candor_stats::threshold) decides which rate is tried and what its runs prove; this module makes the
+//! runs. The repetitions that confirm the ends are made in random order, and between them what else the search needs
+//! (the ceiling, the curve), so that all of them are spread over the same, longer time.
 
-use candor_report::experiment::peak::{Ceiling, Phase};
+use candor_report::experiment::peak::Phase;
+use candor_stats::threshold::{self, Next};
 
-use super::{Search, SearchEnd};
+use super::{Load, Search, SearchEnd};
+use crate::compare::order::shuffle;
 
-/// The first rate, as a share of the ceiling.
-const FIRST: f64 = 0.7;
-/// An open load may reach a little more than a closed one, which waits for each response.
-const ABOVE_CEILING: f64 = 1.05;
-/// If even that rate is held, it is raised by this factor, a limited number of times.
-const FURTHER: f64 = 1.3;
-const MOST_FURTHER: u32 = 6;
-/// If not even this share of the ceiling meets the objectives, no rate does.
-const LOWEST: f64 = 1.0 / 64.0;
-/// More steps than any search needs.
-const MOST_STEPS: u32 = 40;
+/// Other loads in a round of repetitions.
+const OTHERS: usize = 2;
 
 impl Search<'_> {
-    pub(super) fn edge(&mut self, ceiling: &Ceiling) -> Result<(), SearchEnd> {
-        if ceiling.rate_per_s <= 0.0 {
-            return Ok(());
-        }
-        let connections = self.open_connections(ceiling);
-        let (mut low, mut high) = (0.0, ceiling.rate_per_s * ABOVE_CEILING);
-        let (mut high_was_tried, mut further) = (false, 0);
-        let mut next = ceiling.rate_per_s * FIRST;
-        for _ in 0..MOST_STEPS {
-            let at = self.step(Phase::Search, connections, Some(next), self.settings.most_runs)?;
-            if self.steps[at].outcome.is_met() {
-                low = next;
-            } else {
-                high = next;
-                high_was_tried = true;
-            }
-            if low > 0.0 && high - low <= high * self.settings.precision {
-                if high_was_tried || further >= MOST_FURTHER {
-                    break;
+    /// Finds the edge near `guess`; takes `others` along, from the end.
+    pub(super) fn edge(&mut self, guess: f64, others: &mut Vec<Load>) -> Result<(), SearchEnd> {
+        let settings = threshold::Settings {
+            guess,
+            precision: self.settings.precision,
+            most_runs: self.settings.most_runs,
+        };
+        self.threshold = Some(threshold::Search::new(settings));
+        while let Some(search) = &self.threshold {
+            match search.next() {
+                Next::Done => break,
+                Next::Probe(rate_per_s) => self.make(Load::Open(Phase::Search, rate_per_s))?,
+                Next::Confirm { low, high } => {
+                    let ends = low.into_iter().chain(high);
+                    let mut round: Vec<Load> =
+                        ends.map(|rate_per_s| Load::Open(Phase::Search, rate_per_s)).collect();
+                    round.extend(others.split_off(others.len().saturating_sub(OTHERS)));
+                    shuffle(&mut round, &mut self.random);
+                    round.into_iter().try_for_each(|load| self.make(load))?;
                 }
-                further += 1;
-                high *= FURTHER;
             }
-            if high < ceiling.rate_per_s * LOWEST {
-                break;
-            }
-            next = (low + high) / 2.0;
         }
         Ok(())
     }

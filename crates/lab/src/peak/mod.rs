@@ -1,10 +1,11 @@
 //! The search for a peak: the highest rate that meets the objectives.
 //!
-//! First, closed loops find the ceiling, the highest throughput ([`ceiling`]). With objectives,
-//! open loads below it close in on the edge ([`edge`]); without, the ceiling is the result. A few
-//! more open loads give the curve of latency against rate. [`summary`] puts the result into words.
-//! The search is pure over the [`Runner`]: it reads no clock and draws no number, so tests compare
-//! it with servers whose peak is known by calculation.
+//! First, closed loops find the connections that reach the ceiling, the highest throughput ([`ceiling`]). With
+//! objectives, open loads below it close in on the edge ([`edge`]); without, the ceiling is the result. A few more open
+//! loads give the curve of latency against rate. What is said to be certain comes from repetitions that are spread
+//! over the time of the search, in random order; [`summary`] puts the result into words. The search is pure over the
+//! [`Runner`]: it reads no clock, and its order follows the plan's seed, so tests compare it with servers whose peak is
+//! known by calculation.
 
 mod ceiling;
 mod edge;
@@ -13,10 +14,13 @@ mod summary;
 
 use candor_plan::{Parts, Plan};
 use candor_report::document::{Tool, rfc3339};
-use candor_report::experiment::peak::{Answer, Ceiling, FORMAT, Peak, Phase, Step};
+use candor_report::experiment::peak::{Confidence, FORMAT, Peak, Phase, Step};
 use candor_report::experiment::trial::Subject;
-use candor_report::{Expectation, Facts};
+use candor_report::{Document, Expectation, Facts};
+use candor_stats::bootstrap::Random;
+use candor_stats::threshold::{self, Next};
 
+use crate::compare::order::shuffle;
 use crate::error::LabError;
 use crate::trial::{Progress, Runner};
 
@@ -29,13 +33,13 @@ pub struct Settings {
     pub connections: Option<u32>,
     /// The most connections to try.
     pub most_connections: u32,
-    /// The search ends when the highest rate that meets the objectives and the lowest that does not
-    /// are this close, as a share.
+    /// The search narrows until the highest rate that meets the objectives and the lowest that does not
+    /// are this close, as a share. The runs' own noise may keep them further apart.
     pub precision: f64,
-    /// The most runs of one load, while chance leaves the judgement open; at least 1.
+    /// The most runs of one load that count, at least 1. A few confirm nothing.
     pub most_runs: u32,
-    /// Runs that confirm the ceiling, at least 2.
-    pub confirmations: u32,
+    /// The most time that the search takes, in nanoseconds; `None`: that of a hundred runs.
+    pub most_time_ns: Option<u64>,
     /// Fractions of the peak that are measured for the plot.
     pub curve: Vec<f64>,
 }
@@ -47,10 +51,20 @@ impl Default for Settings {
             connections: None,
             most_connections: 1024,
             precision: 0.02,
-            most_runs: 4,
-            confirmations: 3,
+            most_runs: 20,
+            most_time_ns: None,
             curve: vec![0.25, 0.5, 0.75, 0.9, 0.95],
         }
+    }
+}
+
+/// The time of a search, in runs, unless the settings have another. On a quiet machine it takes less than half of it.
+const USUAL_RUNS: u64 = 100;
+
+impl Settings {
+    /// The most time that a search with runs of `plan` takes, in nanoseconds.
+    pub fn most_time_ns(&self, plan: &Plan) -> u64 {
+        self.most_time_ns.unwrap_or(step::length_ns(plan).saturating_mul(USUAL_RUNS))
     }
 }
 
@@ -64,14 +78,35 @@ pub fn find(
     progress: &mut dyn Progress,
 ) -> Result<Peak, LabError> {
     let arguments = about.typed.shown(plan.secrets);
-    let mut search =
-        Search { plan, settings, runner, progress, steps: Vec::new(), runs: 0, first: None };
-    let mut found = Found::default();
-    let stopped = search.all(&mut found).err();
-    let Search { steps, first, .. } = search;
-    let (plan, subject) = match (first, stopped.as_ref()) {
-        (Some(first), _) => first,
-        (None, _) => return Err(stopped.map_or(LabError::Interrupted, SearchEnd::into_error)),
+    let most_time_ns = settings.most_time_ns(plan);
+    let mut search = Search {
+        plan,
+        settings,
+        most_time_ns,
+        runner,
+        progress,
+        random: Random::new(plan.seed),
+        steps: Vec::new(),
+        documents: Vec::new(),
+        runs: 0,
+        first: None,
+        connections: 0,
+        confirming: Vec::new(),
+        threshold: None,
+    };
+    let stopped = search.all().err();
+    let Search { steps, first, connections, confirming, threshold, runs, .. } = search;
+    let Some((plan, subject)) = first else {
+        return Err(stopped.map_or(LabError::Interrupted, SearchEnd::into_error));
+    };
+    let is_time_over = matches!(stopped, Some(SearchEnd::TimeOver));
+    let ceiling = ceiling::ceiling(&confirming, connections);
+    let answer = match (&threshold, &ceiling) {
+        (Some(threshold), _) => summary::of_edge(threshold),
+        (None, Some(ceiling)) if settings.objectives.is_empty() => {
+            Some(summary::of_ceiling(ceiling))
+        }
+        (None, _) => None,
     };
     let mut peak = Peak {
         format: FORMAT.to_owned(),
@@ -83,76 +118,130 @@ pub fn find(
         subject,
         plan,
         objectives: settings.objectives.iter().map(|one| one.expression.clone()).collect(),
-        answer: found.answer,
+        answer,
         sentences: Vec::new(),
-        ceiling: found.ceiling,
-        knee: summary::knee(&steps, &settings.objectives),
+        ceiling,
         steps,
-        partial: stopped.map(|stop| stop.to_string()),
+        most_time_ns: Some(most_time_ns),
+        cannot_tell: None,
+        partial: stopped.filter(|_| !is_time_over).map(|stop| stop.to_string()),
     };
+    if peak.partial.is_none() {
+        peak.cannot_tell = summary::doubt(&peak, settings, threshold.as_ref(), is_time_over, runs);
+    }
+    if let (Some(answer), Some(_)) = (&mut peak.answer, &peak.cannot_tell) {
+        answer.confidence = Confidence::Poor;
+    }
     peak.sentences = summary::sentences(&peak);
     Ok(peak)
-}
-
-/// The findings of a search so far.
-#[derive(Default)]
-struct Found {
-    ceiling: Option<Ceiling>,
-    answer: Option<Answer>,
 }
 
 /// A search in progress.
 struct Search<'a> {
     plan: &'a Plan,
     settings: &'a Settings,
+    most_time_ns: u64,
     runner: &'a mut dyn Runner,
     progress: &'a mut dyn Progress,
+    /// Of the order of repetitions.
+    random: Random,
     steps: Vec<Step>,
+    /// The documents of each step's runs.
+    documents: Vec<Vec<Document>>,
     runs: u64,
     /// The plan of the first run, and its subject.
     first: Option<(Parts, Subject)>,
+    /// The fewest connections that reach the ceiling.
+    connections: u32,
+    /// The closed loops that confirm it: connections and throughput, in the order of time.
+    confirming: Vec<(u32, f64)>,
+    /// What the runs say about the edge.
+    threshold: Option<threshold::Search>,
+}
+
+/// A load to measure once more.
+#[derive(Debug, Clone, Copy)]
+enum Load {
+    /// A closed loop of so many connections, which confirms the ceiling.
+    Closed(u32),
+    /// An open load at a rate.
+    Open(Phase, f64),
+    /// An open load at a share of the peak as far as it is known, unless there was one near.
+    Share(f64),
 }
 
 impl Search<'_> {
-    fn all(&mut self, found: &mut Found) -> Result<(), SearchEnd> {
-        let ceiling = self.ceiling()?;
-        found.ceiling = Some(ceiling);
-        let reference = match self.settings.objectives.is_empty() {
-            true => {
-                let answer = summary::of_ceiling(&ceiling);
-                found.answer = Some(answer);
-                answer.rate_per_s
-            }
-            false => {
-                let edge = self.edge(&ceiling);
-                // Even a search that was cut short has valid findings.
-                found.answer = summary::of_edge(&self.steps);
-                edge?;
-                found.answer.map_or(ceiling.rate_per_s, |answer| answer.rate_per_s)
-            }
-        };
-        self.curve(reference, &ceiling)
+    fn all(&mut self) -> Result<(), SearchEnd> {
+        let (fewest, other, highest_per_s) = self.fewest_connections()?;
+        self.connections = fewest;
+        let is_of_ceiling = self.settings.objectives.is_empty();
+        // Without objectives the ceiling is the result, so that another number may not be better.
+        let numbers = [Some(fewest), other.filter(|_| is_of_ceiling)].into_iter().flatten();
+        let repeated = ceiling::CONFIRMATIONS.min(self.settings.most_runs.max(1)) as usize;
+        let mut others: Vec<Load> =
+            numbers.flat_map(|number| vec![Load::Closed(number); repeated]).collect();
+        others.extend(self.settings.curve.iter().map(|&share| Load::Share(share)));
+        shuffle(&mut others, &mut self.random);
+        if !is_of_ceiling && highest_per_s > 0.0 {
+            self.edge(highest_per_s, &mut others)?;
+        }
+        while let Some(load) = others.pop() {
+            self.make(load)?;
+        }
+        // Those that were made for an earlier guess of the peak may be missing.
+        let shares = self.settings.curve.iter();
+        shares.map(|&share| Load::Share(share)).try_for_each(|load| self.make(load))
     }
 
-    /// Loads below the peak for the plot, without those tried already.
-    fn curve(&mut self, reference: f64, ceiling: &Ceiling) -> Result<(), SearchEnd> {
-        for fraction in self.settings.curve.clone() {
-            let rate_per_s = reference * fraction;
-            let is_near = |step: &Step| {
-                step.rate_per_s.is_some_and(|other| (other / rate_per_s - 1.0).abs() < NEAR)
-            };
-            if !self.steps.iter().any(is_near) {
-                let connections = self.open_connections(ceiling);
-                self.step(Phase::Curve, connections, Some(rate_per_s), 1)?;
+    /// A run of a load, and what it says about the edge.
+    fn make(&mut self, load: Load) -> Result<(), SearchEnd> {
+        let (phase, rate_per_s) = match load {
+            Load::Closed(connections) => {
+                let at = self.run_once(Phase::Confirm, connections, None)?;
+                let rate_per_s =
+                    self.steps[at].trials.last().and_then(|one| one.figures.rate_per_s);
+                self.confirming.push((connections, rate_per_s.unwrap_or(0.0)));
+                return Ok(());
             }
+            Load::Open(phase, rate_per_s) => (phase, rate_per_s),
+            Load::Share(share) => {
+                let rate_per_s = share * self.reference_per_s();
+                let is_near = |step: &Step| {
+                    step.rate_per_s.is_some_and(|other| (other / rate_per_s - 1.0).abs() < NEAR)
+                };
+                if rate_per_s <= 0.0 || self.steps.iter().any(is_near) {
+                    return Ok(());
+                }
+                (Phase::Curve, rate_per_s)
+            }
+        };
+        let at = self.run_once(phase, self.open_connections(), Some(rate_per_s))?;
+        let met = self.steps[at].trials.last().and_then(|trial| trial.met);
+        // What was confirmed stays so: the test may stop as soon as it has enough.
+        let search = self.threshold.as_mut().filter(|search| search.next() != Next::Done);
+        if let (Some(search), Some(met)) = (search, met) {
+            search.tell(rate_per_s, met);
         }
         Ok(())
     }
 
+    /// The peak as far as it is known.
+    fn reference_per_s(&self) -> f64 {
+        match self.threshold.as_ref().map(|threshold| threshold.ends()) {
+            Some((Some(low), _)) => low.rate,
+            Some((None, Some(_))) => 0.0,
+            _ => {
+                let closed = self.steps.iter().filter(|step| step.rate_per_s.is_none());
+                let runs = closed.flat_map(Step::counted);
+                runs.filter_map(|trial| trial.figures.rate_per_s).fold(0.0, f64::max)
+            }
+        }
+    }
+
     /// Connections of open loads: twice as many as the ceiling needs, so that requests queue at the
     /// target and not in the loader.
-    fn open_connections(&self, ceiling: &Ceiling) -> u32 {
-        let twice = (2 * ceiling.connections).max(FEWEST_OPEN);
+    fn open_connections(&self) -> u32 {
+        let twice = self.connections.saturating_mul(2).max(FEWEST_OPEN);
         self.settings.connections.unwrap_or(twice.min(self.settings.most_connections.max(1)))
     }
 }
@@ -169,6 +258,8 @@ enum SearchEnd {
     Error(LabError),
     /// A run ended before its time.
     Ended(String),
+    /// The time of the search does not suffice for another run.
+    TimeOver,
 }
 
 impl SearchEnd {
@@ -176,6 +267,9 @@ impl SearchEnd {
         match self {
             SearchEnd::Error(error) => error,
             SearchEnd::Ended(_) => LabError::Interrupted,
+            SearchEnd::TimeOver => LabError::Usage(
+                "the most time of the search is shorter than one of its runs".to_owned(),
+            ),
         }
     }
 }
@@ -185,6 +279,7 @@ impl std::fmt::Display for SearchEnd {
         match self {
             SearchEnd::Error(error) => error.fmt(f),
             SearchEnd::Ended(why) => f.write_str(why),
+            SearchEnd::TimeOver => f.write_str("its time was over"),
         }
     }
 }

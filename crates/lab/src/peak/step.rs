@@ -1,7 +1,8 @@
-//! One load of a search: as many runs as it takes to judge it, and the judgement.
+//! The runs of a search: each belongs to a load, which has one or several of them, and is judged by itself.
 
 use candor_plan::units::{fmt_per_second, fmt_plural};
-use candor_report::expect::{Standing, Weighed};
+use candor_plan::{NS_PER_S, Plan};
+use candor_report::expect::Standing;
 use candor_report::experiment::peak::{Judged, Phase, Step, StepOutcome};
 use candor_report::experiment::trial::{Subject, Trial};
 use candor_report::{Document, Expectation};
@@ -10,69 +11,83 @@ use super::{Search, SearchEnd};
 use crate::loads;
 use crate::trial::{Ahead, in_words, why_no_more};
 
-/// A single run below this share of its rate did not hold it; chance cannot explain that much.
-const FAR_FROM_HELD: f64 = 0.9;
-/// How many runs of a load may be repeated because the loader's own machine paused.
-const MOST_DISTURBED: usize = 2;
-
 impl Search<'_> {
-    /// Tries a load, with `most_runs` runs at most. Returns where the step is.
-    pub(super) fn step(
+    /// One more run of a load that counts; a disturbed one is made again while [`Step::is_made_again`] allows it.
+    /// Returns where the step of the load is; its last run is the one that counts.
+    pub(super) fn run_once(
         &mut self,
         phase: Phase,
         connections: u32,
         rate_per_s: Option<f64>,
-        most_runs: u32,
     ) -> Result<usize, SearchEnd> {
-        let at = self.steps.len();
-        self.steps.push(Step {
-            phase,
-            connections,
-            rate_per_s,
-            trials: Vec::new(),
-            judged: Vec::new(),
-            outcome: StepOutcome::Measured,
-        });
-        let is_judged = rate_per_s.is_some() && !self.settings.objectives.is_empty();
-        let objectives = if is_judged { self.settings.objectives.clone() } else { Vec::new() };
-        let (mut calm, mut disturbed) = (Vec::new(), Vec::new());
+        let is_it = |step: &Step| {
+            (step.phase, step.connections, step.rate_per_s) == (phase, connections, rate_per_s)
+        };
+        let at = self.steps.iter().position(is_it).unwrap_or(self.steps.len());
         loop {
-            let (document, stopped) = match self.run(at, connections, rate_per_s) {
-                Ok(made) => made,
-                Err(stop) => {
-                    if self.steps[at].trials.is_empty() {
-                        self.steps.pop();
-                    }
-                    return Err(stop);
-                }
-            };
-            let step = &mut self.steps[at];
-            let was_disturbed = step.trials.last().is_some_and(|trial| trial.disturbed);
-            let kind = if was_disturbed { &mut disturbed } else { &mut calm };
-            kind.push(document);
-            let counted = if calm.is_empty() { &disturbed } else { &calm };
-            let judgement = Judgement::of(&objectives, counted, &step.counted());
-            step.outcome = judgement.outcome(rate_per_s.is_some(), is_judged);
-            let is_decided = judgement.is_decided() || !is_judged;
-            step.judged = judgement.judged;
-            if let Some(why) = stopped {
-                return Err(SearchEnd::Ended(why));
+            let (trial, document) = self.run(connections, rate_per_s)?;
+            if at == self.steps.len() {
+                self.documents.push(Vec::new());
+                self.steps.push(Step {
+                    phase,
+                    connections,
+                    rate_per_s,
+                    trials: Vec::new(),
+                    judged: Vec::new(),
+                    outcome: StepOutcome::Measured,
+                });
             }
-            let may_go_again = was_disturbed && disturbed.len() <= MOST_DISTURBED;
-            let has_enough = is_decided || counted.len() as u32 >= most_runs;
-            if has_enough && !(calm.is_empty() && may_go_again) {
-                return Ok(at);
+            let stopped = why_no_more(&document);
+            let step = &mut self.steps[at];
+            step.trials.push(trial);
+            self.documents[at].push(document);
+            let is_repeated = step.is_made_again();
+            self.judge(at);
+            match stopped {
+                Some(why) => return Err(SearchEnd::Ended(why)),
+                None if is_repeated => {}
+                None => return Ok(at),
             }
         }
     }
 
-    /// One run, and the reason if there can be no further one.
+    /// Judges a step by all of its runs.
+    fn judge(&mut self, at: usize) {
+        let step = &self.steps[at];
+        let counted = step.counted();
+        let is_any = |is: fn(&&&Trial) -> bool| counted.iter().filter(is).count();
+        let (held, met) = (is_any(|one| one.held), is_any(|one| one.met == Some(true)));
+        let all = counted.len();
+        let is_judged = counted.iter().any(|trial| trial.met.is_some());
+        let outcome = match is_judged {
+            _ if 2 * held < all => StepOutcome::NotHeld,
+            false => StepOutcome::Measured,
+            true if met == all => StepOutcome::Met,
+            true if met == 0 => StepOutcome::Missed,
+            true if 2 * met > all => StepOutcome::MetPerhaps,
+            true => StepOutcome::MissedPerhaps,
+        };
+        let runs = step.trials.iter().zip(&self.documents[at]);
+        let counts = |trial: &Trial| counted.iter().any(|one| std::ptr::eq(*one, trial));
+        let runs: Vec<&Document> = runs.filter(|one| counts(one.0)).map(|one| one.1).collect();
+        let objectives = self.settings.objectives.iter().filter(|_| is_judged);
+        let judged = objectives.map(|one| judged(one, &runs)).collect();
+        let step = &mut self.steps[at];
+        (step.outcome, step.judged) = (outcome, judged);
+    }
+
+    /// One run, if there is time for it.
     fn run(
         &mut self,
-        at: usize,
         connections: u32,
         rate_per_s: Option<f64>,
-    ) -> Result<(Document, Option<String>), SearchEnd> {
+    ) -> Result<(Trial, Document), SearchEnd> {
+        let elapsed_ns = self.runner.elapsed_ns();
+        let left_ns = self.most_time_ns.saturating_sub(elapsed_ns);
+        let length_ns = length_ns(self.plan);
+        if left_ns < length_ns || self.runs >= self.most_time_ns / length_ns {
+            return Err(SearchEnd::TimeOver);
+        }
         let nth = self.runs;
         let plan = match rate_per_s {
             Some(rate_per_s) => loads::open(self.plan, rate_per_s, connections, nth),
@@ -89,96 +104,53 @@ impl Search<'_> {
                 (format!("closed loop, {with}"), format!("{:03}-closed-{connections}", nth + 1))
             }
         };
-        // The number of further runs depends on their results.
-        self.progress.begins(&what, &Ahead::default());
+        // The number of further runs depends on their results; their time is bounded.
+        self.progress.begins(&what, &Ahead { most_ns: Some(left_ns), ..Ahead::default() });
         let document = self.runner.run(0, &plan).map_err(SearchEnd::Error)?;
         self.runs += 1;
         self.progress.result(&name, &document);
         self.first.get_or_insert_with(|| (document.plan.clone(), Subject::of(&document)));
-        let trial = Trial::of(name, &document);
+        let objectives = &self.settings.objectives;
+        let met = (rate_per_s.is_some() && !objectives.is_empty())
+            .then(|| objectives.iter().all(|one| is_met(one, &document)));
+        let mut trial = Trial::of(name, &document);
+        trial.met = met.map(|met| met && trial.held && !trial.figures.unusable);
         self.progress.done(&what, &in_words(&trial));
-        self.steps[at].trials.push(trial);
-        let stopped = why_no_more(&document);
-        Ok((document, stopped))
+        Ok((trial, document))
     }
 }
 
-/// The judgement of all runs of one load.
-struct Judgement {
-    judged: Vec<Judged>,
-    weighed: Vec<(Weighed, bool)>,
-    held: Held,
+/// The usual length of a run.
+pub(super) fn length_ns(plan: &Plan) -> u64 {
+    let window_ns = plan.stop.duration_ns.unwrap_or(NS_PER_S);
+    window_ns.saturating_add(plan.recording.warm_up_ns).max(1)
 }
 
-/// Whether the rate was held.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Held {
-    Yes,
-    No,
-    /// Some runs held it, or the only one nearly did; and whether most did.
-    Unsure(bool),
-}
-
-impl Judgement {
-    fn of(objectives: &[Expectation], documents: &[Document], trials: &[&Trial]) -> Self {
-        let all: Vec<&Document> = documents.iter().collect();
-        let weighed: Vec<(Weighed, bool)> = objectives
-            .iter()
-            .map(|objective| {
-                let weighed = objective.weigh(&all);
-                // Requests without a response count as infinitely slow.
-                let value = weighed.measured.unwrap_or(f64::INFINITY);
-                (weighed, weighed.low.is_some() && objective.is_met_by(value))
-            })
-            .collect();
-        let judged = objectives.iter().zip(&weighed).map(|(objective, (weighed, _))| Judged {
-            expression: objective.expression.clone(),
-            standing: match weighed.standing {
-                Standing::Met => "met",
-                Standing::NotMet => "not-met",
-                Standing::Unsure => "unsure",
-            }
-            .to_owned(),
-            measured: weighed.measured,
-            low: weighed.low,
-            high: weighed.high,
-        });
-        let judged = judged.collect();
-        Judgement { judged, weighed, held: Held::of(trials) }
+/// Whether a run meets an objective by its own figure. Chance within the run is part of the noise between runs, and
+/// is found there.
+fn is_met(objective: &Expectation, run: &Document) -> bool {
+    let weighed = objective.weigh(&[run]);
+    match weighed.standing {
+        Standing::Met => true,
+        Standing::NotMet => false,
+        // Requests without a response count as infinitely slow.
+        Standing::Unsure => objective.is_met_by(weighed.measured.unwrap_or(f64::INFINITY)),
     }
+}
 
-    fn is_decided(&self) -> bool {
-        let is = |standing| self.weighed.iter().any(|(one, _)| one.standing == standing);
-        match self.held {
-            Held::No => true,
-            Held::Unsure(_) => false,
-            Held::Yes => is(Standing::NotMet) || !is(Standing::Unsure),
+fn judged(objective: &Expectation, runs: &[&Document]) -> Judged {
+    let weighed = objective.weigh(runs);
+    Judged {
+        expression: objective.expression.clone(),
+        standing: match weighed.standing {
+            Standing::Met => "met",
+            Standing::NotMet => "not-met",
+            Standing::Unsure => "unsure",
         }
-    }
-
-    fn outcome(&self, is_open: bool, is_judged: bool) -> StepOutcome {
-        let is = |standing| self.weighed.iter().any(|(one, _)| one.standing == standing);
-        match self.held {
-            Held::No | Held::Unsure(false) if is_open => StepOutcome::NotHeld,
-            _ if !is_judged => StepOutcome::Measured,
-            _ if is(Standing::NotMet) => StepOutcome::Missed,
-            held if !is(Standing::Unsure) && held == Held::Yes => StepOutcome::Met,
-            _ if self.weighed.iter().all(|(_, met)| *met) => StepOutcome::MetPerhaps,
-            _ => StepOutcome::MissedPerhaps,
-        }
-    }
-}
-
-impl Held {
-    fn of(trials: &[&Trial]) -> Held {
-        let held = trials.iter().filter(|trial| trial.held).count();
-        let far =
-            |trial: &Trial| trial.figures.achieved_share.is_none_or(|share| share < FAR_FROM_HELD);
-        match (held, trials.len()) {
-            (held, all) if held == all => Held::Yes,
-            (0, 1) if !trials.iter().any(|trial| far(trial)) => Held::Unsure(false),
-            (0, _) => Held::No,
-            (held, all) => Held::Unsure(2 * held > all),
-        }
+        .to_owned(),
+        measured: weighed.measured,
+        low: weighed.low,
+        high: weighed.high,
+        enough: weighed.enough,
     }
 }

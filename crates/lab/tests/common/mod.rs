@@ -1,6 +1,8 @@
 //! Simulated servers behind the lab's `Runner`: whole runs on a simulated clock.
 #![allow(dead_code, reason = "each test binary uses its own part")]
 
+pub(crate) mod noise;
+
 use candor_engine::{Control, drive};
 use candor_lab::{LabError, Runner};
 use candor_plan::options::{Options, ReadFile};
@@ -12,19 +14,27 @@ pub(crate) const MS: u64 = 1_000_000;
 pub(crate) const S: u64 = 1_000_000_000;
 
 /// A runner over simulated servers, a fresh one for each run.
-pub(crate) struct Simulated<F>(F);
+pub(crate) struct Simulated<F> {
+    server: F,
+    elapsed_ns: u64,
+}
 
 impl<F: FnMut() -> V, V: SimServer> Simulated<F> {
     pub(crate) fn new(server: F) -> Self {
-        Simulated(server)
+        Simulated { server, elapsed_ns: 0 }
     }
 }
 
 impl<F: FnMut() -> V, V: SimServer> Runner for Simulated<F> {
     fn run(&mut self, _variant: usize, plan: &Plan) -> Result<Document, LabError> {
-        let reactor = SimReactor::new((self.0)(), Link::default());
+        let reactor = SimReactor::new((self.server)(), Link::default());
         let record = drive(plan, reactor, &Control::default());
+        self.elapsed_ns += plan.recording.warm_up_ns + plan.stop.duration_ns.unwrap_or(S);
         Ok(Document::new(&Facts::default(), plan, &record))
+    }
+
+    fn elapsed_ns(&self) -> u64 {
+        self.elapsed_ns
     }
 }
 

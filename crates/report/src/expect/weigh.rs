@@ -26,6 +26,8 @@ pub struct Weighed {
     pub low: Option<f64>,
     /// The upper end.
     pub high: Option<f64>,
+    /// Whether there are enough samples to meet it, if all of them are as good as can be.
+    pub enough: bool,
 }
 
 /// Whether an expectation is met.
@@ -44,11 +46,13 @@ struct Estimate {
     value: f64,
     low: f64,
     high: f64,
+    /// What the upper end would be with the same number of samples, all of them as good as can be.
+    best: f64,
 }
 
 impl Estimate {
     fn exact(value: f64) -> Self {
-        Estimate { value, low: value, high: value }
+        Estimate { value, low: value, high: value, best: value }
     }
 }
 
@@ -56,7 +60,8 @@ impl Expectation {
     /// Judges the expectation by all finished runs under the same load together.
     pub fn weigh(&self, runs: &[&Document]) -> Weighed {
         let Some(estimate) = self.estimate(runs) else {
-            return Weighed { standing: Standing::NotMet, measured: None, low: None, high: None };
+            let standing = Standing::NotMet;
+            return Weighed { standing, measured: None, low: None, high: None, enough: true };
         };
         let holds = |value: f64| self.comparison.holds(value, self.wanted);
         let has_success = |run: &&Document| self.scope(run).is_some_and(|one| one.succeeded() > 0);
@@ -72,6 +77,7 @@ impl Expectation {
             measured: finite(estimate.value),
             low: finite(estimate.low),
             high: finite(estimate.high),
+            enough: standing != Standing::Unsure || holds(estimate.best),
         }
     }
 
@@ -174,6 +180,7 @@ fn quantile(parts: &[Timed<'_>], q: Quantile) -> Option<Estimate> {
         value: at(q),
         low: levels.low.map_or(0.0, at),
         high: levels.high.map_or(f64::INFINITY, at),
+        best: levels.high.map_or(f64::INFINITY, |_| min_ns as f64),
     })
 }
 
@@ -198,7 +205,8 @@ fn mean(parts: &[Timed<'_>]) -> Option<Estimate> {
         return None;
     }
     let (value, off) = (sum / count, Z * squares.sqrt() / count);
-    Some(Estimate { value, low: (value - off).max(0.0), high: value + off })
+    let low = (value - off).max(0.0);
+    Some(Estimate { value, low, high: value + off, best: low })
 }
 
 /// The share of failed requests with Wilson's interval (Wilson, "Probable inference, the law of
@@ -215,7 +223,8 @@ fn error_rate(runs: &[Outcomes]) -> Option<Estimate> {
     let off = Z * (p * (1.0 - p) / n + Z * Z / (4.0 * n * n)).sqrt();
     let scale = 1.0 + Z * Z / n;
     let low = if failed == 0 { 0.0 } else { ((middle - off) / scale).max(0.0) };
-    Some(Estimate { value: p, low, high: ((middle + off) / scale).min(1.0) })
+    let best = Z * Z / n / scale;
+    Some(Estimate { value: p, low, high: ((middle + off) / scale).min(1.0), best })
 }
 
 #[cfg(test)]

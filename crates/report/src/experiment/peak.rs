@@ -41,10 +41,14 @@ pub struct Peak {
     pub ceiling: Option<Ceiling>,
     /// The limiting side.
     pub limit: Limit,
-    /// Where latency begins to climb; null if it was not seen.
-    pub knee: Option<Knee>,
-    /// Every load, in the order of the search.
+    /// Every load, in the order of their first runs. Names of runs are numbered in the order of time.
     pub steps: Vec<Step>,
+    /// The most time that the search could take, in nanoseconds; null if nothing bounded it.
+    #[serde(default)]
+    pub most_time_ns: Option<u64>,
+    /// Why the search cannot tell the peak with 95 % confidence, and what would help; null if it can.
+    #[serde(default)]
+    pub cannot_tell: Option<String>,
     /// Why the search ended early; null if it was completed.
     pub partial: Option<String>,
 }
@@ -54,12 +58,18 @@ pub struct Peak {
 pub struct Answer {
     /// Requests per second. With objectives, the highest rate that met them.
     pub rate_per_s: f64,
-    /// Lower bound of the peak: with objectives, the highest rate that met them beyond doubt;
-    /// otherwise the lower end of a 95 % interval. Null if there is none.
+    /// Lower end of a 95 % interval of the peak: with objectives, the highest rate that met them in so many
+    /// repetitions that chance does not explain it. Null if they did not suffice.
     pub low_per_s: Option<f64>,
-    /// Upper bound of the peak: with objectives, the lowest rate that missed them beyond doubt;
-    /// otherwise the upper end of a 95 % interval. Null if there is none.
+    /// Upper end of a 95 % interval of the peak: with objectives, the lowest rate that missed them in so many
+    /// repetitions that chance does not explain it. Null if they did not suffice.
     pub high_per_s: Option<f64>,
+    /// The repetitions of the lower end; null without objectives.
+    #[serde(default)]
+    pub low_repeated: Option<Repeated>,
+    /// The repetitions of the upper end.
+    #[serde(default)]
+    pub high_repeated: Option<Repeated>,
     /// The resolution of the search: the distance from the highest rate that met the objectives to
     /// the lowest that did not, divided by the latter. Null without objectives.
     pub bracket_share: Option<f64>,
@@ -67,29 +77,43 @@ pub struct Answer {
     pub confidence: Confidence,
 }
 
+/// An end of the interval, and how often a repetition agreed.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Repeated {
+    /// The rate, in requests per second.
+    pub rate_per_s: f64,
+    /// Runs since the rate was chosen as an end that agree: met at the lower end, missed at the upper one.
+    pub agreed: u64,
+    /// All of its runs since then.
+    pub of: u64,
+}
+
 /// The confidence of a result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Confidence {
-    /// Both ends are known beyond doubt, and are no more than 5 % apart.
+    /// Repetitions confirm both ends, and these are no more than 5 % apart.
     Good,
-    /// Both ends are known, but they are further apart.
+    /// Repetitions confirm both ends, but these are further apart.
     Fair,
-    /// An end is unknown.
+    /// An end is not confirmed, or the ends are so far apart that they say nothing.
     Poor,
 }
 
 /// The closed loop's highest throughput.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Ceiling {
-    /// Mean of the runs that confirm it.
+    /// Median of the runs that confirm it.
     pub rate_per_s: f64,
-    /// Lower end of its 95 % interval.
+    /// Lower end of its 95 % interval; with fewer than eight runs the lowest of them.
     pub low_per_s: f64,
     /// Upper end.
     pub high_per_s: f64,
     /// The fewest connections that reach it.
     pub connections: u32,
+    /// The runs that confirm it; 0 in documents of older versions.
+    #[serde(default)]
+    pub runs: u64,
 }
 
 /// The limiting side.
@@ -113,18 +137,6 @@ pub enum Who {
     Target,
     /// Unknown.
     Unknown,
-}
-
-/// Where latency begins to climb.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Knee {
-    /// The rate at which the percentile is twice its value at rest, interpolated between the two
-    /// loads around it.
-    pub rate_per_s: f64,
-    /// The percentile of response time.
-    pub percentile: String,
-    /// That percentile at the lowest measured rate.
-    pub at_rest_ns: u64,
 }
 
 /// A measured load, with one run or several.
@@ -176,20 +188,20 @@ impl Phase {
 pub enum StepOutcome {
     /// There were no objectives.
     Measured,
-    /// All objectives were met, beyond doubt.
+    /// Each of its runs met all objectives.
     Met,
-    /// The figures meet the objectives, but not all of their intervals do.
+    /// Most of its runs met all objectives.
     MetPerhaps,
-    /// The figures miss an objective, but not beyond doubt.
+    /// Half or more of its runs missed an objective, but not all of them.
     MissedPerhaps,
-    /// An objective was missed, beyond doubt.
+    /// Each of its runs missed an objective.
     Missed,
-    /// The rate was not held.
+    /// Most of its runs did not hold the rate.
     NotHeld,
 }
 
 impl StepOutcome {
-    /// Whether the objectives were met, beyond doubt or not.
+    /// Whether most runs met the objectives.
     pub fn is_met(self) -> bool {
         matches!(self, StepOutcome::Met | StepOutcome::MetPerhaps)
     }
@@ -220,6 +232,13 @@ pub struct Judged {
     pub low: Option<f64>,
     /// Upper end.
     pub high: Option<f64>,
+    /// Whether the runs have enough samples to meet it, if all of them are as good as can be.
+    #[serde(default = "enough")]
+    pub enough: bool,
+}
+
+fn enough() -> bool {
+    true
 }
 
 impl Saved for Peak {
@@ -246,11 +265,32 @@ impl Peak {
     }
 }
 
+/// So many more disturbed runs of a load do not count than undisturbed ones do.
+const MORE_DISTURBED: usize = 2;
+
 impl Step {
-    /// The runs that count: the undisturbed ones, or all if there are none.
+    /// The runs that count: the undisturbed ones, and the disturbed ones that are too many to be made again; all if
+    /// there are no others.
     pub fn counted(&self) -> Vec<&Trial> {
-        let calm: Vec<&Trial> = self.trials.iter().filter(|trial| !trial.disturbed).collect();
-        if calm.is_empty() { self.trials.iter().collect() } else { calm }
+        let counted: Vec<&Trial> =
+            self.counts().filter(|(_, counts)| *counts).map(|one| one.0).collect();
+        if counted.is_empty() { self.trials.iter().collect() } else { counted }
+    }
+
+    /// Whether the last run does not count, so that another is made in its place.
+    pub fn is_made_again(&self) -> bool {
+        self.counts().last().is_some_and(|(_, counts)| !counts)
+    }
+
+    /// Each run, and whether it counts.
+    fn counts(&self) -> impl Iterator<Item = (&Trial, bool)> {
+        let (mut calm, mut left_out) = (0, 0);
+        self.trials.iter().map(move |trial| {
+            let is_left_out = trial.disturbed && left_out < calm + MORE_DISTURBED;
+            left_out += usize::from(is_left_out);
+            calm += usize::from(!trial.disturbed);
+            (trial, !is_left_out)
+        })
     }
 
     /// Its representative: the median by rate of the runs that count.

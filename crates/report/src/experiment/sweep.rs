@@ -38,8 +38,26 @@ pub struct Sweep {
     pub seed: u64,
     /// Each rate, from low to high.
     pub rows: Vec<Row>,
+    /// Where latency begins to climb; null if the rates do not enclose it, or if there are too few rounds to tell.
+    #[serde(default)]
+    pub knee: Option<Knee>,
     /// Why the sweep ended early; null if it was completed.
     pub partial: Option<String>,
+}
+
+/// The rate at which a percentile of response time is twice its value at the lowest rate, as a 95 % interval.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Knee {
+    /// The percentile.
+    pub percentile: String,
+    /// Its median over the rounds at the lowest rate, in nanoseconds.
+    pub at_rest_ns: u64,
+    /// The lower end, one of the rates.
+    pub low_per_s: f64,
+    /// The upper end.
+    pub high_per_s: f64,
+    /// The rounds that tell.
+    pub rounds: u64,
 }
 
 /// One rate.

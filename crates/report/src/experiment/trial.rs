@@ -51,6 +51,9 @@ pub struct Trial {
     /// without `loader-cpu`). Such a run says little about the target.
     #[serde(default)]
     pub disturbed: bool,
+    /// Whether it met the objectives of a search by its own figures; null without objectives.
+    #[serde(default)]
+    pub met: Option<bool>,
 }
 
 /// Verdicts about pauses of the loader's machine.
@@ -83,6 +86,7 @@ impl Trial {
                 .map(str::to_owned)
                 .collect(),
             disturbed: is_disturbed(document),
+            met: None,
         }
     }
 }

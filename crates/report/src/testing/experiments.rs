@@ -8,11 +8,11 @@ use crate::experiment::comparison::{
 use crate::experiment::figures::{Figures, Percentiles};
 use crate::experiment::matrix::{FailedTrial, Heading, Note};
 use crate::experiment::peak::{
-    Answer, Ceiling, Confidence, FORMAT, Knee, Limit, Peak, Phase, Step, StepOutcome, Who,
+    Answer, Ceiling, Confidence, FORMAT, Limit, Peak, Phase, Repeated, Step, StepOutcome, Who,
 };
 use crate::experiment::suite as suites;
 use crate::experiment::suite::{Cell, Kind, Load, Scenario, Server, Suite};
-use crate::experiment::sweep::{Row, Sweep};
+use crate::experiment::sweep::{Knee, Row, Sweep};
 use crate::experiment::trial::{Subject, Trial};
 
 /// A run like the healthy one, at another rate and with another latency.
@@ -34,7 +34,8 @@ fn run(rate_per_s: Option<f64>, achieved_per_s: f64, p99_ns: u64) -> Document {
 
 fn step(phase: Phase, rate_per_s: Option<f64>, p99_ns: u64, outcome: StepOutcome) -> Step {
     let document = run(rate_per_s, rate_per_s.unwrap_or(1000.0).min(1000.0), p99_ns);
-    let trials = vec![Trial::of("001-open".to_owned(), &document)];
+    let met = (phase == Phase::Search || phase == Phase::Curve).then(|| outcome.is_met());
+    let trials = vec![Trial { met, ..Trial::of("001-open".to_owned(), &document) }];
     Step { phase, connections: 16, rate_per_s, trials, judged: Vec::new(), outcome }
 }
 
@@ -52,20 +53,26 @@ pub(crate) fn sample_peak() -> Peak {
         objectives: vec!["p99 < 5ms".to_owned()],
         answer: Some(Answer {
             rate_per_s: 700.0,
-            low_per_s: Some(690.0),
+            low_per_s: Some(700.0),
             high_per_s: Some(720.0),
-            bracket_share: Some(0.014),
+            low_repeated: Some(Repeated { rate_per_s: 700.0, agreed: 12, of: 13 }),
+            high_repeated: Some(Repeated { rate_per_s: 720.0, agreed: 8, of: 8 }),
+            bracket_share: Some(0.028),
             confidence: Confidence::Good,
         }),
-        sentences: vec!["700/s is the highest rate that meets p99 < 5ms.".to_owned()],
+        sentences: vec![
+            "700/s is the highest rate that meets p99 < 5ms.".to_owned(),
+            "700/s met it in 12 of 13 runs, 720/s missed it in 8 of 8 runs; these are 2.8 % apart."
+                .to_owned(),
+        ],
         ceiling: Some(Ceiling {
             rate_per_s: 1000.0,
             low_per_s: 990.0,
             high_per_s: 1010.0,
             connections: 2,
+            runs: 6,
         }),
         limit: Limit { who: Who::Target, why: "The target was the limit.".to_owned() },
-        knee: Some(Knee { rate_per_s: 400.0, percentile: "p99".to_owned(), at_rest_ns: 1_000_000 }),
         steps: vec![
             step(Phase::Confirm, None, 2_000_000, StepOutcome::Measured),
             step(Phase::Search, Some(1050.0), 90_000_000, StepOutcome::NotHeld),
@@ -73,6 +80,8 @@ pub(crate) fn sample_peak() -> Peak {
             step(Phase::Search, Some(720.0), 5_300_000, StepOutcome::Missed),
             step(Phase::Curve, Some(175.0), 1_000_000, StepOutcome::Met),
         ],
+        most_time_ns: Some(600_000_000_000),
+        cannot_tell: None,
         partial: None,
     }
 }
@@ -113,6 +122,13 @@ pub(crate) fn sample_sweep() -> Sweep {
             row(0.5, 500.0, [1_500_000, 1_400_000, 1_900_000]),
             row(0.95, 900.0, [9_500_000, 9_400_000, 9_900_000]),
         ],
+        knee: Some(Knee {
+            percentile: "p99".to_owned(),
+            at_rest_ns: 1_500_000,
+            low_per_s: 500.0,
+            high_per_s: 950.0,
+            rounds: 6,
+        }),
         partial: None,
     }
 }

@@ -62,7 +62,7 @@ pub(super) fn measure(
         let variant = &variants[slot.variant];
         let what = format!("round {} of {}, {}", slot.round, settings.rounds, variant.name);
         left = left.saturating_sub(1);
-        show.begins(&what, Ahead { steps: Some(left), next: Vec::new() }, None);
+        show.begins(&what, Ahead { steps: Some(left), ..Ahead::default() }, None);
         let document = variant.measure(&mut runner, &split, slot)?;
         let measured =
             Measured::of(&document, keep(arguments.keep.as_deref(), variant, slot, &document)?);

@@ -199,7 +199,7 @@ fn experiment(done: u64) -> State {
         });
     }
     let next = vec!["11,000/s, round 1".to_owned(), "12,000/s, round 1".to_owned()];
-    let ahead = Ahead { steps: Some(7), next };
+    let ahead = Ahead { steps: Some(7), next, most_ns: None };
     state.now.elapsed_ns = done * 6 * S;
     state.apply(Event::Begins { what: "10,000/s, round 1".to_owned(), ahead, left_ns: None });
     state.now.elapsed_ns += 3 * S;

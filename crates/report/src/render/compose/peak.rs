@@ -1,11 +1,11 @@
 //! The page of a peak: the answer in sentences, latency against rate, and every load that was tried.
 
 use candor_plan::describe;
-use candor_plan::units::{fmt_duration_ns, fmt_per_second, fmt_plural};
+use candor_plan::units::{fmt_per_second, fmt_plural};
 
 use super::curve::{self, Point};
 use super::{again, made_by, trials};
-use crate::experiment::peak::{Confidence, Peak, Step, Who};
+use crate::experiment::peak::{Confidence, Peak, Step, StepOutcome, Who};
 use crate::render::page::axis::{Axis, Unit};
 use crate::render::page::chart::{Across, Chart, Mark, Points, Series, from_zero};
 use crate::render::page::{Block, Column, Depth, Figure, NOTHING, Page, Table};
@@ -23,21 +23,17 @@ pub fn page(peak: &Peak, depth: Depth) -> Page {
     header.remark(format!("{} {} · {}", peak.tool.name, peak.tool.version, peak.started_at));
     let cores = trials::who_had(&peak.subject.cores, &peak.subject.loader_cores);
     header.remark(cores.unwrap_or_default());
-    let (tone, word, sure) = match peak.answer.map(|answer| answer.confidence) {
-        None => (Tone::Bad, "NO ANSWER", ""),
-        Some(Confidence::Good) => (Tone::Good, "SURE", "How sure: good."),
-        Some(Confidence::Fair) => {
-            let sure = "How sure: fair; both ends are known, and further than 5 % apart.";
-            (Tone::Doubtful, "FAIR", sure)
-        }
-        Some(Confidence::Poor) => (Tone::Doubtful, "POOR", "How sure: poor; an end is not known."),
+    let (tone, word) = match peak.answer.map(|answer| answer.confidence) {
+        _ if peak.partial.is_some() => (Tone::Doubtful, "NOT DONE"),
+        _ if peak.cannot_tell.is_some() => (Tone::Doubtful, "CANNOT TELL"),
+        None => (Tone::Bad, "NO ANSWER"),
+        Some(Confidence::Good) => (Tone::Good, "CONFIRMED"),
+        Some(Confidence::Fair) => (Tone::Doubtful, "WIDE"),
+        Some(Confidence::Poor) => (Tone::Doubtful, "CANNOT TELL"),
     };
-    let (tone, word) =
-        if peak.partial.is_some() { (Tone::Doubtful, "NOT DONE") } else { (tone, word) };
     let mut sentences = peak.sentences.iter();
     header.standing(tone, word, sentences.next().map_or("", String::as_str));
     sentences.for_each(|sentence| header.text(sentence));
-    header.text(sure);
     let runs = peak.steps.iter().flat_map(|step| &step.trials).map(|trial| &trial.figures);
     trials::remarks(runs).for_each(|remark| header.text(remark));
     header.blocks.push(Block::Figures(figures(peak)));
@@ -54,19 +50,18 @@ pub fn page(peak: &Peak, depth: Depth) -> Page {
 
 fn figures(peak: &Peak) -> Vec<Figure> {
     let nothing = || (NOTHING.to_owned(), "not found".to_owned());
-    let end = |per_s: Option<f64>| per_s.map_or("not known".to_owned(), fmt_per_second);
     let (rate, sure) = peak.answer.map_or_else(nothing, |answer| {
-        let ends = format!("between {} and {}", end(answer.low_per_s), end(answer.high_per_s));
+        let ends = match (answer.low_per_s, answer.high_per_s) {
+            (Some(low), Some(high)) => {
+                format!("95 % interval {} to {}", fmt_per_second(low), fmt_per_second(high))
+            }
+            _ => "not confirmed".to_owned(),
+        };
         (fmt_per_second(answer.rate_per_s), ends)
     });
     let (ceiling, connections) = peak.ceiling.map_or_else(nothing, |ceiling| {
         let with = fmt_plural(ceiling.connections.into(), "connection");
         (fmt_per_second(ceiling.rate_per_s), format!("closed loop, {with}"))
-    });
-    let (knee, twice) = peak.knee.as_ref().map_or_else(nothing, |knee| {
-        let rest = fmt_duration_ns(knee.at_rest_ns);
-        let twice = format!("there {} is twice its {rest} at rest", knee.percentile);
-        (fmt_per_second(knee.rate_per_s), twice)
     });
     let who = match peak.limit.who {
         Who::Loader => "loader",
@@ -77,12 +72,11 @@ fn figures(peak: &Peak) -> Vec<Figure> {
     vec![
         Figure("Peak", rate, sure),
         Figure("Ceiling", ceiling, connections),
-        Figure("Knee", knee, twice),
         Figure("Limit", who.to_owned(), "what kept it from more".to_owned()),
     ]
 }
 
-/// In text the percentile that the knee is of, or what few samples leave of it.
+/// In text p99, or what few samples leave of it.
 fn against_rate(peak: &Peak) -> Chart {
     let points: Vec<Point<'_>> = peak
         .curve()
@@ -93,16 +87,8 @@ fn against_rate(peak: &Peak) -> Chart {
         })
         .collect();
     let mark = |at: f64, label: &str| Mark { across: Across::Up, at, label: label.to_owned() };
-    let mut marks = Vec::new();
-    marks.extend(peak.knee.as_ref().map(|knee| mark(knee.rate_per_s, "knee")));
-    marks.extend(peak.answer.map(|answer| mark(answer.rate_per_s, "peak")));
-    let plotted: &[_] = match peak.knee.as_ref().map(|knee| knee.percentile.as_str()) {
-        Some("p50") => &["p50"],
-        Some("p90") => &["p90", "p50"],
-        Some("p99.9") => &["p99.9", "p99", "p90", "p50"],
-        _ => &["p99", "p90", "p50"],
-    };
-    curve::against_rate(&points, marks, plotted)
+    let marks = peak.answer.map(|answer| mark(answer.rate_per_s, "peak"));
+    curve::against_rate(&points, marks.into_iter().collect(), &["p99", "p90", "p50"])
 }
 
 /// What more connections brought.
@@ -146,9 +132,18 @@ fn table(peak: &Peak) -> Table {
     table
 }
 
-/// The outcome in a word, and how certain it is for whoever asks why.
+/// How often the objectives were met, and what may have made the figures.
 fn judged(step: &Step) -> String {
-    let mut words = vec![step.outcome.word().to_owned()];
+    let counted = step.counted();
+    let met = counted.iter().filter(|trial| trial.met == Some(true)).count();
+    let mut words = vec![match counted.iter().any(|trial| trial.met.is_some()) {
+        true => format!("met in {met} of {}", counted.len()),
+        false => String::new(),
+    }];
+    // How the outcome is told without the runs' own, in documents of older versions, and if the rate was not held.
+    if words[0].is_empty() || step.outcome == StepOutcome::NotHeld {
+        words.push(step.outcome.word().to_owned());
+    }
     words.extend(trials::loader_findings(step.trials.iter()).into_iter().map(str::to_owned));
     match step.trials.iter().filter(|trial| trial.disturbed).count() {
         0 => {}

@@ -32,6 +32,15 @@ pub fn page(sweep: &Sweep, depth: Depth) -> Page {
         page.header.standing(Tone::Doubtful, "NOT DONE", format!("The sweep is not done: {why}."));
     }
     held(&mut page, sweep);
+    if let Some(knee) = &sweep.knee {
+        let (low, high) = (fmt_per_second(knee.low_per_s), fmt_per_second(knee.high_per_s));
+        let rest = fmt_duration_ns(knee.at_rest_ns);
+        page.header.text(format!(
+            "The knee is between {low} and {high} (95 % interval of {}): there {} is twice its {rest} at the lowest rate.",
+            fmt_plural(knee.rounds, "round"),
+            knee.percentile
+        ));
+    }
     let points: Vec<Point<'_>> = sweep
         .rows
         .iter()

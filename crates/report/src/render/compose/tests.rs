@@ -72,7 +72,6 @@ fn nothing_was_found_and_there_is_a_page() {
     let peak = crate::experiment::peak::Peak {
         answer: None,
         ceiling: None,
-        knee: None,
         steps: Vec::new(),
         ..sample_peak()
     };

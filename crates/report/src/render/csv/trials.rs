@@ -16,11 +16,13 @@ const COLUMNS: &str = "name,connections,asked_per_s,achieved_per_s,held,response
 /// Every run of a peak.
 pub fn peak(peak: &Peak) -> String {
     let rows = peak.steps.iter().zip(0..).flat_map(|(step, at)| {
-        let own =
-            move || [i32::to_string(&at), step.phase.word().into(), step.outcome.word().into()];
-        step.trials.iter().map(move |trial| row(own(), trial))
+        let own = move |trial: &Trial| {
+            let met = trial.met.map(flag).unwrap_or_default();
+            [i32::to_string(&at), step.phase.word().into(), step.outcome.word().into(), met]
+        };
+        step.trials.iter().map(move |trial| row(own(trial), trial))
     });
-    table(&format!("step,phase,outcome,{COLUMNS}"), rows)
+    table(&format!("step,phase,outcome,met,{COLUMNS}"), rows)
 }
 
 /// Every run of a sweep.
