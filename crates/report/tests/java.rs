@@ -55,8 +55,8 @@ fn figures(hdr: &Histogram<u64>) -> String {
         hdr.high(),
         hdr.len(),
         hdr.min(),
-        value_at_rank(&hdr, Quantile::P50.rank(hdr.len())),
-        value_at_rank(&hdr, Quantile::P99.rank(hdr.len())),
+        value_at_rank(hdr, Quantile::P50.rank(hdr.len())),
+        value_at_rank(hdr, Quantile::P99.rank(hdr.len())),
         hdr.max()
     )
 }

@@ -5,8 +5,8 @@
 //! correction for multiple tests (see [`Finding::p_adjusted`]).
 
 use candor_plan::units::{fmt_count, fmt_plural, fmt_share};
-use candor_stats::{Quantile, order};
 use candor_stats::stationary::median;
+use candor_stats::{Quantile, order};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -284,7 +284,8 @@ impl Variant {
             return None;
         }
         let few = median(&counts) as u64;
-        let needed = (1u64..).find(|n| order::is_bounded(*n, Quantile::nearest(q), order::CONFIDENCE))?;
+        let needed =
+            (1u64..).find(|n| order::is_bounded(*n, Quantile::nearest(q), order::CONFIDENCE))?;
         Some(match few < needed {
             true => format!(
                 "{} needs at least {} responses in a run, and {} of {} had {}",

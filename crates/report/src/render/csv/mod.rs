@@ -115,7 +115,8 @@ fn row(interval: &IntervalSummary, has_streams: bool) -> Vec<String> {
     for brief in [&interval.response, &interval.service, &interval.send_lag] {
         add(&mut row, brief);
     }
-    let IntervalSummary { users, parts, unsent, broken_off, unfinished, connect_errors, .. } = *interval;
+    let IntervalSummary { users, parts, unsent, broken_off, unfinished, connect_errors, .. } =
+        *interval;
     let counts = [users, parts, unsent, broken_off, unfinished, connect_errors];
     row.extend(counts.map(|count| count.to_string()));
     row.push(float(interval.availability));
