@@ -359,40 +359,34 @@ impl Of<'_> {
 
 impl Values for Of<'_> {
     fn write(&mut self, value: &Value, out: &mut Vec<u8>) {
-        // Writing to memory does not fail.
-        let _ = match value {
-            Value::Index => write!(out, "{}", self.whose.index),
+        match value {
+            Value::Index => digits(self.whose.index, out),
             Value::UnixMs => {
                 let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-                write!(out, "{}", now.as_millis())
+                digits(now.as_millis() as u64, out);
             }
             Value::Random { low, high, draw } => {
                 let count = u128::from(high.abs_diff(*low)) + 1;
-                write!(out, "{}", low.wrapping_add_unsigned(below(count, self.draw(*draw))))
+                digits(low.wrapping_add_unsigned(below(count, self.draw(*draw))), out);
             }
             Value::Choice { of, draw } => {
                 let which = below(of.len() as u128, self.draw(*draw)) as usize;
                 out.extend_from_slice(of[which].as_bytes());
-                Ok(())
             }
             Value::Uuid { draw: hole } => {
-                uuid(self.draw(*hole), draw(!self.seed, *hole, self.whose.index), out)
+                uuid(self.draw(*hole), draw(!self.seed, *hole, self.whose.index), out);
             }
-            Value::Column { set, column } => {
-                match self.row.column(*set, *column) {
-                    Ok(value) => out.extend_from_slice(value),
-                    Err(_) => self.row.has_failed = true,
-                }
-                Ok(())
-            }
+            Value::Column { set, column } => match self.row.column(*set, *column) {
+                Ok(value) => out.extend_from_slice(value),
+                Err(_) => self.row.has_failed = true,
+            },
             Value::Variable(number) => {
                 // A step whose variables have no values is not sent; in a condition that is nothing.
                 let value = self.whose.memory.and_then(|memory| memory.value(*number as u32));
                 out.extend_from_slice(value.unwrap_or_default());
-                Ok(())
             }
-            Value::Group(_) => Ok(()),
-        };
+            Value::Group(_) => {}
+        }
     }
 
     fn write_cookies(&mut self, path: &[u8], out: &mut Vec<u8>) -> bool {
@@ -409,10 +403,16 @@ impl Values for Of<'_> {
 }
 
 /// Appends a UUID of version 4 (RFC 9562 5.4) made of these bits.
-fn uuid(high: u64, low: u64, out: &mut Vec<u8>) -> std::io::Result<()> {
+fn uuid(high: u64, low: u64, out: &mut Vec<u8>) {
     let (a, b, c) = (high >> 32, high >> 16 & 0xffff, high & 0xfff);
     let (d, e) = (low >> 48 & 0x3fff | 0x8000, low & 0xffff_ffff_ffff);
-    write!(out, "{a:08x}-{b:04x}-4{c:03x}-{d:04x}-{e:012x}")
+    // Writing to memory does not fail.
+    let _ = write!(out, "{a:08x}-{b:04x}-4{c:03x}-{d:04x}-{e:012x}");
+}
+
+/// Appends a number in decimal digits.
+fn digits(number: impl itoa::Integer, out: &mut Vec<u8>) {
+    out.extend_from_slice(itoa::Buffer::new().format(number).as_bytes());
 }
 
 #[cfg(test)]
@@ -422,9 +422,9 @@ mod tests {
     #[test]
     fn a_uuid_has_its_version_and_variant() {
         let mut out = Vec::new();
-        uuid(0, 0, &mut out).unwrap();
+        uuid(0, 0, &mut out);
         out.push(b' ');
-        uuid(u64::MAX, u64::MAX, &mut out).unwrap();
+        uuid(u64::MAX, u64::MAX, &mut out);
         let expected = "00000000-0000-4000-8000-000000000000 ffffffff-ffff-4fff-bfff-ffffffffffff";
         assert_eq!(String::from_utf8(out).unwrap(), expected);
     }

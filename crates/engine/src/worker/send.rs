@@ -33,9 +33,15 @@ impl<R: Reactor, S: Protocol> Worker<R, S> {
         if std::mem::replace(&mut self.dispatching, true) {
             return;
         }
-        match self.dispatch.source {
+        self.has_more = false;
+        match &self.dispatch.source {
             Source::Closed(_) => self.dispatch_closed(now_ns),
-            Source::Open(_) => self.dispatch_open(now_ns),
+            // Most often nothing is due: it is asked after every event.
+            Source::Open(open) => {
+                if open.peek().is_some_and(|due| due.due_ns <= now_ns) {
+                    self.dispatch_open(now_ns);
+                }
+            }
             Source::Users(_) => self.dispatch_users(now_ns),
         }
         self.dispatching = false;
@@ -44,7 +50,6 @@ impl<R: Reactor, S: Protocol> Worker<R, S> {
     /// Places of one connection stand together, so that a pipelined batch leaves in one call.
     fn dispatch_closed(&mut self, now_ns: u64) {
         let mut last: Option<Key> = None;
-        self.has_more = false;
         while let Next::Send(departure) = self.dispatch.next(now_ns, &mut self.pool) {
             if let Some(key) = last.filter(|key| *key != departure.connection) {
                 self.flush(key, now_ns);
@@ -70,7 +75,6 @@ impl<R: Reactor, S: Protocol> Worker<R, S> {
     /// the loop in between, which reads responses and looks at the stop.
     fn dispatch_open(&mut self, now_ns: u64) {
         let mut shed = 0;
-        self.has_more = false;
         while !self.has_more {
             match self.dispatch.next(now_ns, &mut self.pool) {
                 Next::Send(departure) => {
@@ -81,8 +85,8 @@ impl<R: Reactor, S: Protocol> Worker<R, S> {
                     self.has_more = self.is_script_turn_over(now_ns);
                     self.dispatch.sent();
                 }
-                Next::Shed(due, phase) => {
-                    self.books.shed(due, phase, now_ns);
+                Next::Shed(one) => {
+                    self.books.shed(one, now_ns);
                     shed += 1;
                     self.has_more = shed == SHED_AT_ONCE;
                 }

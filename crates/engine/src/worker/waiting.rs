@@ -149,7 +149,7 @@ impl<R: Reactor, S: Protocol> Worker<R, S> {
         }
         match self.stage {
             Stage::Preparing => {}
-            Stage::Draining { until_ns: drained_ns } => until_ns = until_ns.min(drained_ns),
+            Stage::Draining => until_ns = until_ns.min(self.drained_ns),
             Stage::Running => {
                 if let Some(stop_ns) = self.own.stop_ns {
                     until_ns = until_ns.min(stop_ns);

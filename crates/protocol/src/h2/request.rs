@@ -124,8 +124,8 @@ fn set<'a>(
         }
     }
     if adds_length {
-        let mut digits = [0; 20];
-        fields.push(b"content-length", decimal(body_bytes, &mut digits));
+        let mut digits = itoa::Buffer::new();
+        fields.push(b"content-length", digits.format(body_bytes).as_bytes());
     }
 }
 
@@ -146,17 +146,4 @@ pub(super) fn is_left_out(name: &[u8], value: &[u8]) -> bool {
     ];
     NAMES.iter().any(|left_out| name.eq_ignore_ascii_case(left_out))
         || (name.eq_ignore_ascii_case(b"te") && !value.eq_ignore_ascii_case(b"trailers"))
-}
-
-/// `number` in digits.
-fn decimal(mut number: usize, digits: &mut [u8; 20]) -> &[u8] {
-    let mut at = digits.len();
-    loop {
-        at -= 1;
-        digits[at] = b'0' + (number % 10) as u8;
-        number /= 10;
-        if number == 0 {
-            return &digits[at..];
-        }
-    }
 }

@@ -3,8 +3,6 @@
 //! The result is a [`Made`] request as of a script. Escapes keep a value within its place, so that the text is one
 //! request whatever the values are. Memory is reused: in the steady state nothing is allocated.
 
-use std::io::Write;
-
 use candor_grpc::FillError;
 use candor_plan::template::{Hole, Piece, Template, Value};
 use candor_plan::{Messages, Request};
@@ -143,8 +141,9 @@ impl Form {
         }
         let wants_length = h1::wants_length(&text[..shape.method_bytes]);
         if (wants_length || !filled_body.is_empty()) && !self.has_length {
-            // Writing to memory does not fail.
-            let _ = write!(text, "Content-Length: {}\r\n", filled_body.len());
+            text.extend_from_slice(b"Content-Length: ");
+            text.extend_from_slice(itoa::Buffer::new().format(filled_body.len()).as_bytes());
+            text.extend_from_slice(b"\r\n");
         }
         shape.fields = fields_start..text.len();
         text.extend_from_slice(b"\r\n");
