@@ -309,15 +309,15 @@ impl Books {
     }
 
     /// A request was dropped unsent because it was too old.
-    pub(crate) fn shed(&mut self, due: Due, phase: Phase, at_ns: u64) {
-        self.recorder.shed(at_ns, phase);
-        self.trace(&never_sent(due, phase), Outcome::Shed, 0, at_ns);
+    pub(crate) fn shed(&mut self, one: NeverSent, at_ns: u64) {
+        self.recorder.shed(at_ns, one.phase);
+        self.trace(&one.into(), Outcome::Shed, 0, at_ns);
     }
 
     /// A request was in the backlog at `end_ns`, where the window ended; it is `at_ns` now.
-    pub(crate) fn leave_unsent(&mut self, due: Due, phase: Phase, end_ns: u64, at_ns: u64) {
-        self.recorder.unsent(at_ns, phase, end_ns - due.due_ns);
-        self.trace(&never_sent(due, phase), Outcome::Unsent, 0, end_ns);
+    pub(crate) fn leave_unsent(&mut self, one: NeverSent, end_ns: u64, at_ns: u64) {
+        self.recorder.unsent(at_ns, one.phase, end_ns - one.due.due_ns);
+        self.trace(&one.into(), Outcome::Unsent, 0, end_ns);
     }
 
     #[inline]
@@ -359,16 +359,26 @@ fn traced(flight: &Flight, outcome: Outcome, status: u16, at_ns: u64) -> Traced 
     }
 }
 
-fn never_sent(due: Due, phase: Phase) -> Flight {
-    Flight {
-        index: due.index,
-        due_ns: due.due_ns,
-        ready_ns: 0,
-        sent_ns: 0,
-        first_byte_ns: 0,
-        connection: 0,
-        request: 0,
-        user: NOBODY,
-        phase,
+/// A request that was due and did not leave.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct NeverSent {
+    pub(crate) due: Due,
+    pub(crate) request: u32,
+    pub(crate) phase: Phase,
+}
+
+impl From<NeverSent> for Flight {
+    fn from(NeverSent { due, request, phase }: NeverSent) -> Self {
+        Flight {
+            index: due.index,
+            due_ns: due.due_ns,
+            ready_ns: 0,
+            sent_ns: 0,
+            first_byte_ns: 0,
+            connection: 0,
+            request,
+            user: NOBODY,
+            phase,
+        }
     }
 }

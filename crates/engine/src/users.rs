@@ -29,6 +29,7 @@ use self::plan::{Journey, Step, journeys, steps};
 pub(crate) use self::plan::{kept, said};
 use self::wheel::Wheel;
 pub(crate) use self::wheel::{NOBODY, UserKey};
+use crate::books::NeverSent;
 use crate::connection::Place;
 use crate::fill::{Cookies, Filling, Whose};
 use crate::plan_share::{WorkerPlan, part};
@@ -271,23 +272,28 @@ impl Users {
     }
 
     /// Drops what [`Users::first`] shows, because it is too old.
-    pub(crate) fn shed(&mut self, first: First, now_ns: u64, recorder: &mut Recorder) -> Due {
+    pub(crate) fn shed(&mut self, first: First, now_ns: u64, recorder: &mut Recorder) -> NeverSent {
+        let phase = self.phase(first.due_ns());
         match first {
             First::Arrival(due) => {
                 if let Some(open) = self.open() {
                     open.take();
                 }
-                recorder
-                    .users_not_begun(now_ns, u64::from(self.phase(due.due_ns) == Phase::Measured));
-                due
+                recorder.users_not_begun(now_ns, u64::from(phase == Phase::Measured));
+                NeverSent { due, request: self.first_request(due.index), phase }
             }
             First::Step(due_ns, key) => {
                 self.wheel.take();
-                let index = self.table[key as usize].index;
+                let User { index, request, .. } = self.table[key as usize];
                 self.fail(key, StepFailure::Shed, now_ns, recorder);
-                Due { index, due_ns }
+                NeverSent { due: Due { index, due_ns }, request, phase }
             }
         }
+    }
+
+    /// The first step of the journey of whoever comes with this index.
+    pub(crate) fn first_request(&self, index: u64) -> u32 {
+        self.journeys[self.picker.pick(index)].first
     }
 
     /// Takes what [`Users::first`] shows: it has a place. `None`: whoever came makes no step now.
@@ -527,15 +533,15 @@ impl Users {
         recorder.set_users(self.under_way() as u64);
     }
 
-    /// Takes the first step that was due before `end_ns`; its user stays where it is.
-    pub(crate) fn take_unsent(&mut self, end_ns: u64) -> Option<(Due, Phase)> {
+    /// Takes the first step that was due by `last_ns`; its user stays where it is.
+    pub(crate) fn take_unsent(&mut self, last_ns: u64) -> Option<NeverSent> {
         if self.waiting > 0 {
             self.stop_waiting();
         }
-        let (due_ns, key) = self.wheel.first().filter(|(due_ns, _)| *due_ns <= end_ns)?;
+        let (due_ns, key) = self.wheel.first().filter(|(due_ns, _)| *due_ns <= last_ns)?;
         self.wheel.take();
-        let due = Due { index: self.table[key as usize].index, due_ns };
-        Some((due, self.phase(due_ns)))
+        let User { index, request, .. } = self.table[key as usize];
+        Some(NeverSent { due: Due { index, due_ns }, request, phase: self.phase(due_ns) })
     }
 
     /// Everybody who is under way stays so: the run is over.

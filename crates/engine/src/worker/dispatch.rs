@@ -3,13 +3,13 @@
 //! Joins a [`Source`] and a [`Pool`]. Knows no reactor and no clock, and sends nothing: the worker
 //! asks, sends, and says that it has.
 
-use candor_pace::{Due, Picker};
+use candor_pace::Picker;
 use candor_plan::Plan;
 use candor_protocol::Session;
-use candor_record::{Phase, Recorder};
+use candor_record::Recorder;
 
 use super::pool::Pool;
-use crate::books::Departure;
+use crate::books::{Departure, NeverSent};
 use crate::plan_share::WorkerPlan;
 use crate::source::{Open, Source};
 use crate::users::{First, Leaving, NOBODY, Users};
@@ -38,7 +38,7 @@ pub(super) enum Next {
     /// Send this. [`Dispatch::sent`] says that it was done.
     Send(Departure),
     /// This was dropped: it is older than the plan lets requests become.
-    Shed(Due, Phase),
+    Shed(NeverSent),
     /// Requests are due, and no place is free.
     NoPlace,
     /// Nothing, for now.
@@ -110,7 +110,8 @@ impl Dispatch {
                         pool.put_back(place);
                     }
                     open.take();
-                    return Next::Shed(due, phase);
+                    let request = self.picker.pick(due.index) as u32;
+                    return Next::Shed(NeverSent { due, request, phase });
                 }
                 let Some(place) = place else { return Next::NoPlace };
                 Next::Send(Departure {
@@ -155,7 +156,7 @@ impl Dispatch {
                 if let Some(place) = place.filter(|_| !owns) {
                     pool.put_back(place);
                 }
-                return Next::Shed(users.shed(first, now_ns, recorder), phase);
+                return Next::Shed(users.shed(first, now_ns, recorder));
             }
             let Some(place) = place else {
                 match first {
@@ -200,6 +201,14 @@ impl Dispatch {
             Source::Closed(_) => None,
             Source::Open(open) => Some(open),
             Source::Users(users) => users.open(),
+        }
+    }
+
+    /// The request of an arrival with this index, in an open load.
+    pub(super) fn request_of(&self, index: u64) -> u32 {
+        match &self.source {
+            Source::Users(users) => users.first_request(index),
+            Source::Closed(_) | Source::Open(_) => self.picker.pick(index) as u32,
         }
     }
 
@@ -348,7 +357,7 @@ mod tests {
         give_back(&mut pool, 1, 26 * MS);
         for index in 0..2 {
             let next = dispatch.next(30 * MS, &mut pool);
-            assert!(matches!(next, Next::Shed(due, _) if due.index == index), "{next:?}");
+            assert!(matches!(next, Next::Shed(one) if one.due.index == index), "{next:?}");
         }
         assert_eq!(leave(&mut dispatch, &mut pool, 30 * MS), [(2, 20 * MS, 26 * MS, 1)]);
     }

@@ -4,6 +4,7 @@ use candor_protocol::Protocol;
 use candor_record::{Disconnect, EndReason, Phase, WorkerReport};
 
 use super::{Sink, Stage, Worker};
+use crate::books::NeverSent;
 use crate::connection::State;
 use crate::control::Control;
 use crate::reactor::Reactor;
@@ -58,11 +59,12 @@ impl<R: Reactor, S: Protocol> Worker<R, S> {
             (EndReason::Duration, Some(stop_ns)) => stop_ns,
             _ => now_ns,
         };
-        let backlog = self.dispatch.backlog(window_end_ns);
+        let backlog = self.dispatch.backlog(self.last_due_ns(window_end_ns));
         self.books.recorder.set_backlog(backlog);
         self.books.recorder.end_window(window_end_ns);
         self.dispatch.end();
-        self.stage = Stage::Draining { until_ns: now_ns.saturating_add(self.own.drain_ns) };
+        self.stage = Stage::Draining;
+        self.drained_ns = now_ns.saturating_add(self.own.drain_ns);
         WorkerReport {
             // Of connections that were opened for a backlog, those that were of use.
             answers: self
@@ -75,9 +77,17 @@ impl<R: Reactor, S: Protocol> Worker<R, S> {
         }
     }
 
+    /// The last time at which a request of a window with this end is due. A window that ends as planned is
+    /// half-open, as the schedule is; where it ends early, what is due at that very moment was scheduled.
+    fn last_due_ns(&self, end_ns: u64) -> u64 {
+        if self.own.stop_ns == Some(end_ns) { end_ns.saturating_sub(1) } else { end_ns }
+    }
+
     pub(super) fn is_drained(&self, now_ns: u64, control: &Control) -> bool {
-        let Stage::Draining { until_ns } = self.stage else { return false };
-        self.books.flights.len() == 0 || now_ns >= until_ns || control.is_impatient()
+        self.stage == Stage::Draining
+            && (self.books.flights.len() == 0
+                || now_ns >= self.drained_ns
+                || control.is_impatient())
     }
 
     /// Accounts for everything that is left, and closes.
@@ -112,11 +122,12 @@ impl<R: Reactor, S: Protocol> Worker<R, S> {
     /// unsent: how many measured ones.
     fn leave_users(&mut self, end_ns: u64, now_ns: u64) -> u64 {
         self.tell_users();
+        let last_due_ns = self.last_due_ns(end_ns);
         let Some(users) = self.dispatch.users() else { return 0 };
         let mut unsent = 0;
-        while let Some((due, phase)) = users.take_unsent(end_ns) {
-            self.books.leave_unsent(due, phase, end_ns, now_ns);
-            unsent += u64::from(phase == Phase::Measured);
+        while let Some(one) = users.take_unsent(last_due_ns) {
+            self.books.leave_unsent(one, end_ns, now_ns);
+            unsent += u64::from(one.phase == Phase::Measured);
         }
         users.leave_unfinished(now_ns, &mut self.books.recorder);
         unsent
@@ -128,12 +139,13 @@ impl<R: Reactor, S: Protocol> Worker<R, S> {
     /// counted together, by arithmetic where the schedule has one. Whatever ends the run, all of
     /// them are counted: the ledger says what was scheduled, and not what somebody waited for.
     fn leave_backlog(&mut self, end_ns: u64, now_ns: u64) -> u64 {
-        let together = self.dispatch.backlog(end_ns) > MANY && self.books.tracer.is_none();
+        let last_due_ns = self.last_due_ns(end_ns);
+        let together = self.dispatch.backlog(last_due_ns) > MANY && self.books.tracer.is_none();
         let of_steps = self.leave_users(end_ns, now_ns);
         let mut unsent = of_steps;
         let has_users = self.dispatch.users().is_some();
-        let Some(open) = self.dispatch.open() else { return unsent };
-        while let Some(due) = open.peek().filter(|due| due.due_ns <= end_ns) {
+        while let Some(open) = self.dispatch.open() {
+            let Some(due) = open.peek().filter(|due| due.due_ns <= last_due_ns) else { break };
             let phase = open.phase(due);
             let count = if together {
                 let age_ns = end_ns - due.due_ns;
@@ -148,7 +160,8 @@ impl<R: Reactor, S: Protocol> Worker<R, S> {
                 count
             } else {
                 open.take();
-                self.books.leave_unsent(due, phase, end_ns, now_ns);
+                let request = self.dispatch.request_of(due.index);
+                self.books.leave_unsent(NeverSent { due, request, phase }, end_ns, now_ns);
                 1
             };
             unsent += if phase == Phase::Measured { count } else { 0 };

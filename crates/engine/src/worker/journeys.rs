@@ -16,7 +16,6 @@ impl<R: Reactor, S: Protocol> Worker<R, S> {
         self.tell_users();
         self.close_let_go(now_ns);
         let mut shed = 0;
-        self.has_more = false;
         while !self.has_more {
             let recorder = &mut self.books.recorder;
             match self.dispatch.next_of_users(now_ns, &mut self.pool, recorder) {
@@ -26,8 +25,8 @@ impl<R: Reactor, S: Protocol> Worker<R, S> {
                     }
                     self.flush(departure.connection, now_ns);
                 }
-                Next::Shed(due, phase) => {
-                    self.books.shed(due, phase, now_ns);
+                Next::Shed(one) => {
+                    self.books.shed(one, now_ns);
                     shed += 1;
                     self.has_more = shed == SHED_AT_ONCE;
                 }

@@ -87,8 +87,8 @@ enum Stage {
     Preparing,
     /// Requests are sent.
     Running,
-    /// No request is sent any more; responses are awaited until this time.
-    Draining { until_ns: u64 },
+    /// No request is sent any more; responses are awaited until `drained_ns`.
+    Draining,
 }
 
 /// One thread's part of a run.
@@ -114,6 +114,8 @@ pub(crate) struct Worker<R, S> {
     /// Of turns that do not sleep.
     held_up: HeldUp,
     stage: Stage,
+    /// When responses are awaited no more.
+    drained_ns: u64,
     dispatching: bool,
     /// Whether dispatching was cut short: do not sleep.
     has_more: bool,
@@ -162,6 +164,7 @@ impl<R: Reactor, S: Protocol> Worker<R, S> {
             pacer: Pacer::new(plan.threads.pacing),
             held_up: HeldUp::default(),
             stage: Stage::Preparing,
+            drained_ns: u64::MAX,
             dispatching: false,
             has_more: false,
             first_failure: None,
