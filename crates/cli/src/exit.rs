@@ -4,6 +4,7 @@ use std::fmt::{self, Display, Formatter};
 use std::process::ExitCode;
 
 use candor_lab::LabError;
+use candor_report::Document;
 use candor_report::expect::Outcome;
 use candor_serve::ServeError;
 
@@ -23,6 +24,12 @@ pub(crate) enum Exit {
 }
 
 impl Exit {
+    /// The code of a run under the command line of another tool. As there, a run with errors or an interruption
+    /// succeeds; only contradictory figures do not.
+    pub(crate) fn elsewhere(document: &Document) -> Exit {
+        if document.is_contradictory() { Exit::NotTrustworthy } else { Exit::Fine }
+    }
+
     /// The code of an experiment that ended early and kept its document.
     pub(crate) fn stopped(why: &LabError) -> Exit {
         match why {

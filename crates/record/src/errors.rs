@@ -118,6 +118,18 @@ impl ErrorKind {
         ErrorKind::GrpcNoStatus,
     ];
 
+    /// Whether the response was complete, and only not the expected one.
+    pub fn has_response(self) -> bool {
+        use ErrorKind::{Body, BodyLimit, GrpcCancelled, Status, StreamError, StreamUnended};
+        matches!(self, Status | Body | BodyLimit | StreamError | StreamUnended)
+            || self >= GrpcCancelled
+    }
+
+    /// The kind with this [`id`](Self::id).
+    pub fn of_id(id: &str) -> Option<Self> {
+        ErrorKind::ALL.into_iter().find(|kind| kind.id() == id)
+    }
+
     /// The kind of a status of gRPC by its code: 1 (`CANCELLED`) to 16 (`UNAUTHENTICATED`).
     pub fn of_grpc(code: u8) -> Option<Self> {
         let first = ErrorKind::GrpcCancelled as usize;

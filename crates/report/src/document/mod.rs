@@ -508,6 +508,11 @@ impl Document {
         self.verdicts.iter().any(|one| one.severity == verdicts::Severity::Invalid)
     }
 
+    /// Whether its figures contradict each other. A target that never responded does not make them do so.
+    pub fn is_contradictory(&self) -> bool {
+        verdicts::is_contradictory(self)
+    }
+
     /// The agents that were lost, with their machines.
     pub fn lost_agents(&self) -> impl Iterator<Item = (&MachineRow, &Agent, &Lost)> {
         self.machines.iter().filter_map(|machine| {

@@ -140,6 +140,14 @@ pub fn judge(document: &Document) -> Vec<Verdict> {
     verdicts
 }
 
+/// Whether the document contradicts itself, whatever the target did.
+pub(crate) fn is_contradictory(document: &Document) -> bool {
+    let checks = [truth::ledger, truth::impossible, truth::schedule];
+    checks
+        .iter()
+        .any(|find| find(document).is_some_and(|finding| finding.severity == Severity::Invalid))
+}
+
 impl Check {
     fn verdicts(&self, document: &Document) -> Vec<Verdict> {
         match self.find {

@@ -1,6 +1,7 @@
 //! Checks that there is a rate, and that an open load matched the asked one.
 
 use candor_plan::units::{fmt_count, fmt_duration_ns, fmt_per_second, fmt_plural, fmt_share};
+use candor_record::ErrorKind;
 
 use super::{Finding, Severity};
 use crate::document::counts::LedgerCounts;
@@ -40,7 +41,11 @@ pub(super) fn no_rate(document: &Document) -> Option<Finding> {
     let LedgerCounts { sent, ok, errors, broken_off, unfinished, .. } = document.ledger;
     // Requests that are broken off, as they are meant to be, have no response.
     let asked = (sent - broken_off.min(sent)).saturating_add(document.warm_up.sent);
-    if asked == 0 || document.rate.answered_in_window > 0 || broken_off > 0 && errors == 0 {
+    // A response that is not as expected is one: errors-dominate says what it was.
+    let kinds = document.errors.iter().filter_map(|one| ErrorKind::of_id(&one.kind));
+    let responded = kinds.into_iter().any(ErrorKind::has_response);
+    let meant = broken_off > 0 && errors == 0;
+    if asked == 0 || document.rate.answered_in_window > 0 || responded || meant {
         return None;
     }
     let (window_ns, window) = (document.time.window_ns, fmt_duration_ns(document.time.window_ns));
@@ -138,6 +143,7 @@ pub(super) fn backlog_growing(document: &Document) -> Option<Finding> {
 #[cfg(test)]
 mod tests {
     use super::super::{Severity, found};
+    use crate::document::counts::ErrorCount;
     use crate::testing;
 
     #[test]
@@ -147,10 +153,22 @@ mod tests {
         let verdict = found(&document, "no-rate").unwrap();
         assert_eq!((verdict.severity, verdict.evidence["ok"]), (Severity::Invalid, 6000.0));
         assert!(verdict.sentence.contains("all 6,000 responses came after"), "{verdict:?}");
-        // Nobody answered.
+        // Nobody responded.
         (document.ledger.ok, document.ledger.errors, document.ledger.unfinished) = (0, 5_990, 10);
         let verdict = found(&document, "no-rate").unwrap();
         assert!(verdict.sentence.contains("5,990 failed and 10 were unfinished"), "{verdict:?}");
+        // Somebody did, with something else than was asked for.
+        let failed = |kind: &str| ErrorCount {
+            kind: kind.to_owned(),
+            count: 90,
+            sentence: String::new(),
+            example: None,
+            remedy: None,
+        };
+        document.errors = vec![failed("timeout"), failed("grpc-not-found")];
+        assert!(found(&document, "no-rate").is_none());
+        document.errors.pop();
+        assert!(found(&document, "no-rate").is_some());
         // Requests that are broken off have no response.
         document.ledger.broken_off = 5_990;
         document.ledger.errors = 0;

@@ -102,8 +102,7 @@ pub(crate) fn ghz(name: Name, words: &[String], typed: Typed) -> Result<ExitCode
     // The result is written, and findings are reported, even if nothing could be printed.
     console::lines(&findings::render(&document, "ghz"));
     written.end(&document).and(printed)?;
-    // As with ghz, a run with errors or an interruption succeeds. Only contradictory figures are invalid.
-    Ok(if document.is_invalid() { Exit::NotTrustworthy } else { Exit::Fine }.into())
+    Ok(Exit::elsewhere(&document).into())
 }
 
 /// Prints nothing that ghz would not print, but where calls go.

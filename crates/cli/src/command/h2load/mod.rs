@@ -105,9 +105,7 @@ pub(crate) fn h2load(name: Name, words: &[String], typed: Typed) -> Result<ExitC
     // The result is written, and findings are reported, even if nothing could be printed.
     console::lines(&findings::render(&document, "h2load"));
     written.end(&document).and(printed)?;
-    // As with h2load, a run with errors or an interruption succeeds. Only contradictory figures are
-    // invalid.
-    Ok(if document.is_invalid() { Exit::NotTrustworthy } else { Exit::Fine }.into())
+    Ok(Exit::elsewhere(&document).into())
 }
 
 /// Refuses like h2load: with a line on the standard error, and exit code 1.

@@ -111,9 +111,7 @@ pub(crate) fn wrk(name: Name, words: &[String], typed: Typed) -> Result<ExitCode
     console::lines(&findings::render(&document, "wrk"));
     let done = run.done(&plan).map(drop).map_err(|error| UserError::elsewhere(&error));
     written.end(&document).and(printed).and(done)?;
-    // As with wrk, a run with errors or an interruption succeeds. Only contradictory figures are
-    // invalid.
-    Ok(if document.is_invalid() { Exit::NotTrustworthy } else { Exit::Fine }.into())
+    Ok(Exit::elsewhere(&document).into())
 }
 
 /// Refuses like wrk: with a line on the standard error, the usage on the standard output, and exit

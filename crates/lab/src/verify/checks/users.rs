@@ -6,8 +6,8 @@ use std::collections::HashMap;
 
 use candor_engine::Control;
 use candor_plan::{Capture, Journey, OnFailure, Parts, Plan, Request, Step, Think};
-use candor_record::trace::Traced;
 use candor_record::RunRecord;
+use candor_record::trace::Traced;
 
 use super::super::Settings;
 use super::super::evidence::{Evidence, Theory};
