@@ -30,6 +30,9 @@ pub const MOST_FILES: usize = 2000;
 /// The most bytes of all `.proto` files.
 const MOST_BYTES: usize = 64 << 20;
 
+/// The most fields, values of enums and methods of a schema: some 7 kB each once their references are resolved.
+const MOST_ELEMENTS: usize = 100_000;
+
 /// The services and messages of a server.
 #[derive(Clone)]
 pub struct Schema {
@@ -128,6 +131,7 @@ impl Schema {
         if files.len() > MOST_FILES {
             return Err(SchemaError::TooLarge("it has up to 2,000 files"));
         }
+        fits(files.iter().map(elements).sum())?;
         // prost-reflect panics at other words.
         let is_known = |file: &&FileDescriptorProto| {
             matches!(file.syntax.as_deref(), None | Some("proto2" | "proto3"))
@@ -224,6 +228,29 @@ impl Method {
             input: method.input(),
             output: method.output(),
         }
+    }
+}
+
+/// How many fields, values of enums and methods a file declares.
+fn elements(file: &FileDescriptorProto) -> usize {
+    let mut count: usize = file.service.iter().map(|one| one.method.len()).sum();
+    count += file.extension.len();
+    count += file.enum_type.iter().map(|one| one.value.len()).sum::<usize>();
+    let mut open: Vec<_> = file.message_type.iter().collect();
+    while let Some(message) = open.pop() {
+        count += message.field.len() + message.extension.len();
+        count += message.enum_type.iter().map(|one| one.value.len()).sum::<usize>();
+        open.extend(&message.nested_type);
+    }
+    count
+}
+
+fn fits(elements: usize) -> Result<(), SchemaError> {
+    match elements > MOST_ELEMENTS {
+        true => Err(SchemaError::TooLarge(
+            "it has up to 100,000 fields, values of enums and methods; leave out the files that the calls do not need",
+        )),
+        false => Ok(()),
     }
 }
 
@@ -346,7 +373,7 @@ impl<F: Files> Sources<'_, F> {
     ) -> Result<Vec<File>, SchemaError> {
         let mut sorted = Vec::new();
         let (mut known, mut open) = (BTreeSet::new(), BTreeSet::new());
-        let mut bytes = 0;
+        let (mut bytes, mut declared) = (0, 0);
         for (name, proto) in protos {
             let mut steps = vec![Step::Open(name)];
             while let Some(step) = steps.pop() {
@@ -375,6 +402,8 @@ impl<F: Files> Sources<'_, F> {
                 if known.len() > MOST_FILES {
                     return Err(SchemaError::TooLarge("it has up to 2,000 files"));
                 }
+                declared += elements(file.file_descriptor_proto());
+                fits(declared)?;
                 open.insert(name);
                 let imports = file.file_descriptor_proto().dependency.clone();
                 steps.push(Step::Close(Box::new(file)));

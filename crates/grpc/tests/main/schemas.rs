@@ -135,6 +135,47 @@ fn imports_without_end_are_refused() {
     );
 }
 
+/// Each of these takes kilobytes once its references are resolved, so they are counted before.
+#[test]
+fn a_schema_has_so_many_fields_and_no_more() {
+    use prost_types::{
+        DescriptorProto, FieldDescriptorProto, FileDescriptorProto, FileDescriptorSet,
+    };
+    let field = |number: i32| FieldDescriptorProto {
+        name: Some(format!("f{number}")),
+        number: Some(number),
+        r#type: Some(5),
+        label: Some(1),
+        ..FieldDescriptorProto::default()
+    };
+    let message = |number: usize| DescriptorProto {
+        name: Some(format!("M{number}")),
+        field: (1..=1001).map(field).collect(),
+        nested_type: vec![DescriptorProto {
+            name: Some("Inner".to_owned()),
+            field: (1..=1001).map(field).collect(),
+            ..DescriptorProto::default()
+        }],
+        ..DescriptorProto::default()
+    };
+    let file = FileDescriptorProto {
+        name: Some("a.proto".to_owned()),
+        syntax: Some("proto3".to_owned()),
+        message_type: (0..50).map(message).collect(),
+        ..FileDescriptorProto::default()
+    };
+    let refused = Schema::from_protoset(&FileDescriptorSet { file: vec![file] }.encode_to_vec());
+    assert!(matches!(refused, Err(SchemaError::TooLarge(_))), "{refused:?}");
+    let fields = |from: usize| -> String {
+        (from..from + 1001).map(|at| format!("int32 f{at} = {};", at - from + 1)).collect()
+    };
+    let messages: String =
+        (0..100).map(|at| format!("message M{at} {{ {} }}", fields(at))).collect();
+    let text = format!("syntax = \"proto3\"; {messages}");
+    let refused = from("a.proto", &[""], &[("a.proto", &text)]);
+    assert!(matches!(refused, Err(SchemaError::TooLarge(_))), "{refused:?}");
+}
+
 #[test]
 fn a_protoset_is_the_same_schema() {
     let set = prost_types::FileDescriptorSet { file: descriptors() };

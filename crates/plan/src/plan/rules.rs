@@ -24,6 +24,8 @@ use crate::url::{parse_host_port, parse_path};
 use crate::values::{Header, Method, SmallCount};
 use crate::websocket::Replies;
 
+/// The most requests of a plan, steps of journeys included: one takes some 6 kB from its line to its response.
+const MOST_REQUESTS: usize = 250_000;
 /// The shortest interval: finer ones cost memory, and have too few requests to mean anything.
 const SHORTEST_INTERVAL_NS: u64 = 10_000_000;
 /// The most intervals of a run, at 2 to 8 KiB each: enough for three and a half days at 1 s.
@@ -36,6 +38,7 @@ const LARGEST_TABLE: u32 = 1 << 20;
 const LARGEST_OWN_TABLE: u32 = 4096;
 
 pub(super) fn check(parts: &Parts) -> Result<(), PlanError> {
+    fits(parts.requests.list.len())?;
     whole(parts)?;
     target(parts)?;
     let variables = Variables::of(&parts.journeys);
@@ -57,6 +60,18 @@ pub(super) fn check(parts: &Parts) -> Result<(), PlanError> {
     times(parts)?;
     stamps(parts)?;
     recording(parts)
+}
+
+fn fits(requests: usize) -> Result<(), PlanError> {
+    if requests <= MOST_REQUESTS {
+        return Ok(());
+    }
+    let problem = format!(
+        "{} requests and steps are more than the {} that a plan may have; take what differs between them from --data",
+        fmt_count(requests as u64),
+        fmt_count(MOST_REQUESTS as u64)
+    );
+    Err(value("[[request]]", problem))
 }
 
 pub(super) fn need(holds: bool, part: &'static str, rule: &'static str) -> Result<(), PlanError> {
@@ -709,4 +724,19 @@ fn is_time(ns: u64) -> bool {
 
 fn is_small(count: u32) -> bool {
     (1..=SmallCount::MAX).contains(&count)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_plan_has_so_many_requests_and_no_more() {
+        assert!(fits(MOST_REQUESTS).is_ok());
+        let refused = fits(MOST_REQUESTS + 1).unwrap_err().to_string();
+        assert!(
+            refused.starts_with("[[request]]: 250,001 requests and steps are more"),
+            "{refused}"
+        );
+    }
 }
