@@ -60,6 +60,8 @@ pub(super) struct Asked {
     pub(super) connect_rate: Option<Rate>,
     /// Requests per second of each client.
     pub(super) rps: Option<Rate>,
+    /// Print the rate of each interval of this length.
+    pub(super) interval: Option<PositiveNanos>,
     pub(super) active_timeout: Option<PositiveNanos>,
     pub(super) inactivity_timeout: Option<PositiveNanos>,
     pub(super) connect_to: Option<String>,
@@ -92,6 +94,8 @@ struct Reader {
     instead: Option<Request>,
     uris: Vec<String>,
     requests: Option<Count>,
+    /// Why there cannot be no requests, if none were asked for: a run for a duration has any number.
+    no_requests: Option<Refusal>,
     clients: Option<SmallCount>,
     threads: Option<SmallCount>,
     streams: Option<SmallCount>,
@@ -119,6 +123,7 @@ struct Reader {
     log_file: Option<PathBuf>,
     connect_to: Option<String>,
     rps: Option<Rate>,
+    interval: Option<PositiveNanos>,
     result: Option<PathBuf>,
     show_secrets: bool,
     notes: Vec<String>,
@@ -133,7 +138,11 @@ impl Taker for Reader {
         let text = value.unwrap_or_default();
         let text = text.trim();
         match id {
-            Id::Requests => self.requests = Some(above_zero(text, shown, "requests")?),
+            Id::Requests => match above_zero(text, shown, "requests") {
+                Ok(count) => (self.requests, self.no_requests) = (Some(count), None),
+                Err(why) if text.parse::<u64>() == Ok(0) => self.no_requests = Some(why),
+                Err(why) => return Err(why),
+            },
             Id::Clients => self.clients = Some(above_zero(text, shown, "clients")?),
             Id::Threads => self.threads = Some(above_zero(text, shown, "threads")?),
             Id::Streams => {
@@ -177,6 +186,7 @@ impl Taker for Reader {
             Id::LogFile => self.log_file = Some(text.into()),
             Id::ConnectTo => self.connect_to = Some(text.to_owned()),
             Id::Rps => self.rps = Some(parsed(shown, text)?),
+            Id::Interval => self.interval = PositiveNanos::new(parsed::<Nanos>(shown, text)?.0),
             Id::Result => self.result = Some(text.into()),
             Id::ShowSecrets => self.show_secrets = true,
             Id::Qlog => {
@@ -245,6 +255,9 @@ impl Reader {
         let (clients, threads) = (one(self.clients)?, one(self.threads)?);
         if self.uris.is_empty() && self.input_file.is_none() && self.timing_script.is_none() {
             return refuse("no URI or input file given");
+        }
+        if let Some(why) = self.no_requests.filter(|_| self.duration.is_none()) {
+            return Err(why);
         }
         if self.rate.is_some() && self.duration.is_some() {
             return refuse("-r, -D: they are mutually exclusive.");
@@ -325,6 +338,7 @@ impl Reader {
             timing,
             connect_rate: self.rate.map(|events| Rate { events, per_ns }),
             rps: self.rps,
+            interval: self.interval,
             active_timeout: self.active_timeout,
             inactivity_timeout: self.inactivity_timeout,
             connect_to: self.connect_to,
@@ -369,6 +383,18 @@ mod tests {
              --header=a:b --data=f --connection-i=3 --connection-a=4000ms",
         ] {
             assert_eq!(asked(words), plain, "{words}");
+        }
+    }
+
+    /// As in the commands of a benchmark of Cowboy, which are those of a fork with `--interval`.
+    #[test]
+    fn a_run_for_a_duration_has_any_number_of_requests() {
+        let words = "--duration=300 --warm-up-time=1s --interval=1s --clients=100 --requests=0 u";
+        let asked = asked(words);
+        assert_eq!(asked.interval, PositiveNanos::new(NS_PER_S));
+        assert!(matches!(asked.timing, Timing::Duration { .. }), "{:?}", asked.timing);
+        for words in ["-n0 u", "--timing-script-file=f -n 0 u", "-D3 -n x u"] {
+            assert!(read(words).is_err(), "{words}");
         }
     }
 

@@ -33,6 +33,8 @@ pub(super) enum Id {
     Qlog,
     ConnectTo,
     Rps,
+    /// Of a fork: a line with the rate of each interval.
+    Interval,
     Groups,
     /// An option of QUIC, which Candor does not support: it has no effect.
     Udp,
@@ -94,6 +96,7 @@ pub(super) const FLAGS: &[Flag<Id>] = &[
     switch(Id::Verbose, Some('v'), "verbose"),
     switch(Id::Version, None, "version"),
     switch(Id::Help, Some('h'), "help"),
+    Flag { rank: None, ..value(Id::Interval, "interval") },
     Flag { rank: None, ..value(Id::Result, "result") },
     Flag { rank: None, ..switch(Id::ShowSecrets, None, "show-secrets") },
 ];

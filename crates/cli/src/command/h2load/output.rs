@@ -2,6 +2,7 @@
 //! at the end.
 
 use std::net::IpAddr;
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use candor_engine::{Observer, collecting};
 use candor_plan::Plan;
@@ -17,6 +18,8 @@ pub(super) struct Output<'a> {
     facts: Facts,
     plan: &'a Plan,
     log: Option<LogFile>,
+    /// Whether to print the rate of each interval.
+    has_rates: bool,
     has_connected: bool,
     /// Completed requests, as last reported.
     done: u64,
@@ -24,8 +27,9 @@ pub(super) struct Output<'a> {
 }
 
 impl<'a> Output<'a> {
-    pub(super) fn new(facts: Facts, plan: &'a Plan, log: Option<LogFile>) -> Self {
-        Output { facts, plan, log, has_connected: false, done: 0, printer: Printer::default() }
+    pub(super) fn new(facts: Facts, plan: &'a Plan, log: Option<LogFile>, has_rates: bool) -> Self {
+        let printer = Printer::default();
+        Output { facts, plan, log, has_rates, has_connected: false, done: 0, printer }
     }
 
     /// The lines before the run.
@@ -84,6 +88,11 @@ impl Observer for Output<'_> {
         if text::knows_what_is_spoken(&document) {
             self.connected(&document);
             self.progress(&document, self.done + text::done(&document));
+        }
+        let end_ns = self.plan.stop.duration_ns.map(|ns| ns + self.plan.recording.warm_up_ns);
+        if self.has_rates && end_ns.is_some_and(|end_ns| stretch.summary.end_ns <= end_ns) {
+            let since_1970 = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+            self.printer.print(&text::rate(stretch.summary, since_1970.as_nanos()));
         }
     }
 

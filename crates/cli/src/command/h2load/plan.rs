@@ -92,6 +92,7 @@ fn options(asked: &Asked, uris: &[String], script: Option<&Script>) -> Result<Op
     options.connecting.connect_to = other.transpose()?;
     options.timeouts.idle_timeout = asked.inactivity_timeout;
     options.timeouts.timeout = PositiveNanos::new(patience_ns(asked));
+    options.recording.interval = asked.interval;
     options.output.json.clone_from(&asked.result);
     options.output.show_secrets = asked.show_secrets;
     if !options.requests.header.iter().any(|one| one.name().eq_ignore_ascii_case("user-agent")) {

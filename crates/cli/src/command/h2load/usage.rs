@@ -25,6 +25,8 @@ h2load, this program does the same, so a link is enough to replace h2load.
   -r, --rate=<N>         New connections in each period, up to -c; each has its share of -n
       --rate-period=<T>  The period [1s]
       --rps=<N>          Requests a second of each client: exactly N times -c, over all of them
+      --interval=<T>     Print the time (ns since 1970) and the rate of each interval of a run
+                         for a duration, as its fork for ElixirConf does: RPSI TIME RATE
       --timing-script-file=<F>
                          Lines of an offset in milliseconds, a tab and a URI, for every client
   -T, --connection-active-timeout=<T>

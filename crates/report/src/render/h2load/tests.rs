@@ -155,3 +155,13 @@ fn a_run_without_answers_has_the_form_too() {
         "{text}"
     );
 }
+
+#[test]
+fn the_rate_of_an_interval_is_its_own() {
+    let interval = &testing::healthy_open().intervals[1];
+    let line = text::rate(interval, 1_500_000_000_000_000_000);
+    let rate =
+        line.strip_prefix("RPSI 1500000000000000000 ").and_then(|rest| rest.strip_suffix('\n'));
+    let length_s = (interval.end_ns - interval.start_ns) as f64 / 1e9;
+    assert_eq!(rate, Some(&*format!("{:.2}", interval.answered as f64 / length_s)));
+}

@@ -1,6 +1,7 @@
 //! The lines of h2load's output, in the order in which they are printed.
 
 use candor_plan::HttpVersion;
+use candor_record::IntervalSummary;
 use std::fmt::Write;
 
 use super::figures::{self, Mode, Pace};
@@ -104,6 +105,13 @@ pub fn progress(document: &Document, before: u64, now: u64) -> String {
         }
         _ => String::new(),
     }
+}
+
+/// The rate of an interval that ended at this time, in nanoseconds since 1970: a line of a fork, of which scripts draw
+/// graphs. The fork has the mean since the run began in it.
+pub fn rate(interval: &IntervalSummary, now_unix_ns: u128) -> String {
+    let length_ns = interval.end_ns.saturating_sub(interval.start_ns).max(1);
+    format!("RPSI {now_unix_ns} {:.2}\n", interval.answered as f64 * 1e9 / length_ns as f64)
 }
 
 /// A line for each tenth of `total` between two counts.
