@@ -105,6 +105,7 @@ struct Reader {
     rate: Option<Rate>,
     report_interval: Option<PositiveNanos>,
     digits: Option<Digits>,
+    by_batch: bool,
     encoded: bool,
     result: Option<PathBuf>,
     show_secrets: bool,
@@ -127,6 +128,7 @@ impl Reader {
             rate: None,
             report_interval: None,
             digits: None,
+            by_batch: false,
             encoded: false,
             result: None,
             show_secrets: false,
@@ -172,6 +174,10 @@ impl Reader {
         if self.name == Name::Wrk2 && self.rate.is_none() {
             return Err(Refusal::new(NO_RATE));
         }
+        // Without a script each batch is one request, and -B changes nothing.
+        if self.by_batch && self.script.is_some() {
+            return Err(Refusal::new(BY_BATCH));
+        }
         Ok(Request::Run(Box::new(Asked {
             url,
             script_arguments: std::mem::take(&mut self.places),
@@ -214,9 +220,7 @@ impl Taker for Reader {
                 }
             }
             Id::ULatency => self.percentiles = Percentiles::Both,
-            // No effect: here each request of a batch always has its own latency, which is the
-            // purpose of -B.
-            Id::BatchLatency => {}
+            Id::BatchLatency => self.by_batch = true,
             Id::Rate if is_zero(text) => return Err(Refusal::new(NO_RATE)),
             Id::Rate => self.rate = Some(self.value(shown, text)?),
             Id::Digits => {
@@ -245,6 +249,8 @@ impl Taker for Reader {
 
 const NO_RATE: &str = "Throughput MUST be specified with the --rate or -R option";
 const FEW_CONNECTIONS: &str = "number of connections must be >= threads";
+const BY_BATCH: &str = "--batch_latency: the latency of a script's batch as one is not measured, each of its requests \
+                        has its own; leave -B out";
 const BAD_DIGITS: &str = "Precision digits must be between 1 and 3";
 
 fn is_zero(text: &str) -> bool {
@@ -292,6 +298,7 @@ mod tests {
 
     #[test]
     fn the_forks_options_have_long_forms_with_values() {
+        assert_eq!(asked("-B http://h/"), asked("http://h/"));
         let plain = asked("-R 30 -p 5 -D 2 -e http://h/");
         assert_eq!(plain.report_interval.map(PositiveNanos::get), Some(5 * NS_PER_S));
         assert_eq!(plain.digits.map(Digits::get), Some(2));
@@ -334,6 +341,7 @@ mod tests {
             ("-t0 http://h/", ""),
             ("-R0 http://h/", NO_RATE),
             ("-D 4 http://h/", BAD_DIGITS),
+            ("-B -s a.lua http://h/", BY_BATCH),
             ("-x http://h/", "wrk: invalid option -- 'x'"),
             ("--foo http://h/", "wrk: unrecognized option '--foo'"),
             ("http://h/ -c", "wrk: option requires an argument -- 'c'"),
