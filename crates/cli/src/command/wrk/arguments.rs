@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::str::FromStr;
 
 use candor_plan::values::{Digits, Header, PositiveNanos, SmallCount};
-use candor_plan::{Rate, Secrets};
+use candor_plan::{Arrivals, Rate, Secrets};
 use candor_report::render::wrk::text::Percentiles;
 
 use super::Name;
@@ -38,10 +38,14 @@ pub(super) struct Asked {
     pub(super) rate: Option<Rate>,
     pub(super) report_interval: Option<PositiveNanos>,
     pub(super) digits: Option<Digits>,
+    /// Of another fork, whose `-D` is the distribution of arrivals.
+    pub(super) arrivals: Option<Arrivals>,
     pub(super) encoded: bool,
     /// Where to write candor's own document.
     pub(super) result: Option<PathBuf>,
     pub(super) show_secrets: bool,
+    /// Notes about values that are accepted with a partial effect.
+    pub(super) notes: Vec<String>,
 }
 
 impl Asked {
@@ -105,10 +109,12 @@ struct Reader {
     rate: Option<Rate>,
     report_interval: Option<PositiveNanos>,
     digits: Option<Digits>,
+    arrivals: Option<Arrivals>,
     by_batch: bool,
     encoded: bool,
     result: Option<PathBuf>,
     show_secrets: bool,
+    notes: Vec<String>,
 }
 
 impl Reader {
@@ -128,10 +134,12 @@ impl Reader {
             rate: None,
             report_interval: None,
             digits: None,
+            arrivals: None,
             by_batch: false,
             encoded: false,
             result: None,
             show_secrets: false,
+            notes: Vec::new(),
         }
     }
 
@@ -191,9 +199,12 @@ impl Reader {
             rate: self.rate,
             report_interval: self.report_interval,
             digits: self.digits,
+            // A closed loop has none.
+            arrivals: self.arrivals.filter(|_| self.rate.is_some()),
             encoded: self.encoded,
             result: self.result.take(),
             show_secrets: self.show_secrets,
+            notes: std::mem::take(&mut self.notes),
         })))
     }
 }
@@ -223,6 +234,13 @@ impl Taker for Reader {
             Id::BatchLatency => self.by_batch = true,
             Id::Rate if is_zero(text) => return Err(Refusal::new(NO_RATE)),
             Id::Rate => self.rate = Some(self.value(shown, text)?),
+            Id::Digits if text == "fixed" => self.arrivals = Some(Arrivals::Constant),
+            Id::Digits if ["exp", "norm", "zipf"].contains(&text) => {
+                self.arrivals = Some(Arrivals::Poisson);
+                if text != "exp" {
+                    self.notes.push(format!("{shown}: arrivals are those of exp, not of {text}"));
+                }
+            }
             Id::Digits => {
                 let digits = text.parse::<u8>().ok().filter(|digits| (1..=3).contains(digits));
                 let digits = digits.and_then(Digits::new);
@@ -309,6 +327,20 @@ mod tests {
             "-R30 --re 5s --digits 2 --json http://h/",
         ] {
             assert_eq!(asked(words), plain, "{words}");
+        }
+    }
+
+    #[test]
+    fn distributions_are_those_of_another_fork() {
+        for (name, arrivals, notes) in [
+            ("fixed", Arrivals::Constant, 0),
+            ("exp", Arrivals::Poisson, 0),
+            ("norm", Arrivals::Poisson, 1),
+            ("zipf", Arrivals::Poisson, 1),
+        ] {
+            let asked = asked(&format!("-D {name} -R 30 http://h/"));
+            assert_eq!((asked.arrivals, asked.notes.len()), (Some(arrivals), notes), "{name}");
+            assert_eq!(asked.digits, None);
         }
     }
 

@@ -91,6 +91,9 @@ pub(crate) fn wrk(name: Name, words: &[String], typed: Typed) -> Result<ExitCode
         }
         Err(refusal) => return refuse(name, refusal),
     };
+    for note in &asked.notes {
+        console::say(format_args!("candor: {note}"));
+    }
     let built = plan::build(plan::options(&asked), &Disk);
     let (plan, outputs) = match built {
         Ok(built) => built,

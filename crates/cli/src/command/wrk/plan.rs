@@ -18,6 +18,7 @@ pub(super) fn options(asked: &Asked) -> Options {
     options.load.connections = Some(asked.connections);
     options.load.duration = Some(asked.duration);
     options.load.rate = asked.rate;
+    options.load.arrivals = asked.arrivals;
     options.load.drain = Some(Nanos(asked.timeout.get().min(LONGEST_DRAIN_NS)));
     options.requests.header.clone_from(&asked.headers);
     options.requests.literal = true;

@@ -45,7 +45,8 @@ Options of wrk2:
 Options of yicwang's wrk2:
   -p, --report_interval <T>  A whole report for each interval of this length, each followed by
                              === REPORT END ===
-  -D, --digits <N>       Significant digits of the histograms, 1 to 3 [3]
+  -D, --digits <N>       Significant digits of the histograms, 1 to 3 [3]; or arrivals, as
+                         another fork has it: fixed, exp
   -e, --encoded          One JSON object, with the histogram in HdrHistogram's V1 encoding; also
                          --json_encoding
 
