@@ -180,6 +180,38 @@ fn a_stop_of_the_loader_is_its_own_fault() {
     }
 }
 
+/// The share of touched requests stands beside the tail, and a run of which no pause was seen says nothing of it.
+#[test]
+fn requests_that_a_pause_of_the_loader_touched_are_counted() {
+    let _alone = alone();
+    let target = Target::start(&[]);
+    let url = target.url("/");
+    let flags = ["-R", "400", "-c", "4", "-d", "2s", &url];
+    let touched = |document: &Document| {
+        let latencies = document.at("/latencies");
+        let count = latencies["touched"].as_u64().expect("a count");
+        assert_eq!(latencies["untouched"].is_null(), count == 0, "{latencies}");
+        let rows = document.list("/intervals").iter().map(|row| row["touched"].as_u64());
+        assert_eq!(rows.sum::<Option<u64>>(), Some(count));
+        count
+    };
+    let before = target.requests();
+    let run = Candor::start_measuring(&flags);
+    assert!(wait_until(PATIENCE, || target.requests() >= before + 200), "no request came");
+    run.signal(Signal::STOP);
+    thread::sleep(Duration::from_millis(50));
+    run.signal(Signal::CONT);
+    let document = run.finish().document();
+    // 20 are due in that time.
+    assert!(touched(&document) >= 10, "{}", document.at("/latencies"));
+    assert!(longest_hiccup(&document) >= Duration::from_millis(40));
+
+    let document = measure(&flags);
+    let paused = longest_hiccup(&document) >= Duration::from_millis(1);
+    assert!(paused || touched(&document) == 0, "{}", document.at("/latencies"));
+    println!("{} touched, up to {:?}", touched(&document), longest_hiccup(&document));
+}
+
 #[test]
 fn a_stall_of_the_target_is_the_targets() {
     let _alone = alone();

@@ -1,10 +1,14 @@
 //! The messages between a run and its caller: when to begin and to stop, and the course of the run.
 //!
-//! A few atomics, which workers look at between two waits and write to at the ends of a run.
+//! A few atomics, which workers look at between two waits and write to at the ends of a run; and the pauses of the
+//! machine, behind a lock, which they look at when an interval is over.
 
 use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread;
 use std::time::Duration;
+
+use candor_record::Pauses;
 
 /// The time to begin of a run that waits for it.
 const HELD: u64 = u64::MAX;
@@ -24,6 +28,10 @@ pub struct Control {
     sent: AtomicU64,
     /// The longest that a sleeping thread of the run was woken late until now.
     hiccup_ns: AtomicU64,
+    /// The pauses of the machine until now, from the beginning of the run.
+    pauses: Mutex<Pauses>,
+    /// The cores of a target on this machine, whose pauses matter too.
+    target_cores: OnceLock<Vec<usize>>,
     /// Time does not begin before this, on the monotonic clock.
     begins_at_ns: AtomicU64,
     /// Nothing is sent at this time of the monotonic clock or later: its distance from the latest time,
@@ -116,6 +124,21 @@ impl Control {
     /// A sleeping thread was woken so late.
     pub(crate) fn saw_hiccup(&self, late_ns: u64) {
         self.hiccup_ns.fetch_max(late_ns, Ordering::Relaxed);
+    }
+
+    /// The pauses of the machine until now. Watchers add them, and workers look at them, between turns.
+    pub(crate) fn pauses(&self) -> MutexGuard<'_, Pauses> {
+        self.pauses.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The target runs on these cores of this machine: their pauses are watched too. Only the first call counts.
+    pub fn watch_target(&self, cores: &[usize]) {
+        let _ = self.target_cores.set(cores.to_vec());
+    }
+
+    /// The cores of a target on this machine, if they are known.
+    pub(crate) fn target_cores(&self) -> Option<&[usize]> {
+        self.target_cores.get().map(Vec::as_slice)
     }
 
     /// So many workers will send. The engine and the coordinator of a fleet call this and the next two.

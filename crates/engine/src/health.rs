@@ -35,8 +35,12 @@ pub(crate) fn clock_ns(clock: ClockId) -> u64 {
 /// schedstat (the kernel's `Documentation/scheduler/sched-stats.rst`). A thread that sleeps or is
 /// stopped does not wait.
 pub(crate) fn waited_ns() -> Option<u64> {
-    let text = std::fs::read_to_string("/proc/thread-self/schedstat").ok()?;
-    text.split_ascii_whitespace().nth(1)?.parse().ok()
+    waited_of(&std::fs::read_to_string("/proc/thread-self/schedstat").ok()?)
+}
+
+/// The same from the text of a thread's schedstat.
+pub(crate) fn waited_of(schedstat: &str) -> Option<u64> {
+    schedstat.split_ascii_whitespace().nth(1)?.parse().ok()
 }
 
 /// How often a thread left its core.

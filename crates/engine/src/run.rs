@@ -4,7 +4,7 @@
 //! until they end. Finished intervals come over one channel; emptied ones go back over another
 //! per worker, so that no worker allocates in the steady state.
 
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Barrier, Mutex, OnceLock, PoisonError};
 use std::thread;
@@ -23,7 +23,7 @@ use crate::error::EngineError;
 use crate::exchange::{self, Watch};
 use crate::fill::Tables;
 use crate::health::Snapshot;
-use crate::hiccup;
+use crate::hiccup::{self, Post};
 use crate::machine::{check_ports, host, keep_to_cores, reserve_files, usable_cores};
 use crate::memory;
 use crate::observer::{Observer, TraceIntake};
@@ -66,6 +66,8 @@ struct Meeting {
     established: AtomicU32,
     first_failure: Mutex<Option<ConnectFailure>>,
     origin_ns: AtomicU64,
+    /// The kernel's ids of the workers' threads, by their places; 0 before they are known.
+    threads: Box<[AtomicI32]>,
     /// It was held, and stopped before it began.
     is_off: AtomicBool,
     memory: memory::Readings,
@@ -147,7 +149,6 @@ pub fn run_part(
     tables.unusable(plan).for_each(|(file, lines)| observer.leaves_out(file, lines));
     let plan = &*tables.limited(plan)?;
     let spoken = Spoken::of(plan)?;
-    let opened = Opened { plan, tables: &tables };
     let Workers { count: workers, of, .. } = part.workers;
     if of > plan.connections.count {
         return Err(EngineError::Workers { workers: of, connections: plan.connections.count });
@@ -157,6 +158,8 @@ pub fn run_part(
     let given: Vec<Destination> = own.iter().flatten().cloned().collect();
     let Addresses { target: addresses, public } = Addresses::of(&plan.target, &given)?;
     check_ports(plan, &addresses)?;
+    let is_local = addresses.iter().any(Address::is_local);
+    let opened = Opened { plan, tables: &tables, is_local };
     reserve_files(plan_share::of_all(plan.connections.max, part.workers), workers)?;
     public.iter().for_each(|(host, addresses)| observer.goes_public(host, addresses));
     let dialer = Dialer {
@@ -221,6 +224,8 @@ fn refused(what: &'static str, error: std::io::Error) -> EngineError {
 struct Opened<'a> {
     plan: &'a Plan,
     tables: &'a Tables,
+    /// Whether the target runs on this machine.
+    is_local: bool,
 }
 
 /// A thread of a run, and what its sessions are made of.
@@ -242,7 +247,7 @@ fn run_on<U: Start>(
     observer: &mut (impl Observer + ?Sized),
     begin: impl Fn(Begun<'_, U>) + Sync,
 ) -> Result<RunRecord, EngineError> {
-    let Opened { plan, tables } = opened;
+    let Opened { plan, tables, is_local } = opened;
     let cores = usable_cores();
     let Workers { first, count: workers, of } = part.workers;
     let meeting = Meeting {
@@ -250,6 +255,7 @@ fn run_on<U: Start>(
         established: AtomicU32::new(0),
         first_failure: Mutex::new(None),
         origin_ns: AtomicU64::new(0),
+        threads: (0..workers).map(|_| AtomicI32::new(0)).collect(),
         is_off: AtomicBool::new(false),
         memory: memory::Readings::default(),
     };
@@ -262,27 +268,36 @@ fn run_on<U: Start>(
     let mut intake = TraceIntake::new(plan);
     let exchanges = observer.exchanges();
     let over = AtomicBool::new(false);
+    // The last cores are the loader's: an embedded target takes the first.
+    let pins = plan.threads.pin && workers as usize <= cores.len();
+    let own_cores: Vec<Option<usize>> =
+        (0..workers as usize).map(|at| pins.then(|| cores[cores.len() - 1 - at])).collect();
+    let of_target = control.target_cores().or(is_local.then_some(&cores)).unwrap_or_default();
+    let posts = Post::all(&own_cores, of_target);
     // They wait for each other, so none begins before all are there.
     let are_there: OnceLock<bool> = OnceLock::new();
     let (ends, hiccups) = thread::scope(|scope| {
         let start = || thread::Builder::new();
-        let watch = start().spawn_scoped(scope, || {
-            are_there.wait().then(|| hiccup::watch(&meeting.origin_ns, &over, control))
-        });
-        let mut missing = watch.as_ref().err().map(ToString::to_string);
+        let Meeting { threads, origin_ns, .. } = &meeting;
+        let (are_there, over) = (&are_there, &over);
+        let watch = |post| {
+            start().spawn_scoped(scope, move || {
+                let watch = || hiccup::watch(post, threads, origin_ns, over, control);
+                are_there.wait().then(watch)
+            })
+        };
+        let watches: Vec<_> = posts.iter().map(watch).collect();
+        let mut missing = watches.iter().find_map(|one| Some(one.as_ref().err()?.to_string()));
         let mut backs = Vec::new();
         for (worker, reactor) in reactors.into_iter().enumerate() {
             let (back_to, back) = channel();
             let (blocks_back_to, blocks_back) = channel();
             backs.push(Back { intervals: back_to, blocks: blocks_back_to });
             let link = Channel { worker, out: out.clone(), back, blocks_back };
-            // The last cores are the loader's: an embedded target takes the first.
-            let core = (plan.threads.pin && workers as usize <= cores.len())
-                .then(|| cores[cores.len() - 1 - worker]);
+            let core = own_cores[worker];
             let share = Share { worker: first + worker as u32, workers: of };
             let (meeting, begin) = (&meeting, &begin);
             let exchanges = exchanges.clone();
-            let are_there = &are_there;
             let started = start().spawn_scoped(scope, move || {
                 if !are_there.wait() {
                     return;
@@ -316,10 +331,14 @@ fn run_on<U: Start>(
         if let Some(reason) = missing {
             return Err(EngineError::System { what: "start a thread", reason });
         }
-        let origin_ns = &meeting.origin_ns;
         let ends = collect(&messages, origin_ns, &mut collector, &backs, &mut intake, observer);
         over.store(true, Ordering::Relaxed);
-        Ok((ends, watch.ok().and_then(|watch| watch.join().ok()).flatten()))
+        let seen = watches.into_iter().filter_map(|watch| watch.ok()?.join().ok().flatten());
+        let hiccups = seen.reduce(|mut all, one| {
+            all.merge(&one);
+            all
+        });
+        Ok((ends, hiccups))
     })?;
     if ends.is_none() {
         let example = meeting.first_failure.lock().unwrap_or_else(PoisonError::into_inner).take();
@@ -381,6 +400,8 @@ impl<U: Start> Use for Thread<'_, U> {
         let Thread { plan, tables, script, share, part, reactor, mut link, core, meeting, control } =
             self;
         let core = core.filter(|&core| keep_to_cores(&[core]));
+        let thread = rustix::thread::gettid().as_raw_nonzero().get();
+        meeting.threads[link.worker].store(thread, Ordering::Relaxed);
         let mut worker = Worker::new(plan, share, reactor.start(), sessions);
         worker.follow(script);
         worker.fill_with(plan, tables);

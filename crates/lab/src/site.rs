@@ -82,6 +82,7 @@ impl Site {
         let all = usable_cores();
         let mut beside = Beside { sampler: None, profiler: None, cores: None };
         if let Some(running) = &self.running {
+            control.watch_target(running.cores());
             let from = match &self.split {
                 Some(split) => split.bystander(&all),
                 None => running.cores().to_vec(),

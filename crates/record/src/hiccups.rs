@@ -6,13 +6,12 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::histogram::Histogram;
+use crate::pauses::LEAST_PAUSE_NS;
 
 /// The number of worst moments to keep.
 const MOST: usize = 10;
-/// The least lateness of a moment to keep.
-const WORTH_NS: u64 = 1_000_000;
 
-/// The lateness of a sleeping thread.
+/// The lateness of sleeping threads, one for each core that is watched.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Hiccups {
     /// Every lateness.
@@ -21,7 +20,7 @@ pub struct Hiccups {
     pub worst: Vec<Hiccup>,
     /// How long it watched.
     pub wall_ns: u64,
-    /// The CPU time of the watch.
+    /// The CPU time of the watch, all threads together.
     pub cpu_ns: u64,
     /// How far the wall clock was moved against the monotonic clock.
     pub wall_clock_moved_ns: i64,
@@ -57,9 +56,17 @@ impl Hiccups {
 
     /// Whether a wake-up with this lateness is among the worst.
     pub fn is_among_worst(&self, late_ns: u64) -> bool {
-        late_ns >= WORTH_NS
+        late_ns >= LEAST_PAUSE_NS
             && (self.worst.len() < MOST
                 || self.worst.last().is_some_and(|one| one.late_ns < late_ns))
+    }
+
+    /// Adds another thread's. What both saw of the clocks is kept once.
+    pub fn merge(&mut self, other: &Hiccups) {
+        self.late.merge(&other.late);
+        other.worst.iter().for_each(|one| self.keep(*one));
+        self.wall_ns = self.wall_ns.max(other.wall_ns);
+        self.cpu_ns = self.cpu_ns.saturating_add(other.cpu_ns);
     }
 
     /// Keeps a moment if it is among the worst.

@@ -216,6 +216,32 @@ impl Histogram {
         add(&mut self.out_of_range, other.out_of_range);
     }
 
+    /// The samples that are not in `part`, whose samples are all in this one. Count and sum are exact; an extreme is
+    /// exact unless it is also that of `part`, and otherwise an end of its place.
+    pub fn without(&self, part: &Histogram) -> Histogram {
+        debug_assert_eq!(self.layout, part.layout, "histograms of one run share their digits");
+        let mut rest = Histogram { count: 0, ..self.clone() };
+        for (left, taken) in rest.counts.iter_mut().zip(&part.counts) {
+            *left = left.saturating_sub(*taken);
+            add(&mut rest.count, *left);
+        }
+        let place = |at: Option<usize>| at.map(|index| self.layout.values(index));
+        let first = place(rest.counts.iter().position(|count| *count > 0));
+        let last = place(rest.counts.iter().rposition(|count| *count > 0));
+        let (Some((low_ns, _)), Some((from_ns, width))) = (first, last) else {
+            return Histogram::new(self.layout.digits);
+        };
+        if part.min_ns <= self.min_ns {
+            rest.min_ns = low_ns.clamp(self.min_ns, self.max_ns);
+        }
+        if part.max_ns >= self.max_ns {
+            rest.max_ns = (from_ns + width - 1).clamp(self.min_ns, self.max_ns);
+        }
+        rest.sum_ns = self.sum_ns.saturating_sub(part.sum_ns);
+        rest.out_of_range = self.out_of_range.saturating_sub(part.out_of_range);
+        rest
+    }
+
     /// Empties it, keeping the memory.
     pub fn clear(&mut self) {
         let used = self.used();
@@ -402,6 +428,38 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn what_is_taken_out_is_as_if_it_had_never_been_in() {
+        let (mut all, mut part, mut rest) =
+            (Histogram::new(3), Histogram::new(3), Histogram::new(3));
+        for i in 0..10_000u64 {
+            let value = 1_000 + i * i * 37 % 5_000_000_000;
+            all.record(value);
+            if i % 7 == 3 { part.record(value) } else { rest.record(value) }
+        }
+        // The extremes are of the rest.
+        for value in [5, 1 << 41, HIGHEST_NS * 2] {
+            all.record(value);
+            rest.record(value);
+        }
+        assert_eq!(all.without(&part), rest);
+        assert_eq!(all.without(&Histogram::new(3)), all);
+        assert_eq!(all.without(&all), Histogram::new(3));
+        // They are of the part: the rest's are known to the precision of a place.
+        let left = all.without(&rest);
+        assert_eq!((left.count, left.sum_ns), (part.count, part.sum_ns));
+        assert!(left.filled().eq(part.filled()));
+        for (left_ns, part_ns) in [(left.min_ns, part.min_ns), (left.max_ns, part.max_ns)] {
+            assert_eq!(all.layout.index(left_ns), all.layout.index(part_ns));
+        }
+        assert!(left.min_ns <= part.min_ns && left.max_ns >= part.max_ns);
+        // More than there is, from outside.
+        let mut more = Histogram::new(3);
+        more.merge(&part);
+        more.merge(&part);
+        assert!(part.without(&more).is_empty());
     }
 
     #[test]

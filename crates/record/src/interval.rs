@@ -331,6 +331,10 @@ pub struct Interval {
     pub warm_up: Ledger,
     /// Got the expected response, measured.
     pub latencies: Latencies,
+    /// Response times of those that a pause of the loader's machine touched, as far as they were found in this
+    /// stretch: a few of them were done before it. `None`: there are none.
+    #[serde(default)]
+    pub touched: Option<Box<Histogram>>,
     /// Ages of measured requests without a response (unsent, unfinished, timed out) when they were
     /// given up: lower bounds of response times.
     pub censored: Histogram,
@@ -400,6 +404,7 @@ impl Interval {
             ledger: Ledger::default(),
             warm_up: Ledger::default(),
             latencies: Latencies::new(digits),
+            touched: None,
             censored: Histogram::new(digits),
             connect: Histogram::new(digits),
             handshake: Histogram::new(digits),
@@ -463,7 +468,9 @@ impl Interval {
         // They come with the first event, so that one may have them and the other not.
         let own = self.latencies.response.layout();
         let streams = [self, other].into_iter().filter_map(|one| one.streams.as_ref());
-        let are_alike = streams.flat_map(|one| one.timed()).all(|one| one.layout() == own);
+        let touched = [self, other].into_iter().filter_map(|one| one.touched.as_deref());
+        let are_alike =
+            streams.flat_map(|one| one.timed()).chain(touched).all(|one| one.layout() == own);
         are_alike && layouts(self) == layouts(other)
     }
 
@@ -513,6 +520,11 @@ impl Interval {
             (none @ None, theirs) => none.clone_from(theirs),
             (Some(_), None) => {}
         }
+        match (&mut self.touched, &other.touched) {
+            (Some(mine), Some(theirs)) => mine.merge(theirs),
+            (none @ None, theirs) => none.clone_from(theirs),
+            (Some(_), None) => {}
+        }
         self.datagrams.merge(&other.datagrams);
         self.connections.merge_flows(&other.connections);
         self.rates.merge(&other.rates);
@@ -542,6 +554,7 @@ impl Interval {
         self.ledger = Ledger::default();
         self.warm_up = Ledger::default();
         self.latencies.clear();
+        self.touched = None;
         self.censored.clear();
         self.connect.clear();
         self.handshake.clear();

@@ -21,6 +21,7 @@ mod interval;
 pub mod kernel;
 mod ledger;
 mod merge;
+mod pauses;
 mod rates;
 mod recorder;
 mod run;
@@ -46,6 +47,7 @@ pub use interval::{
 };
 pub use ledger::Ledger;
 pub use merge::{MergeError, Merging, Planned, merge};
+pub use pauses::{LEAST_PAUSE_NS, Pauses};
 pub use rates::{RateSamples, SLOT_NS};
 pub use recorder::{Disconnect, FailedRequest, Phase, Recorder, RecorderSettings, Sample};
 pub use run::{

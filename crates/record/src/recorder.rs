@@ -7,7 +7,9 @@
 //! nothing is allocated during a run.
 
 use crate::errors::{ConnectErrorKind, DeviationKind, ErrorKind, LossKind, Reason};
+use crate::histogram::Histogram;
 use crate::interval::{GoAways, Handshake, Interval};
+use crate::pauses::{LEAST_PAUSE_NS, Pauses, Slow};
 use crate::rates::Slots;
 use crate::streams::{StreamCounts, StreamEnd, StreamParts};
 use crate::users::{self, Failures, JourneyCounts, StepFailure};
@@ -64,6 +66,10 @@ pub struct RecorderSettings {
     pub journeys: usize,
 }
 
+/// Room for slow requests that were not judged yet. They are judged when three quarters of it are full: the rest is for
+/// those that come until then. A request for which there is no room counts as untouched.
+const ROOM: usize = 16_384;
+
 /// A worker's record of the current interval.
 #[derive(Debug)]
 pub struct Recorder {
@@ -80,6 +86,8 @@ pub struct Recorder {
     /// Requests sent before the current interval that had no outcome by then.
     in_flight: u64,
     absence: Absence,
+    /// Measured requests that a pause may have touched, until [`Recorder::judge`].
+    slow: Vec<Slow>,
     finished: Vec<Interval>,
     spare: Vec<Interval>,
 }
@@ -105,6 +113,7 @@ impl Recorder {
             established: 0,
             in_flight: 0,
             absence: Absence::default(),
+            slow: Vec::with_capacity(ROOM),
             finished: Vec::with_capacity(4),
             spare: vec![fresh(), fresh()],
         };
@@ -244,6 +253,29 @@ impl Recorder {
         self.spare.push(interval);
     }
 
+    /// Whether so many slow requests wait for [`Recorder::judge`] that it should not wait for the end of the interval.
+    #[inline]
+    pub fn has_many_slow(&self) -> bool {
+        self.slow.len() >= ROOM / 4 * 3
+    }
+
+    /// Counts the slow requests that a pause touched. Pauses are known until `known_ns`: later requests wait for
+    /// another call. A count enters the interval in which the request was done, or the first one after that which was
+    /// not taken yet.
+    pub fn judge(&mut self, pauses: &Pauses, known_ns: u64) {
+        self.slow.retain(|&(due_ns, done_ns)| {
+            let is_known = done_ns <= known_ns;
+            if is_known && pauses.touch(due_ns, done_ns) {
+                let mut finished = self.finished.iter_mut();
+                let interval = finished.find(|one| done_ns < one.end_ns);
+                let interval = interval.unwrap_or(&mut self.current);
+                let fresh = || Box::new(Histogram::new(self.settings.digits));
+                interval.touched.get_or_insert_with(fresh).record(done_ns - due_ns);
+            }
+            !is_known
+        });
+    }
+
     /// Ends the run at `now_ns`; [`Recorder::take_finished`] then returns the last intervals.
     pub fn finish(&mut self, now_ns: u64, backlog: u64) {
         self.advance(now_ns);
@@ -304,6 +336,16 @@ impl Recorder {
         }
         if let Some(step) = &mut one.step {
             step.ok(sample);
+        }
+        if response_ns >= LEAST_PAUSE_NS {
+            self.keep_slow(sample);
+        }
+    }
+
+    #[cold]
+    fn keep_slow(&mut self, sample: &Sample) {
+        if self.slow.len() < ROOM {
+            self.slow.push((sample.due_ns, sample.done_ns));
         }
     }
 
@@ -795,5 +837,115 @@ mod tests {
         let bounds: Vec<_> = finished.iter().map(|one| (one.start_ns, one.end_ns)).collect();
         assert_eq!(bounds, [(0, 1000), (1000, 2000), (2000, 3000), (3000, 1 << 60)]);
         assert_eq!(finished[3].ledger.unfinished, 1);
+    }
+
+    const MS: u64 = 1_000_000;
+
+    /// A recorder of intervals of a second.
+    fn of_seconds(warm_up_ns: u64) -> Recorder {
+        let seconds = RecorderSettings { interval_ns: 1000 * MS, ..settings(Some(4000 * MS), 0) };
+        Recorder::new(RecorderSettings { warm_up_ns, ..seconds })
+    }
+
+    /// A request with the expected response.
+    fn done(recorder: &mut Recorder, due_ns: u64, done_ns: u64, phase: Phase) {
+        recorder.ok(&Sample {
+            due_ns,
+            ready_ns: due_ns,
+            sent_ns: due_ns,
+            first_byte_ns: done_ns,
+            done_ns,
+            request: 0,
+            status: 200,
+            body_bytes: 0,
+            phase,
+        });
+    }
+
+    fn pauses(all: &[(u64, u64)]) -> Pauses {
+        let mut pauses = Pauses::default();
+        all.iter().for_each(|(from_ns, to_ns)| pauses.add(*from_ns, *to_ns));
+        pauses
+    }
+
+    /// The touched requests of each interval, by their response times.
+    fn touched(recorder: &mut Recorder, end_ns: u64) -> Vec<Vec<u64>> {
+        recorder.finish(end_ns, 0);
+        let finished = std::iter::from_fn(|| recorder.take_finished());
+        let times = |one: Interval| match one.touched {
+            Some(touched) => touched.recorded().flat_map(|(ns, n)| vec![ns; n as usize]).collect(),
+            None => Vec::new(),
+        };
+        finished.map(times).collect()
+    }
+
+    #[test]
+    fn measured_requests_of_a_millisecond_or_more_are_touched_by_the_pauses_in_them() {
+        let mut recorder = of_seconds(100 * MS);
+        let paused = pauses(&[(90 * MS, 105 * MS), (200 * MS, 210 * MS), (300 * MS, 301 * MS)]);
+        done(&mut recorder, 90 * MS, 108 * MS, Phase::WarmUp);
+        for (due_ns, done_ns) in [
+            (100 * MS, 102 * MS),     // in the first
+            (199 * MS, 200 * MS),     // done as the second began
+            (198 * MS, 200 * MS + 1), // just after it
+            (200 * MS, 201 * MS - 1), // too short
+            (209 * MS, 210 * MS),     // its last moment
+            (210 * MS, 214 * MS),     // due when it was over
+            (190 * MS, 310 * MS),     // with both others in it, and counted once
+        ] {
+            done(&mut recorder, due_ns, done_ns, Phase::Measured);
+        }
+        recorder.judge(&paused, u64::MAX);
+        recorder.judge(&paused, u64::MAX);
+        let alike = |ns| Histogram::new(3).lowest_alike(ns);
+        let expected = [MS, 2 * MS, 2 * MS + 1, 120 * MS].map(alike).to_vec();
+        assert_eq!(touched(&mut recorder, 400 * MS), [vec![], expected]);
+    }
+
+    /// The watcher may report a pause a little after the requests are done.
+    #[test]
+    fn the_latest_requests_wait_until_their_pauses_are_known() {
+        let mut recorder = of_seconds(0);
+        done(&mut recorder, 970 * MS, 979 * MS, Phase::Measured);
+        done(&mut recorder, 970 * MS, 980 * MS, Phase::Measured);
+        done(&mut recorder, 970 * MS, 981 * MS, Phase::Measured);
+        recorder.advance(1000 * MS);
+        recorder.judge(&pauses(&[(975 * MS, 976 * MS)]), 980 * MS);
+        // Later ones do not enter an interval that was over, though it is still here.
+        done(&mut recorder, 970 * MS, 1001 * MS, Phase::Measured);
+        let first = recorder.take_finished().and_then(|one| one.touched);
+        assert_eq!(first.map(|one| one.count()), Some(2));
+        recorder.judge(&pauses(&[(975 * MS, 976 * MS)]), 2000 * MS);
+        assert_eq!(touched(&mut recorder, 1500 * MS).concat().len(), 2);
+    }
+
+    #[test]
+    fn slow_requests_have_a_bounded_room() {
+        let mut recorder = of_seconds(0);
+        let room = recorder.slow.capacity();
+        for at in 0..ROOM as u64 * 2 {
+            assert_eq!(recorder.has_many_slow(), at >= ROOM as u64 * 3 / 4);
+            done(&mut recorder, at, at + MS, Phase::Measured);
+        }
+        assert_eq!((recorder.slow.len(), recorder.slow.capacity()), (ROOM, room));
+        recorder.judge(&pauses(&[(0, 1000 * MS)]), u64::MAX);
+        assert!(!recorder.has_many_slow());
+        done(&mut recorder, 40 * MS, 42 * MS, Phase::Measured);
+        recorder.judge(&pauses(&[(0, 1000 * MS)]), u64::MAX);
+        assert_eq!(touched(&mut recorder, 500 * MS).concat().len(), ROOM + 1);
+    }
+
+    #[test]
+    fn an_interval_that_was_recycled_has_no_touched_requests() {
+        let mut recorder = of_seconds(0);
+        for second in 0..4 {
+            let at_ns = second * 1000 * MS;
+            done(&mut recorder, at_ns, at_ns + 2 * MS, Phase::Measured);
+            recorder.advance(at_ns + 1000 * MS);
+            recorder.judge(&pauses(&[(0, 3 * MS)]), u64::MAX);
+            let interval = recorder.take_finished().unwrap();
+            assert_eq!(interval.touched.is_some(), second == 0);
+            recorder.recycle(interval);
+        }
     }
 }

@@ -64,6 +64,10 @@ pub struct IntervalSummary {
     /// Parts of responses: events of streams, messages.
     #[serde(default)]
     pub parts: u64,
+    /// Requests that a pause of the loader's machine touched, as far as they were found in it: a few of them were done
+    /// before.
+    #[serde(default)]
+    pub touched: u64,
     /// Complete responses divided by the interval's length; null if that is zero.
     #[serde(default)]
     pub answered_per_s: Option<f64>,
@@ -117,6 +121,7 @@ impl IntervalSummary {
             in_flight: interval.in_flight,
             users: interval.users,
             parts: interval.parts.count,
+            touched: interval.touched.as_ref().map_or(0, |one| one.count()),
             answered_per_s: (length_ns > 0).then(|| answered as f64 * 1e9 / length_ns as f64),
             missing: Vec::new(),
             response: Brief::of(&interval.latencies.response),

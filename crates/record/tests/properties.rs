@@ -4,9 +4,9 @@
 
 use candor_record::{
     Agent, Collector, CollectorSettings, Disconnect, EndReason, ErrorKind, FailedRequest, Failures,
-    Interval, JourneyCounts, Lost, Machine, Merging, OfMachine, Phase, Planned, Recorder,
-    RecorderSettings, RunRecord, Sample, StepFailure, WorkerReport, Workers, contradiction, merge,
-    wire,
+    Histogram, Interval, JourneyCounts, LEAST_PAUSE_NS, Lost, Machine, Merging, OfMachine, Pauses,
+    Phase, Planned, Recorder, RecorderSettings, RunRecord, Sample, StepFailure, WorkerReport,
+    Workers, contradiction, merge, wire,
 };
 use proptest::prelude::*;
 
@@ -233,6 +233,91 @@ proptest! {
         }
         prop_assert!(intervals.iter().any(|one| one.end_ns == WINDOW_END_NS));
         prop_assert_eq!(intervals.first().map(|one| one.start_ns), Some(WARM_UP_NS));
+    }
+
+    /// Each machine judges by its own pauses. However the run is divided, what they touched is what overlaps them, all
+    /// of it is in the response times, and the difference has the other requests.
+    #[test]
+    fn touched_requests_are_those_in_a_pause_and_a_part_of_all(
+        requests in prop::collection::vec((0..2_000u64, 0..40u64), 0..200),
+        pauses in prop::collection::vec((0..2_100u64, 1..60u64), 0..6),
+        cut in 1u32..3,
+        late_ms in 0u64..30,
+    ) {
+        const MS: u64 = 1_000_000;
+        let mut paused = Pauses::default();
+        pauses.iter().for_each(|(at, length)| paused.add(at * MS, (at + length) * MS));
+        let ms = |(due, took): &(u64, u64)| (due * MS, (due + took) * MS);
+        let part = |first, count| {
+            let workers = Workers { first, count, of: 3 };
+            let settings = CollectorSettings {
+                digits: 3,
+                requests: 1,
+                journeys: 0,
+                warm_up_ns: 0,
+                connections_asked: count.into(),
+                workers,
+            };
+            let mut collector = Collector::new(settings);
+            for (at, worker) in workers.indices().enumerate() {
+                let mut recorder = Recorder::new(RecorderSettings {
+                    digits: 3,
+                    interval_ns: 250 * MS,
+                    warm_up_ns: 0,
+                    window_end_ns: Some(2_000 * MS),
+                    drain_ns: 1_000 * MS,
+                    requests: 1,
+                    journeys: 0,
+                });
+                let own = requests.iter().skip(worker as usize).step_by(3).map(ms);
+                let mut own: Vec<_> = own.collect();
+                own.sort_by_key(|(_, done_ns)| *done_ns);
+                for (due_ns, done_ns) in own {
+                    recorder.advance(done_ns);
+                    if recorder.has_finished() {
+                        recorder.judge(&paused, done_ns.saturating_sub(late_ms * MS));
+                    }
+                    deliver(&mut recorder, &mut collector, at);
+                    recorder.sent(done_ns, Phase::Measured, 0);
+                    recorder.ok(&Sample {
+                        due_ns,
+                        ready_ns: due_ns,
+                        sent_ns: due_ns,
+                        first_byte_ns: done_ns,
+                        done_ns,
+                        request: 0,
+                        status: 200,
+                        body_bytes: 0,
+                        phase: Phase::Measured,
+                    });
+                }
+                recorder.judge(&paused, u64::MAX);
+                recorder.finish(2_500 * MS, 0);
+                deliver(&mut recorder, &mut collector, at);
+                collector.worker_ended(at, WorkerReport::new(2_000 * MS, EndReason::Duration));
+            }
+            collector.finish(Machine::default(), Default::default())
+        };
+        let travelled = |record: RunRecord| -> RunRecord {
+            wire::from_bytes(&wire::to_bytes(&record)).unwrap()
+        };
+        let parts = vec![travelled(part(0, cut)), travelled(part(cut, 3 - cut))];
+        let record = merge(parts, 3, 1, 0).unwrap();
+        prop_assert_eq!(&record.total, &part(0, 3).total);
+
+        let all = &record.total.latencies.response;
+        let (mut touched, mut rest) = (Histogram::new(3), Histogram::new(3));
+        for (due_ns, done_ns) in requests.iter().map(ms) {
+            let is_touched = done_ns - due_ns >= LEAST_PAUSE_NS && paused.touch(due_ns, done_ns);
+            if is_touched { &mut touched } else { &mut rest }.record(done_ns - due_ns);
+        }
+        let counted: u64 = record.intervals.iter().map(|row| row.touched).sum();
+        prop_assert_eq!(counted, touched.count());
+        let found = record.total.touched.as_deref().cloned().unwrap_or(Histogram::new(3));
+        prop_assert_eq!(&found, &touched);
+        let left = all.without(&found);
+        prop_assert_eq!((left.count(), left.sum_ns()), (rest.count(), rest.sum_ns()));
+        prop_assert_eq!(left.without(&rest), Histogram::new(3));
     }
 
     /// Every row has the ledger of its time, and what is in flight at its end.

@@ -11,7 +11,7 @@ use std::path::Path;
 use candor_plan::redact::{Kind, Typed};
 use candor_plan::*;
 use candor_record::{
-    ConnectErrorKind, DeviationKind, EndReason, ErrorKind, Hiccup, Hiccups, Histogram, Host,
+    ConnectErrorKind, DeviationKind, EndReason, ErrorKind, Hiccup, Hiccups, Histogram, Host, Pauses,
 };
 
 use crate::document::counts::ErrorCount;
@@ -181,6 +181,7 @@ pub(crate) fn healthy_open_run() -> Run {
         backlog: Vec::new(),
         connect_errors: Vec::new(),
         lost: 0,
+        pauses: Pauses::default(),
         cpu_share: 0.38,
     }
 }
@@ -334,6 +335,16 @@ pub(crate) fn with_hiccup(one: Hiccup) -> Document {
     seen.keep(one);
     record.machines[0].hiccups = Some(seen);
     Document::new(&facts(), &healthy_open_run().checked(), &record)
+}
+
+/// A healthy run whose machine paused for 50 ms, which held back 100 of its 6,000 requests.
+pub(crate) fn paused_run() -> Run {
+    let mut run = healthy_open_run();
+    let (from_ns, to_ns) = (1500 * MS, 1550 * MS);
+    run.pauses.add(from_ns, to_ns);
+    let held = run.requests.iter_mut().filter(|one| (from_ns..to_ns).contains(&one.due_ns));
+    held.for_each(|one| one.send_lag_ns += to_ns - one.due_ns);
+    run
 }
 
 /// A closed loop that met a stall of half a second, with `held` slow requests.

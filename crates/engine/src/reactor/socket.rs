@@ -46,6 +46,16 @@ pub enum Address {
     Unix(PathBuf),
 }
 
+impl Address {
+    /// Whether it is certainly of this machine.
+    pub(crate) fn is_local(&self) -> bool {
+        match self {
+            Address::Tcp(address) => address.ip().to_canonical().is_loopback(),
+            Address::Unix(_) => true,
+        }
+    }
+}
+
 impl std::fmt::Display for Address {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {

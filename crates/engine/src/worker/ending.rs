@@ -91,7 +91,7 @@ impl<R: Reactor, S: Protocol> Worker<R, S> {
     }
 
     /// Accounts for everything that is left, and closes.
-    pub(super) fn wind_up(&mut self, window_end_ns: u64, sink: &mut dyn Sink) {
+    pub(super) fn wind_up(&mut self, window_end_ns: u64, control: &Control, sink: &mut dyn Sink) {
         let now_ns = self.reactor.now_ns();
         for key in 0..self.own.max_connections {
             let connection = &mut self.pool[key];
@@ -112,6 +112,8 @@ impl<R: Reactor, S: Protocol> Worker<R, S> {
             self.hang_up(key);
         }
         let unsent = self.leave_backlog(window_end_ns, now_ns);
+        // Of a pause at the very end nothing more becomes known.
+        self.books.recorder.judge(&control.pauses(), u64::MAX);
         self.books.recorder.finish(now_ns, unsent);
         while let Some(interval) = self.books.recorder.take_finished() {
             sink.deliver(interval);

@@ -50,6 +50,7 @@ use self::waiting::LONGEST_WAIT_NS;
 use crate::books::Books;
 use crate::control::Control;
 use crate::fill::Filling;
+use crate::hiccup::KNOWN_AFTER_NS;
 use crate::pacing::Pacer;
 use crate::plan_share::WorkerPlan;
 use crate::reactor::{ConnectFailure, Reactor};
@@ -244,7 +245,7 @@ impl<R: Reactor, S: Protocol> Worker<R, S> {
                     end.gaps = open.take_gaps();
                 }
                 end.held_up = self.held_up.take();
-                self.wind_up(end.window_end_ns, sink);
+                self.wind_up(end.window_end_ns, control, sink);
                 end.trace = self.end_trace(sink);
                 let has_stamps = self.reactor.has_stamps() || self.reactor.dozes();
                 end.kernel = has_stamps.then(|| self.kernel.finish(self.reactor.stamp_facts()));
@@ -277,9 +278,15 @@ impl<R: Reactor, S: Protocol> Worker<R, S> {
             let backlog = self.dispatch.backlog(now_ns);
             self.books.recorder.set_backlog(backlog);
         }
-        self.books.recorder.advance(now_ns);
-        let delivers = self.books.recorder.has_finished() || self.has_full_trace();
+        let recorder = &mut self.books.recorder;
+        recorder.advance(now_ns);
+        let judges = recorder.has_finished() || recorder.has_many_slow();
+        let delivers = judges || self.has_full_trace();
         let waited = delivers.then(|| self.reactor.times_waited());
+        if judges {
+            let known_ns = now_ns.saturating_sub(KNOWN_AFTER_NS);
+            self.books.recorder.judge(&control.pauses(), known_ns);
+        }
         let mut any = false;
         while let Some(interval) = self.books.recorder.take_finished() {
             any = true;

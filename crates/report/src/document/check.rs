@@ -15,12 +15,16 @@ impl Saved for Document {
     const FORMAT: &'static str = FORMAT;
 
     fn check(&self) -> Result<(), String> {
-        let tls = [("handshake", &self.latencies.handshake), ("secured", &self.latencies.secured)];
-        let tls = tls.into_iter().filter_map(|(name, one)| Some((name, one.as_ref()?)));
+        let optional = [
+            ("handshake", &self.latencies.handshake),
+            ("secured", &self.latencies.secured),
+            ("untouched", &self.latencies.untouched),
+        ];
+        let optional = optional.into_iter().filter_map(|(name, one)| Some((name, one.as_ref()?)));
         self.latencies
             .named()
             .into_iter()
-            .chain(tls)
+            .chain(optional)
             .try_for_each(|(name, one)| one.check(name))?;
         if let Some(kernel) = &self.kernel {
             kernel.service.check("kernel.service")?;

@@ -58,6 +58,13 @@ pub struct Latencies {
     pub service: Distribution,
     /// sent → first byte of the response.
     pub first_byte: Distribution,
+    /// Those of the response times that a pause of the loader's machine touched: requests of a millisecond or more
+    /// with a moment of such a pause in them. The pause need not be the cause. 0 in results of older versions.
+    #[serde(default)]
+    pub touched: u64,
+    /// The response times without those; null if there are none. It has no intervals.
+    #[serde(default)]
+    pub untouched: Option<Distribution>,
     /// Time to establish a connection, warm-up included, without a handshake of TLS.
     pub connect: Distribution,
     /// Time of TLS handshakes, warm-up included; null without TLS.
@@ -79,12 +86,18 @@ impl Latencies {
             Distribution::in_batches(histogram, &batches.iter().map(pick).collect::<Vec<_>>())
         };
         let latencies = &total.latencies;
+        let touched = total.touched.as_deref().filter(|touched| !touched.is_empty());
         Latencies {
             response: timed(&latencies.response, |batch| &batch.response),
             queue_wait: timed(&latencies.queue_wait, |batch| &batch.queue_wait),
             send_lag: timed(&latencies.send_lag, |batch| &batch.send_lag),
             service: timed(&latencies.service, |batch| &batch.service),
             first_byte: timed(&latencies.first_byte, |batch| &batch.first_byte),
+            touched: touched.map_or(0, Histogram::count),
+            untouched: touched.map(|touched| {
+                let rest = Distribution::of(&latencies.response.without(touched));
+                Distribution { intervals_ns: BTreeMap::new(), ..rest }
+            }),
             connect: Distribution::of(&total.connect),
             handshake: (total.handshake.count() > 0).then(|| Distribution::of(&total.handshake)),
             secured: (total.secured.count() > 0).then(|| Distribution::of(&total.secured)),

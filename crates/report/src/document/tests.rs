@@ -54,3 +54,22 @@ fn secrets_do_not_enter() {
     let text = crate::render::json::render(&testing::broken());
     assert!(text.contains("[redacted]") && !text.contains("hunter2"));
 }
+
+/// Results of versions that did not watch pauses have neither count nor distribution.
+#[test]
+fn touched_requests_survive_a_file_and_older_results_have_none() {
+    let document = testing::paused_run().document();
+    let text = crate::render::json::render(&document);
+    assert_eq!(Document::from_json(&text).unwrap(), document);
+    assert_eq!(document.intervals.iter().map(|row| row.touched).sum::<u64>(), 100);
+
+    let mut older: serde_json::Value = serde_json::from_str(&text).unwrap();
+    let latencies = older["latencies"].as_object_mut().unwrap();
+    assert!(latencies.remove("touched").is_some() && latencies.remove("untouched").is_some());
+    for row in older["intervals"].as_array_mut().unwrap() {
+        assert!(row.as_object_mut().unwrap().remove("touched").is_some());
+    }
+    let older = Document::from_json(&older.to_string()).unwrap();
+    assert_eq!((older.latencies.touched, &older.latencies.untouched), (0, &None));
+    assert!(!older.is_invalid());
+}

@@ -3,9 +3,9 @@
 use candor_plan::{Load, Parts, Plan};
 use candor_record::{
     Collector, CollectorSettings, ConnectErrorKind, Disconnect, EndReason, ErrorKind,
-    FailedRequest, Hiccup, Hiccups, LossKind, Machine, Memory, Phase, Recorder, RecorderSettings,
-    RunRecord, Sample, StepFailure, StreamEnd, StreamParts, Stretch, WorkerHealth, WorkerReport,
-    Workers,
+    FailedRequest, Hiccup, Hiccups, LossKind, Machine, Memory, Pauses, Phase, Recorder,
+    RecorderSettings, RunRecord, Sample, StepFailure, StreamEnd, StreamParts, Stretch,
+    WorkerHealth, WorkerReport, Workers,
 };
 
 use super::{MS, WORKERS, facts, host};
@@ -42,6 +42,8 @@ pub(crate) struct Run {
     pub(crate) connect_errors: Vec<ConnectErrorKind>,
     /// Connections lost for good in the middle of the run.
     pub(crate) lost: u32,
+    /// When the loader's machine paused.
+    pub(crate) pauses: Pauses,
     pub(crate) cpu_share: f64,
 }
 
@@ -190,6 +192,7 @@ impl Run {
         if !self.plan.journeys.is_empty() && worker == 0 {
             users(recorder, end_ns);
         }
+        recorder.judge(&self.pauses, u64::MAX);
         recorder.finish(end_ns, 0);
     }
 

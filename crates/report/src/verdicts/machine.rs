@@ -1,10 +1,11 @@
 //! The behaviour of the loader's own machine: pauses and clocks.
 
-use candor_plan::units::{fmt_duration_ns, fmt_plural};
+use candor_plan::units::{fmt_duration_ns, fmt_plural, fmt_share};
 use candor_record::Throttled;
 
 use super::{Finding, Severity};
 use crate::document::hiccups::Cause;
+use crate::document::latency::Latencies;
 use crate::document::{Document, MachineRow};
 
 /// Shorter hiccups are normal on a busy machine.
@@ -39,11 +40,17 @@ pub(super) fn host_hiccup(document: &Document, machine: &MachineRow) -> Option<F
             "Use a machine with dedicated cores; such a pause is not the server's.",
         ),
     };
+    let Latencies { response, touched, .. } = &document.latencies;
+    let share = *touched as f64 / response.count.max(1) as f64;
+    let touched = match touched {
+        0 => String::new(),
+        _ => format!(", and pauses touched {} of the requests", fmt_share(share)),
+    };
     Some(Finding {
         severity: Severity::Warning,
         sentence: format!(
             "The loader's machine paused it for up to {}, {} into the run ({why}); response times include \
-             that.",
+             that{touched}.",
             fmt_duration_ns(longest_ns),
             fmt_duration_ns(worst.at_ns.saturating_sub(worst.late_ns))
         ),
@@ -52,6 +59,7 @@ pub(super) fn host_hiccup(document: &Document, machine: &MachineRow) -> Option<F
             ("at_ns", worst.at_ns as f64),
             ("waited_ns", worst.waited_ns as f64),
             ("stolen_ns", worst.stolen_ns as f64),
+            ("touched_share", share),
         ],
         remedy,
     })
@@ -139,6 +147,23 @@ mod tests {
         assert!(sentence(1_000_000, 0).contains("was stopped"));
         assert!(sentence(400_000_000, 0).contains("other work ran"));
         assert!(sentence(0, 300_000_000).contains("hypervisor"));
+    }
+
+    #[test]
+    fn requests_that_a_pause_touched_are_told_with_their_share() {
+        let mut document = testing::with_hiccup(Hiccup {
+            at_ns: 1_550_000_000,
+            late_ns: 50_000_000,
+            waited_ns: 0,
+            stolen_ns: 0,
+        });
+        let verdict = found(&document, "host-hiccup").unwrap();
+        assert!(!verdict.sentence.contains("touched"), "{}", verdict.sentence);
+        document.latencies = testing::paused_run().document().latencies;
+        let verdict = found(&document, "host-hiccup").unwrap();
+        let told = "response times include that, and pauses touched 1.67 % of the requests.";
+        assert!(verdict.sentence.ends_with(told), "{}", verdict.sentence);
+        assert!((verdict.evidence["touched_share"] - 100.0 / 6000.0).abs() < 1e-9);
     }
 
     #[test]

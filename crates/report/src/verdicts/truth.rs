@@ -180,12 +180,11 @@ fn rows(document: &Document, found: &mut Vec<String>) {
         ("broken off", sum(|row| row.broken_off), broken_off),
         ("failed", sum(|row| row.errors), errors),
         ("unfinished", sum(|row| row.unfinished), unfinished),
+        ("touched by pauses", sum(|row| row.touched), document.latencies.touched),
     ];
     for (what, sum, total) in columns {
         if sum != total {
-            found.push(format!(
-                "requests {what} by interval and in the ledger: {sum} against {total}"
-            ));
+            found.push(format!("requests {what} by interval and in all: {sum} against {total}"));
         }
     }
     let opened = document.connections.opened;
@@ -207,6 +206,10 @@ fn counts(document: &Document, found: &mut Vec<String>) {
         latencies.named().into_iter().filter(|(name, _)| !matches!(*name, "connect" | "censored"))
     {
         equal(&format!("{name} samples and requests ok"), distribution.count, ledger.ok);
+    }
+    if let Some(untouched) = &latencies.untouched {
+        let all = latencies.touched.saturating_add(untouched.count);
+        equal("requests touched and untouched, and requests ok", all, ledger.ok);
     }
     let failed = |kind: &str| count_of(&document.errors, kind);
     let complete = ["status", "body", "stream-error", "stream-unended"];
@@ -343,7 +346,7 @@ mod tests {
     #[test]
     fn every_contradiction_is_found() {
         type Spoil = fn(&mut Document);
-        let spoils: [(&str, Spoil); 23] = [
+        let spoils: [(&str, Spoil); 25] = [
             ("do not ascend", |d| d.latencies.response.min_ns = Some(9_007_199_254_740_991)),
             ("longer than the run", |d| d.latencies.service.max_ns = Some(u64::MAX)),
             ("outside of the extremes", |d| d.latencies.connect.mean_ns = Some(f64::NAN)),
@@ -353,6 +356,10 @@ mod tests {
             ("responses by status", |d| d.statuses[0].count += 1),
             ("requests that were broken off", |d| {
                 d.broken_off_statuses.push(StatusCount { status: 400, count: 1 });
+            }),
+            ("touched by pauses by interval", |d| d.intervals[0].touched += 1),
+            ("touched and untouched", |d| {
+                d.latencies.untouched = Some(testing::distribution(&[500_000; 5_999]));
             }),
             ("sent by interval", |d| d.intervals[0].sent -= 1),
             ("ok by interval", |d| d.intervals[0].ok -= 1),

@@ -10,7 +10,7 @@ use candor_record::StatusCount;
 use super::time;
 use crate::document::counts::{HandshakeCount, LedgerCounts, count_of};
 use crate::document::kernel::{Kernel, TraceSummary};
-use crate::document::latency::{Distribution, Standing};
+use crate::document::latency::{Distribution, Latencies, Standing};
 use crate::document::{Document, EndReason, Host};
 use crate::expect::Outcome;
 use crate::render::page::{Block, NOTHING, Section, share_of};
@@ -358,6 +358,28 @@ pub(super) fn missing(columns: &[(&str, &str, &Distribution)]) -> Option<String>
         format!(
             "{NOTHING} {} samples are too few to determine it, or scatter too much.",
             fmt_count(first.count)
+        )
+    })
+}
+
+/// The tail of the response time without the requests that a pause touched, where that differs by more than the
+/// histograms' precision.
+pub(super) fn untouched(document: &Document) -> Option<String> {
+    let Latencies { response, touched, untouched, .. } = &document.latencies;
+    let rest = untouched.as_ref()?;
+    let row =
+        ["p99", "p90", "p50"].into_iter().find(|row| response.percentile_ns(row).is_some())?;
+    let (all_ns, rest_ns) = (response.percentile_ns(row)?, rest.percentile_ns(row)?);
+    let precision = 10f64.powi(-i32::from(document.plan.recording.digits));
+    let differs = all_ns.abs_diff(rest_ns) as f64 > all_ns as f64 * precision;
+    // In a closed load the other figures are service times.
+    let of = if document.plan.has_due_times() { "" } else { " of the response time" };
+    let whose = if document.machines.len() > 1 { "the agent's machine" } else { "this machine" };
+    differs.then(|| {
+        format!(
+            "{row}{of} without the {} of requests that a pause of {whose} touched: {}",
+            share_of(*touched, response.count),
+            fmt_duration_ns(rest_ns)
         )
     })
 }

@@ -28,14 +28,15 @@ const FIGURES: [&str; 8] =
 /// the beginning of the run, warm-up included. Latency columns repeat for `response`, `service` and
 /// `send_lag`. `users` are those under way at its end, `parts` the events of streams and the messages in it. With `unsent`,
 /// `broken_off` and `unfinished` every row has the ledger of its time: what was sent up to its end, less what has an
-/// outcome, is `in_flight`. A run of
+/// outcome, is `in_flight`; `touched` are those
+/// that a pause of the loader's machine touched. A run of
 /// streams also has the columns of `first_event` and `gap`.
 pub fn run(document: &Document) -> String {
     let has_streams = document.streams.is_some();
     let of_streams = if has_streams { figures(&["first_event", "gap"]) } else { String::new() };
     let columns = COLUMNS.to_owned()
         + &figures(&["response", "service", "send_lag"])
-        + ",users,parts,unsent,broken_off,unfinished,connect_errors,availability"
+        + ",users,parts,unsent,broken_off,unfinished,connect_errors,availability,touched"
         + &of_streams;
     table(&columns, document.intervals.iter().map(|interval| row(interval, has_streams)))
 }
@@ -120,6 +121,7 @@ fn row(interval: &IntervalSummary, has_streams: bool) -> Vec<String> {
     let counts = [users, parts, unsent, broken_off, unfinished, connect_errors];
     row.extend(counts.map(|count| count.to_string()));
     row.push(float(interval.availability));
+    row.push(interval.touched.to_string());
     if has_streams {
         add(&mut row, &interval.first_event);
         add(&mut row, &interval.gap);
@@ -136,7 +138,7 @@ mod tests {
     fn every_row_has_every_column() {
         for document in testing::every_document() {
             let text = run(&document);
-            let columns = 15 + 3 * 8 + 7 + if document.streams.is_some() { 2 * 8 } else { 0 };
+            let columns = 15 + 3 * 8 + 8 + if document.streams.is_some() { 2 * 8 } else { 0 };
             assert_eq!(text.lines().count(), document.intervals.len() + 1);
             for line in text.lines() {
                 assert_eq!(line.split(',').count(), columns, "{line}");

@@ -185,7 +185,8 @@ fn latency(section: &mut Section, document: &Document) {
         section.table(table);
         let closed = !document.plan.has_due_times();
         let closed = closed.then(|| words::CLOSED.to_owned());
-        let notes = [words::missing(&columns), words::standings(first), closed];
+        let untouched = words::untouched(document).map(|text| text + ".");
+        let notes = [untouched, words::missing(&columns), words::standings(first), closed];
         notes.into_iter().flatten().for_each(|note| section.remark(note));
     }
     let never = words::never_answered(document);

@@ -114,6 +114,7 @@ fn latency(section: &mut Section, document: &Document) {
         table.row(cells);
     }
     section.table(table);
+    section.remark(words::untouched(document).unwrap_or_default());
     let never = words::never_answered(document);
     section.toned(Some(Tone::Doubtful), never.unwrap_or_default());
 }

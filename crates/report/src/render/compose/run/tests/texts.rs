@@ -5,6 +5,7 @@ use candor_record::TraceCounts;
 use candor_record::kernel::{KernelSample, KernelTimes};
 
 use crate::document::Document;
+use crate::document::latency::Latencies;
 use crate::expect::Expectation;
 use crate::render::print::text::WIDTH;
 use crate::render::{Depth, Style, compose};
@@ -31,6 +32,43 @@ fn the_pages() {
     ] {
         testing::golden(&format!("golden/{name}.txt"), &render(&document, Style::Plain));
     }
+}
+
+/// The figure with everything stays where it is, and objectives are judged by it.
+#[test]
+fn the_tail_without_the_requests_that_a_pause_touched_stands_beside_it() {
+    let run = testing::paused_run();
+    let document = expected(run.document(), &["p99 < 5ms"]);
+    let Latencies { response, touched, untouched, .. } = &document.latencies;
+    let untouched = untouched.as_ref().unwrap();
+    assert_eq!((*touched, untouched.count), (100, 5_900));
+    let (with_ns, without_ns) = (response.percentile_ns("p99"), untouched.percentile_ns("p99"));
+    assert!(with_ns > Some(10_000_000) && without_ns < Some(1_000_000));
+    let told = "p99 without the 1.67 % of requests that a pause of this machine touched: 508 µs";
+    for depth in [Depth::Short, Depth::Terminal] {
+        let page = compose::run(&document, depth);
+        for text in [page.text(Style::Plain), page.markdown()] {
+            assert_eq!(text.matches(told).count(), 1, "{text}");
+        }
+    }
+    assert!(!document.expectations[0].met(), "{:?}", document.expectations);
+
+    // Not where it says nothing new: no pause, one that touched other requests than the slow ones, or a figure of
+    // the same precision.
+    let said = |document: &Document| compose::run(document, Depth::Short).text(Style::Plain);
+    let nothing = |document: &Document| assert!(!said(document).contains("without the"));
+    nothing(&testing::healthy_open());
+    let mut alike = document.clone();
+    alike.latencies.untouched = Some(alike.latencies.response.clone());
+    nothing(&alike);
+    let mut fleet = document;
+    fleet.machines.push(fleet.machines[0].clone());
+    assert!(said(&fleet).contains("that a pause of the agent's machine touched"));
+
+    // In a closed load the table has service times.
+    let mut closed = testing::healthy_closed();
+    closed.latencies = fleet.latencies;
+    assert!(said(&closed).contains("p99 of the response time without the"), "{}", said(&closed));
 }
 
 #[test]
