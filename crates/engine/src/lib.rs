@@ -47,7 +47,7 @@ pub use error::EngineError;
 pub use exchange::{Exchange, Exchanges, Response, Text};
 pub use fill::{rows, rows_limit};
 pub use health::monotonic_ns;
-pub use machine::{host, keep_to_cores, usable_cores};
+pub use machine::{core_count, host, keep_to_cores, usable_cores, within_quota};
 pub use observer::Observer;
 pub use reactor::choice::{ReactorKind, pick, probe_uring};
 pub use resolve::{Permission, permitted, public_addresses};

@@ -12,6 +12,7 @@ use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
 use crate::error::EngineError;
 use crate::reactor::socket::Address;
+use crate::throttle;
 
 /// Files that a run needs besides its connections and its threads' own: standard streams, results,
 /// /proc.
@@ -26,6 +27,16 @@ pub fn usable_cores() -> Vec<usize> {
             (0..count).collect()
         }
     }
+}
+
+/// The number of cores that this process may use and has CPU time for.
+pub fn core_count() -> usize {
+    within_quota(usable_cores().len())
+}
+
+/// For how many of `cores` there is CPU time. The control groups of a container may limit it, and show all cores.
+pub fn within_quota(cores: usize) -> usize {
+    throttle::quota().map_or(cores, |most| cores.min(most))
 }
 
 /// Keeps the calling thread, and processes that it starts, to these cores. Returns whether that
@@ -109,7 +120,7 @@ pub fn host() -> Host {
     });
     Host {
         cpu: field("model name"),
-        cores: u32::try_from(usable_cores().len()).ok(),
+        cores: u32::try_from(core_count()).ok(),
         kernel: line("/proc/sys/kernel/osrelease"),
         virtualisation: is_virtual.then(maker),
         governor: line("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"),

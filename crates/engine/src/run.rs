@@ -24,7 +24,7 @@ use crate::exchange::{self, Watch};
 use crate::fill::Tables;
 use crate::health::Snapshot;
 use crate::hiccup::{self, Post};
-use crate::machine::{check_ports, host, keep_to_cores, reserve_files, usable_cores};
+use crate::machine::{check_ports, core_count, host, keep_to_cores, reserve_files, usable_cores};
 use crate::memory;
 use crate::observer::{Observer, TraceIntake};
 use crate::plan_share;
@@ -122,7 +122,7 @@ pub fn run(
 
 /// How many threads a run of `plan` has on this machine.
 pub fn workers(plan: &Plan) -> u32 {
-    plan.threads_of(usable_cores().len() / 2)
+    plan.threads_of(core_count() / 2)
 }
 
 /// The same as [`run`], with a script for each of the run's [`workers`], or none at all.
@@ -249,6 +249,8 @@ fn run_on<U: Start>(
 ) -> Result<RunRecord, EngineError> {
     let Opened { plan, tables, is_local } = opened;
     let cores = usable_cores();
+    // Where CPU time is limited and cores are not, others run on the same cores, and would choose the same ones.
+    let pins = plan.threads.pin && core_count() == cores.len();
     let Workers { first, count: workers, of } = part.workers;
     let meeting = Meeting {
         barrier: Barrier::new(workers as usize),
@@ -269,7 +271,7 @@ fn run_on<U: Start>(
     let exchanges = observer.exchanges();
     let over = AtomicBool::new(false);
     // The last cores are the loader's: an embedded target takes the first.
-    let pins = plan.threads.pin && workers as usize <= cores.len();
+    let pins = pins && workers as usize <= cores.len();
     let own_cores: Vec<Option<usize>> =
         (0..workers as usize).map(|at| pins.then(|| cores[cores.len() - 1 - at])).collect();
     let of_target = control.target_cores().or(is_local.then_some(&cores)).unwrap_or_default();

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use candor_engine::{Control, keep_to_cores, usable_cores};
+use candor_engine::{Control, keep_to_cores, usable_cores, within_quota};
 use candor_plan::{Plan, PlanError};
 use candor_record::RunRecord;
 use candor_report::Document;
@@ -105,7 +105,7 @@ impl Site {
 fn with_own_threads(plan: &Plan, split: Option<&Split>) -> Result<Plan, PlanError> {
     plan.with(|parts| {
         if let Some(split) = split {
-            parts.threads.count = Some(parts.threads_of(split.loader.len()));
+            parts.threads.count = Some(parts.threads_of(within_quota(split.loader.len())));
         }
     })
 }

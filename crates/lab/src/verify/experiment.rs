@@ -64,7 +64,7 @@ impl Experiment {
         settings: &Settings,
         meanwhile: impl FnOnce(&str) + Send,
     ) -> Result<Evidence, LabError> {
-        if candor_engine::usable_cores().len() == 1 {
+        if candor_engine::core_count() == 1 {
             return self.make_as_typed(meanwhile);
         }
         let server = format!("{} --spin", self.server);

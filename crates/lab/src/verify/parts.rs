@@ -139,7 +139,7 @@ pub(super) fn make(
     scenario: &str,
     times: Times,
 ) -> Result<Parted, LabError> {
-    let has_cores = candor_engine::usable_cores().len() > 1;
+    let has_cores = candor_engine::core_count() > 1;
     let server = Server::start(if has_cores { "--threads 1 --spin" } else { "--threads 1" })?;
     let pacing = if has_cores { " --pacing spin" } else { "" };
     let plan = plan(&format!("{load}{pacing}"), &url(server.url()))?;

@@ -15,7 +15,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use candor_engine::{keep_to_cores, monotonic_ns, usable_cores};
+use candor_engine::{core_count, keep_to_cores, monotonic_ns, usable_cores};
 use candor_fleet::agent::{Agent, Event, Now, Settings};
 use candor_fleet::audit::Line;
 use candor_fleet::{AgentName, Timings, in_one_line};
@@ -81,7 +81,7 @@ pub(crate) fn agent(arguments: &AgentArguments) -> Result<ExitCode, UserError> {
     let settings = Settings {
         name: name.clone(),
         boot: u64::from_le_bytes(folder::random()?),
-        cores: u32::try_from(cores.len()).unwrap_or(u32::MAX),
+        cores: u32::try_from(core_count()).unwrap_or(u32::MAX),
         policy,
         timings: Timings::default(),
         most_bytes: MOST_BYTES,

@@ -33,7 +33,7 @@ pub(super) fn check(settings: &Settings) -> Result<Vec<Line>, LabError> {
 }
 
 fn experiment(server: &str, load: &str) -> Result<Evidence, LabError> {
-    let spin = if candor_engine::usable_cores().len() > 1 { " --spin" } else { "" };
+    let spin = if candor_engine::core_count() > 1 { " --spin" } else { "" };
     Experiment::new(format!("{server}{spin}"), format!("{load} --pacing stamps"))
         .make_as_typed(|_| ())
 }
