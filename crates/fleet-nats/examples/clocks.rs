@@ -76,7 +76,7 @@ fn broker(operator: &Path) -> Broker {
     let text = fs::read_to_string(operator.join("member.toml")).unwrap();
     let url = text.lines().find_map(|line| line.strip_prefix("broker = \""));
     Broker {
-        url: url.unwrap().trim_end_matches('"').to_owned(),
+        urls: vec![url.unwrap().trim_end_matches('"').to_owned()],
         tls: Some(Certificates {
             ca: operator.join("ca.pem"),
             certificate: operator.join("cert.pem"),

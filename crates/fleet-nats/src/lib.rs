@@ -12,7 +12,10 @@
 mod pump;
 mod stream;
 mod subjects;
+mod version;
 
+use std::fmt;
+use std::net::IpAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -34,12 +37,31 @@ pub(crate) const QUEUE: usize = 1024;
 /// The broker, and how to reach it.
 #[derive(Debug, Clone)]
 pub struct Broker {
-    /// Its address: `nats://HOST:PORT`, or `tls://HOST:PORT`.
-    pub url: String,
+    /// Its addresses, at least one: `nats://HOST:PORT`, or `tls://HOST:PORT`. They are tried in turn, and belong to one
+    /// broker, or to several that carry messages to each other.
+    pub urls: Vec<String>,
     /// Certificates; `None`: without TLS, for one machine.
     pub tls: Option<Certificates>,
     /// How long to wait for the first connection.
     pub patience: Duration,
+}
+
+impl Broker {
+    /// Whether every address is one of this machine alone.
+    pub fn is_on_this_machine(&self) -> bool {
+        self.urls.iter().all(|url| {
+            let rest = url.split_once("://").map_or(url.as_str(), |(_, rest)| rest);
+            let host = rest.rsplit_once(':').map_or(rest, |(host, _)| host);
+            let address = host.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>();
+            host == "localhost" || address.is_ok_and(|address| address.is_loopback())
+        })
+    }
+}
+
+impl fmt::Display for Broker {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.urls.join(" or "))
+    }
 }
 
 /// Files in PEM for mutual TLS.
@@ -58,12 +80,12 @@ pub struct Certificates {
 pub enum LinkError {
     /// The broker could not be reached in time.
     #[error(
-        "the broker {url} cannot be reached: {why}; start it, or check address and certificates"
+        "the broker {broker} cannot be reached: {why}; start it, or check address and certificates"
     )]
     Unreachable {
-        /// Its address.
-        url: String,
-        /// The last error.
+        /// Its addresses.
+        broker: String,
+        /// The last error, of each address if there are several.
         why: String,
     },
     /// The thread of the link could not be started.
@@ -101,6 +123,8 @@ pub enum Arrival {
     },
     /// The link is connected.
     Connected,
+    /// The broker that the link has connected to has this version of nats-server, which has known vulnerabilities.
+    Outdated(String),
     /// The link has lost its connection.
     Disconnected,
     /// The broker or the connection reported a problem, such as a missing permission.
@@ -111,6 +135,7 @@ pub enum Arrival {
 #[derive(Debug)]
 pub struct Link<End> {
     end: End,
+    url: String,
     outgoing: Option<Sender<Outgoing>>,
     incoming: Receiver<Arrival>,
     dropped: Arc<AtomicU64>,
@@ -167,8 +192,8 @@ impl<End> Link<End> {
     ) -> Result<Self, LinkError> {
         let dropped = Arc::default();
         let pump = pump::start(broker.clone(), subjects, sender, Arc::clone(&dropped))?;
-        let (outgoing, incoming, thread) = pump;
-        Ok(Link { end, outgoing: Some(outgoing), incoming, dropped, thread: Some(thread) })
+        let (url, outgoing, incoming, thread) = pump;
+        Ok(Link { end, url, outgoing: Some(outgoing), incoming, dropped, thread: Some(thread) })
     }
 
     fn transmit(&self, subject: String, message: &Message) {
@@ -180,6 +205,11 @@ impl<End> Link<End> {
         if queue.try_send(outgoing).is_err() {
             self.dropped.fetch_add(1, Ordering::Relaxed);
         }
+    }
+
+    /// The address of the broker at which the link was opened.
+    pub fn url(&self) -> &str {
+        &self.url
     }
 
     /// The next arrival, or `None` if there is none within this time.

@@ -14,11 +14,12 @@ use async_nats::{Client, ConnectOptions, Event, Subscriber};
 use candor_fleet::{AgentName, codec};
 use futures_util::StreamExt;
 use futures_util::stream::{FuturesUnordered, SelectAll, select_all};
+use tokio::sync::Notify;
 use tokio::sync::mpsc::{Receiver as Queue, Sender, channel};
 use tokio::time::{Instant, sleep, timeout_at};
 
 use crate::stream::Ask;
-use crate::{Arrival, Broker, LinkError, QUEUE};
+use crate::{Arrival, Broker, LinkError, QUEUE, version};
 
 /// The longest wait for one message to leave, and for the last ones at the end.
 const LEAVE: Duration = Duration::from_secs(1);
@@ -43,7 +44,9 @@ pub(crate) enum Outgoing {
     Ask(Ask),
 }
 
-type Started = (Sender<Outgoing>, Receiver<Arrival>, JoinHandle<()>);
+/// A connection and what arrives on its subscriptions.
+type Connected = (Client, SelectAll<Subscriber>);
+type Started = (String, Sender<Outgoing>, Receiver<Arrival>, JoinHandle<()>);
 
 struct Pump {
     broker: Broker,
@@ -52,6 +55,8 @@ struct Pump {
     sender: fn(&str) -> Option<Option<AgentName>>,
     incoming: SyncSender<Arrival>,
     dropped: Arc<AtomicU64>,
+    /// There is a new connection.
+    joined: Arc<Notify>,
 }
 
 /// Starts a thread and waits until it is connected and subscribed.
@@ -67,7 +72,8 @@ pub(crate) fn start(
     let (outgoing, queue) = channel(QUEUE);
     let (incoming, arrivals) = mpsc::sync_channel(QUEUE);
     let (ready, is_ready) = mpsc::sync_channel(1);
-    let pump = Pump { broker, subjects, sender, incoming, dropped };
+    let joined = Arc::default();
+    let pump = Pump { broker, subjects, sender, incoming, dropped, joined };
     let run = move || {
         runtime.block_on(pump.run(queue, ready));
         // Waits for no task of the client.
@@ -76,21 +82,23 @@ pub(crate) fn start(
     let thread = std::thread::Builder::new().name("fleet".to_owned()).spawn(run).map_err(failed)?;
     // Every step before is bounded by the broker's patience.
     let ended = || Err(LinkError::Thread("it ended".to_owned()));
-    is_ready.recv().unwrap_or_else(|_| ended())?;
-    Ok((outgoing, arrivals, thread))
+    let url = is_ready.recv().unwrap_or_else(|_| ended())?;
+    Ok((url, outgoing, arrivals, thread))
 }
 
 impl Pump {
-    async fn run(self, mut queue: Queue<Outgoing>, ready: SyncSender<Result<(), LinkError>>) {
-        let (client, mut messages) = match self.connect().await {
+    async fn run(self, mut queue: Queue<Outgoing>, ready: SyncSender<Result<String, LinkError>>) {
+        let (url, (client, mut messages)) = match self.connect().await {
             Ok(connected) => connected,
             Err(why) => {
-                let url = self.broker.url.clone();
-                let _ = ready.send(Err(LinkError::Unreachable { url, why }));
+                let broker = self.broker.to_string();
+                let _ = ready.send(Err(LinkError::Unreachable { broker, why }));
                 return;
             }
         };
-        let _ = ready.send(Ok(()));
+        // From now on each address will do. The answer to the request says no more.
+        let _ = client.set_server_pool(self.broker.urls.as_slice()).await;
+        let _ = ready.send(Ok(url));
         // Each of them ends in time, so they are no more than the host makes meanwhile.
         let mut asked = FuturesUnordered::new();
         loop {
@@ -103,6 +111,12 @@ impl Pump {
                     None => break,
                 },
                 Some(message) = messages.next() => self.arrive(&message),
+                () = self.joined.notified() => {
+                    let server = client.server_info().version;
+                    if version::is_outdated(&server) {
+                        put(&self.incoming, &self.dropped, Arrival::Outdated(server));
+                    }
+                }
                 Some(reply) = asked.next() => {
                     if let Some(arrival) = reply {
                         put(&self.incoming, &self.dropped, arrival);
@@ -117,31 +131,32 @@ impl Pump {
         let _ = tokio::time::timeout(LEAVE, last).await;
     }
 
-    /// A connection with all subscriptions, which the broker has confirmed; or the last error.
-    async fn connect(&self) -> Result<(Client, SelectAll<Subscriber>), String> {
+    /// A connection with all subscriptions, which the broker has confirmed, and its address; or the last errors.
+    async fn connect(&self) -> Result<(String, Connected), String> {
         let deadline = Instant::now() + self.broker.patience;
         let mut time = ATTEMPT.min(self.broker.patience);
         loop {
-            let attempt = async {
-                let connecting = self.options(time).connect(self.broker.url.as_str());
-                let client = connecting.await.map_err(|error| sentence(&error))?;
-                let mut subscribers = Vec::new();
-                for subject in &self.subjects {
-                    let subscribed = client.subscribe(subject.clone()).await;
-                    subscribers.push(subscribed.map_err(|error| sentence(&error))?);
+            let (mut whys, mut is_slow) = (Vec::new(), false);
+            for url in &self.broker.urls {
+                match within(Instant::now() + time, self.attempt(url, time)).await {
+                    Some(Ok(connected)) => return Ok((url.clone(), connected)),
+                    Some(Err(why)) => whys.push((url, why)),
+                    None => {
+                        is_slow = true;
+                        whys.push((url, "it does not respond".to_owned()));
+                    }
                 }
-                client.flush().await.map_err(|error| sentence(&error))?;
-                Ok((client, select_all(subscribers)))
-            };
-            let (why, is_slow) = match within(Instant::now() + time, attempt).await {
-                Some(Ok(connected)) => return Ok(connected),
-                Some(Err(why)) => (why, false),
-                None => ("it does not respond".to_owned(), true),
-            };
+            }
             // A broker that is far away gets an attempt that is long enough.
             let is_last = !is_slow || 2 * time > LONGEST_ATTEMPT || time < ATTEMPT;
             if is_last && Instant::now() + RETRY >= deadline {
-                return Err(why);
+                return Err(match &whys[..] {
+                    [(_, why)] => why.clone(),
+                    several => {
+                        let each = several.iter().map(|(url, why)| format!("{url}: {why}"));
+                        each.collect::<Vec<_>>().join("; ")
+                    }
+                });
             }
             if is_slow {
                 time = (2 * time).min(LONGEST_ATTEMPT);
@@ -150,9 +165,21 @@ impl Pump {
         }
     }
 
+    async fn attempt(&self, url: &str, time: Duration) -> Result<Connected, String> {
+        let client = self.options(time).connect(url).await.map_err(|error| sentence(&error))?;
+        let mut subscribers = Vec::new();
+        for subject in &self.subjects {
+            let subscribed = client.subscribe(subject.clone()).await;
+            subscribers.push(subscribed.map_err(|error| sentence(&error))?);
+        }
+        client.flush().await.map_err(|error| sentence(&error))?;
+        Ok((client, select_all(subscribers)))
+    }
+
     /// Options of a connection that is made within this time: it measures how far away the broker is.
     fn options(&self, time: Duration) -> ConnectOptions {
         let (incoming, dropped) = (self.incoming.clone(), Arc::clone(&self.dropped));
+        let joined = Arc::clone(&self.joined);
         let options = ConnectOptions::new()
             .name("candor")
             .ping_interval(PING.max(time / 4))
@@ -160,10 +187,15 @@ impl Pump {
             .subscription_capacity(QUEUE)
             .client_capacity(QUEUE)
             .max_reconnects(None)
+            // Members know the broker by the names in its certificate, and by no others.
+            .ignore_discovered_servers()
             .reconnect_delay_callback(|_| RETRY)
             .event_callback(move |event| {
                 let arrival = match event {
-                    Event::Connected => Some(Arrival::Connected),
+                    Event::Connected => {
+                        joined.notify_one();
+                        Some(Arrival::Connected)
+                    }
                     Event::Disconnected => Some(Arrival::Disconnected),
                     Event::SlowConsumer(_) => {
                         dropped.fetch_add(1, Ordering::Relaxed);

@@ -23,8 +23,15 @@ fn head(run: RunId) -> Head {
 }
 
 fn hello(clock_ns: u64) -> Message {
-    let policy = Digest::of(b"");
-    Message::Hello(Hello { boot: 7, cores: 2, policy, clock_ns, busy: None, kept: Vec::new() })
+    Message::Hello(Hello {
+        boot: 7,
+        version: "1.2.3".to_owned(),
+        cores: 2,
+        policy: Digest::of(b""),
+        clock_ns,
+        busy: None,
+        kept: Vec::new(),
+    })
 }
 
 fn settled(run: RunId) -> Message {
@@ -162,8 +169,8 @@ fn a_missing_broker_is_an_error_in_time() {
     let began = Instant::now();
     let error = Link::of_agent(&broker, name("a1")).unwrap_err();
     assert!(began.elapsed() < Duration::from_secs(3), "{:?}", began.elapsed());
-    let LinkError::Unreachable { url, why } = &error else { panic!("{error:?}") };
-    assert_eq!(*url, broker.url);
+    let LinkError::Unreachable { broker: named, why } = &error else { panic!("{error:?}") };
+    assert_eq!(*named, broker.urls[0]);
     assert!(why.contains("refused"), "{why}");
     // One that starts within the patience is found.
     let late = std::thread::spawn(move || {
@@ -174,6 +181,74 @@ fn a_missing_broker_is_an_error_in_time() {
     let broker = Broker { patience: PATIENCE, ..broker };
     let link = Link::of_agent(&broker, name("a1")).unwrap();
     drop((link, late.join().unwrap()));
+}
+
+/// Of several addresses the first that responds is used, and another one when its broker dies. The brokers carry
+/// messages to each other.
+#[test]
+fn another_broker_takes_over() {
+    let port = || std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let ports = [port(), port()];
+    let cluster = |at: usize| {
+        let (own, other) = (ports[at], ports[1 - at]);
+        Some(format!(
+            "server_name: s{at}\ncluster {{name: fleet, listen: \"127.0.0.1:{own}\", \
+             routes: [\"nats://127.0.0.1:{other}\"]}}\n"
+        ))
+    };
+    let (mut first, second) = (Server::with(cluster(0)), Server::with(cluster(1)));
+    let dead = format!("nats://127.0.0.1:{}", port());
+    let broker = |urls: &[&str]| Broker {
+        urls: urls.iter().map(|url| (*url).to_owned()).collect(),
+        ..first.broker()
+    };
+    let (one, two) = (first.url(), second.url());
+    let agent = Link::of_agent(&broker(&[&dead, &one, &two]), name("a1")).unwrap();
+    let coordinator = Link::of_coordinator(&broker(&[&two, &one]), RUN).unwrap();
+    assert_eq!((agent.url(), coordinator.url()), (&*one, &*two));
+    send_until_heard(&agent, &coordinator);
+    first.kill();
+    wait_for(&agent, |arrival| (*arrival == Arrival::Disconnected).then_some(()));
+    wait_for(&agent, |arrival| (*arrival == Arrival::Connected).then_some(()));
+    send_until_heard(&agent, &coordinator);
+    // If none responds, each is named with its reason.
+    let patience = Duration::from_secs(1);
+    let nowhere = Broker { urls: vec![dead.clone(), one.clone()], tls: None, patience };
+    let LinkError::Unreachable { why, .. } = Link::of_agent(&nowhere, name("a1")).unwrap_err()
+    else {
+        panic!("an unreachable broker")
+    };
+    assert!(why.contains(&format!("{dead}: ")) && why.contains(&format!("{one}: ")), "{why}");
+}
+
+/// A server that says it has this version, and does nothing but respond to pings.
+fn impostor(version: &'static str) -> Broker {
+    use std::io::{BufRead, Write};
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("nats://{}", listener.local_addr().unwrap());
+    std::thread::spawn(move || {
+        let (mut socket, _) = listener.accept().unwrap();
+        let info = format!(
+            "INFO {{\"server_id\":\"x\",\"version\":\"{version}\",\"max_payload\":1048576,\"headers\":true}}\r\n"
+        );
+        socket.write_all(info.as_bytes()).unwrap();
+        let lines = std::io::BufReader::new(socket.try_clone().unwrap()).lines();
+        for _ in lines.map_while(Result::ok).filter(|line| line == "PING") {
+            let _ = socket.write_all(b"PONG\r\n");
+        }
+    });
+    Broker { urls: vec![url], tls: None, patience: PATIENCE }
+}
+
+#[test]
+fn a_broker_with_known_vulnerabilities_is_reported() {
+    for (version, is_outdated) in [("2.11.15", true), ("2.12.7", false)] {
+        let link = Link::of_agent(&impostor(version), name("a1")).unwrap();
+        let arrivals: Vec<Arrival> =
+            std::iter::from_fn(|| link.recv(Duration::from_millis(500))).collect();
+        let reported = arrivals.contains(&Arrival::Outdated(version.to_owned()));
+        assert_eq!(reported, is_outdated, "{version}: {arrivals:?}");
+    }
 }
 
 /// Bytes that are no message, from another client of the broker.
@@ -327,8 +402,8 @@ fn certificates_prove_names() {
     );
     let server = Server::with(Some(configuration));
     let broker = |owner: &str| {
-        let url = format!("tls://127.0.0.1:{}", server.port);
-        Broker { url, tls: Some(certified(owner)), patience: PATIENCE }
+        let urls = vec![format!("tls://127.0.0.1:{}", server.port)];
+        Broker { urls, tls: Some(certified(owner)), patience: PATIENCE }
     };
     let coordinator = Link::of_coordinator(&broker("c1"), RUN).unwrap();
     let honest = Link::of_agent(&broker("a1"), name("a1")).unwrap();

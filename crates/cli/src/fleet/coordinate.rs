@@ -19,7 +19,7 @@ use candor_plan::units::fmt_plural;
 use candor_plan::{Kept, Plan};
 use candor_record::RunRecord;
 
-use super::{Fleet, Open, folder, runs};
+use super::{Fleet, Open, folder, outdated, runs};
 use crate::console;
 
 /// How long a grant may wait to be used.
@@ -262,6 +262,10 @@ impl Driven<'_> {
                 self.is_away = true;
                 say(observer, "the broker cannot be reached; trying again");
             }
+            Arrival::Outdated(version) if !self.fleet.operator.broker.is_on_this_machine() => {
+                self.say_once(observer, outdated(&version));
+            }
+            Arrival::Outdated(_) => {}
             Arrival::Trouble(why) => self.say_once(observer, format!("the broker says: {why}")),
         }
     }

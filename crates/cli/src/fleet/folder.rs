@@ -36,10 +36,26 @@ const PATIENCE: Duration = Duration::from_secs(10);
 #[serde(deny_unknown_fields)]
 pub(crate) struct Member {
     pub(crate) name: String,
-    pub(crate) broker: String,
+    broker: OneOrMore,
+}
+
+/// An address, or a list of them.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(untagged, expecting = "expected an address of the broker, or a list of addresses")]
+enum OneOrMore {
+    One(String),
+    More(Vec<String>),
 }
 
 impl Member {
+    /// The addresses of the broker.
+    pub(crate) fn urls(self) -> Vec<String> {
+        match self.broker {
+            OneOrMore::One(url) => vec![url],
+            OneOrMore::More(urls) => urls,
+        }
+    }
+
     /// Reads the file in this folder.
     pub(crate) fn read(folder: &Path) -> Result<Member, UserError> {
         let file = folder.join(MEMBER);
@@ -51,21 +67,29 @@ impl Member {
     }
 }
 
-/// The broker at `url`. With `tls://` the files of this folder prove who connects.
-pub(crate) fn broker(url: &str, folder: &Path) -> Result<Broker, UserError> {
-    let tls = match url.split_once("://") {
-        Some(("tls", rest)) if !rest.is_empty() => Some(Certificates {
+/// The broker at `urls`. With `tls://` the files of this folder prove who connects.
+pub(crate) fn broker(urls: Vec<String>, folder: &Path) -> Result<Broker, UserError> {
+    let scheme = |url: &String| match url.split_once("://") {
+        Some((scheme @ ("tls" | "nats"), rest)) if !rest.is_empty() => Ok(scheme == "tls"),
+        _ => Err(UserError::usage(format!(
+            "{url:?} is not the address of a broker; write tls://HOST:4222, or nats://127.0.0.1:4222 on one \
+             machine"
+        ))),
+    };
+    let has_tls: Vec<bool> = urls.iter().map(scheme).collect::<Result<_, _>>()?;
+    let tls = match has_tls[..] {
+        [] => return Err(UserError::usage("the list of addresses of the broker is empty")),
+        [first, ..] if has_tls.contains(&!first) => {
+            return Err(UserError::usage(format!(
+                "{}: some addresses of the broker begin with tls:// and some with nats://; write tls:// for all",
+                urls.join(", ")
+            )));
+        }
+        [first, ..] => first.then(|| Certificates {
             ca: folder.join(CA),
             certificate: folder.join(CERTIFICATE),
             key: folder.join(KEY),
         }),
-        Some(("nats", rest)) if !rest.is_empty() => None,
-        _ => {
-            return Err(UserError::usage(format!(
-                "{url:?} is not the address of a broker; write tls://HOST:4222, or nats://127.0.0.1:4222 \
-                 on one machine"
-            )));
-        }
     };
     if let Some(files) = &tls
         && let Some(missing) =
@@ -79,7 +103,7 @@ pub(crate) fn broker(url: &str, folder: &Path) -> Result<Broker, UserError> {
     if let Some(files) = &tls {
         check_validity(&files.certificate, super::coordinate::unix_s())?;
     }
-    Ok(Broker { url: url.to_owned(), tls, patience: PATIENCE })
+    Ok(Broker { urls, tls, patience: PATIENCE })
 }
 
 /// A broker closes the connection of a member whose certificate is not valid now, and does not say why.
@@ -103,7 +127,7 @@ pub(crate) struct Operator {
 
 impl std::fmt::Debug for Operator {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Operator").field("broker", &self.broker.url).finish_non_exhaustive()
+        f.debug_struct("Operator").field("broker", &self.broker.urls).finish_non_exhaustive()
     }
 }
 
@@ -119,19 +143,12 @@ impl Operator {
                 file.display()
             ))
         })?;
-        Ok(Operator { broker: broker(&member.broker, folder)?, folder: folder.to_owned(), seed })
+        Ok(Operator { broker: broker(member.urls(), folder)?, folder: folder.to_owned(), seed })
     }
 
     /// The key that signs grants.
     pub(crate) fn key(&self) -> OperatorKey {
         OperatorKey::from_seed(&self.seed)
-    }
-
-    /// Whether the broker, and so the fleet, can be reached on this machine alone.
-    pub(crate) fn is_on_this_machine(&self) -> bool {
-        let rest = self.broker.url.split_once("://").map_or("", |(_, rest)| rest);
-        let host = rest.rsplit_once(':').map_or(rest, |(host, _)| host);
-        matches!(host, "127.0.0.1" | "localhost" | "[::1]")
     }
 }
 
@@ -186,6 +203,18 @@ mod tests {
     }
 
     #[test]
+    fn a_member_has_one_broker_or_more() {
+        let urls = |text: &str| toml::from_str::<Member>(text).map(Member::urls).ok();
+        assert_eq!(
+            urls("name = \"a0\"\nbroker = \"tls://h:1\""),
+            Some(vec!["tls://h:1".to_owned()])
+        );
+        let two = urls("name = \"a0\"\nbroker = [\"tls://h:1\", \"tls://i:1\"]");
+        assert_eq!(two.map(|urls| urls.len()), Some(2));
+        assert_eq!(urls("name = \"a0\"\nbroker = 7"), None);
+    }
+
+    #[test]
     fn a_certificate_that_is_not_valid_now_is_said_to_be_so() {
         let folder = tempfile::tempdir().unwrap_or_else(|error| panic!("{error}"));
         let file = folder.path().join(CERTIFICATE);
@@ -205,11 +234,21 @@ mod tests {
     #[test]
     fn a_broker_has_a_scheme_and_its_files() {
         let folder = tempfile::tempdir().unwrap_or_else(|error| panic!("{error}"));
-        assert!(broker("nats://127.0.0.1:4222", folder.path()).is_ok_and(|one| one.tls.is_none()));
+        let broker = |urls: &[&str]| {
+            let urls = urls.iter().map(|url| (*url).to_owned()).collect();
+            super::broker(urls, folder.path()).map_err(|error| error.to_string())
+        };
+        let urls = ["nats://127.0.0.1:4222", "nats://[::1]:4222"];
+        assert!(broker(&urls).is_ok_and(|one| one.tls.is_none() && one.urls == urls));
         for wrong in ["", "127.0.0.1:4222", "http://h:1", "tls://", "nats://"] {
-            assert!(broker(wrong, folder.path()).is_err(), "{wrong}");
+            assert!(
+                broker(&[wrong]).is_err() && broker(&["nats://h:1", wrong]).is_err(),
+                "{wrong}"
+            );
         }
-        let missing = broker("tls://h:4222", folder.path()).map_err(|error| error.to_string());
+        let mixed = broker(&["nats://h:1", "tls://h:2"]);
+        assert!(mixed.is_err_and(|error| error.contains("tls:// for all")) && broker(&[]).is_err());
+        let missing = broker(&["tls://h:4222"]);
         assert!(missing.is_err_and(|error| error.contains("ca.pem is missing")));
     }
 }

@@ -25,6 +25,13 @@ pub(crate) use runs::Open;
 /// The folder of the operator that `candor fleet init` makes by default.
 const OPERATOR: &str = "fleet/operator";
 
+/// What is said of a broker of this version, which has known vulnerabilities.
+pub(crate) fn outdated(version: &str) -> String {
+    format!(
+        "the broker is nats-server {version}, which has known vulnerabilities; use 2.14.0, 2.12.7, 2.11.16 or later"
+    )
+}
+
 /// Whether and how a run is made by a fleet.
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Fleet")]
@@ -119,7 +126,7 @@ impl Fleet {
     pub(crate) fn check(&self, plan: &Plan, is_here: bool) -> Result<(), UserError> {
         let reasons = [
             (
-                is_here && !self.operator.is_on_this_machine(),
+                is_here && !self.operator.broker.is_on_this_machine(),
                 "a target that is started here is on this machine alone; name the URL of a server",
             ),
             (

@@ -126,7 +126,7 @@ impl Fleet {
     fn broker_for(&self, folder: &str) -> Broker {
         let folder = self.folder().join(folder);
         Broker {
-            url: format!("tls://{}", self.address),
+            urls: vec![format!("tls://{}", self.address)],
             tls: Some(Certificates {
                 ca: folder.join("ca.pem"),
                 certificate: folder.join("cert.pem"),

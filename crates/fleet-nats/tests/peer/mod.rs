@@ -38,9 +38,12 @@ impl Server {
         Server { child, port, folder, configuration }
     }
 
+    pub(crate) fn url(&self) -> String {
+        format!("nats://127.0.0.1:{}", self.port)
+    }
+
     pub(crate) fn broker(&self) -> Broker {
-        let url = format!("nats://127.0.0.1:{}", self.port);
-        Broker { url, tls: None, patience: PATIENCE }
+        Broker { urls: vec![self.url()], tls: None, patience: PATIENCE }
     }
 
     pub(crate) fn kill(&mut self) {

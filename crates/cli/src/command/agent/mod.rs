@@ -24,6 +24,7 @@ use clap::Args;
 
 use crate::exit::{Exit, UserError};
 use crate::fleet::folder::{self, AUDIT, Member, POLICY};
+use crate::fleet::outdated;
 use crate::{console, signals};
 use host::Host;
 
@@ -48,9 +49,9 @@ pub(crate) struct AgentArguments {
     /// Folder of this agent, which `candor fleet init` made
     #[arg(value_name = "FOLDER", default_value = ".", hide_default_value = true)]
     folder: PathBuf,
-    /// Address of the broker [default: that in the folder]
+    /// Address of the broker; repeat it for further ones, of which one is used [default: those in the folder]
     #[arg(long, value_name = "URL")]
-    broker: Option<String>,
+    broker: Vec<String>,
     /// File of the policy [default: policy.toml in the folder]
     #[arg(long, value_name = "FILE")]
     policy: Option<PathBuf>,
@@ -65,18 +66,18 @@ pub(crate) struct AgentArguments {
 
 pub(crate) fn agent(arguments: &AgentArguments) -> Result<ExitCode, UserError> {
     let AgentArguments { folder, broker, policy, name, audit } = arguments;
-    let (broker, name) = match (broker, name) {
-        (Some(broker), Some(name)) => (broker.clone(), name.clone()),
+    let (urls, name) = match (&broker[..], name) {
+        ([_, ..], Some(name)) => (broker.clone(), name.clone()),
         _ => {
             let member = Member::read(folder)?;
             let own = member.name.parse::<AgentName>().map_err(UserError::usage);
             let name = name.clone().map_or(own, Ok)?;
-            (broker.clone().unwrap_or(member.broker), name)
+            (if broker.is_empty() { member.urls() } else { broker.clone() }, name)
         }
     };
     let policy = folder::policy(&folder::given_or(policy.as_ref(), folder, POLICY))?;
     let audit = Audit::open(folder::given_or(audit.as_ref(), folder, AUDIT), &name)?;
-    let broker = folder::broker(&broker, folder)?;
+    let broker = folder::broker(urls, folder)?;
     let cores = usable_cores();
     let settings = Settings {
         name: name.clone(),
@@ -93,8 +94,9 @@ pub(crate) fn agent(arguments: &AgentArguments) -> Result<ExitCode, UserError> {
     // first ones.
     keep_to_cores(&cores[..cores.len().div_ceil(2)]);
     let Some(link) = connect(&broker, &name, &is_over) else { return Ok(Exit::Fine.into()) };
-    console::say(format_args!("candor agent {name}: connected to {}", broker.url));
-    let own = Own { agent: Agent::new(settings, monotonic_ns()), link, audit };
+    console::say(format_args!("candor agent {name}: connected to {}", link.url()));
+    let is_apart = !broker.is_on_this_machine();
+    let own = Own { agent: Agent::new(settings, monotonic_ns()), link, audit, is_apart };
     own.serve(Host::new(cores), &is_over)
 }
 
@@ -117,6 +119,8 @@ struct Own {
     agent: Agent,
     link: Link<AgentName>,
     audit: Audit,
+    /// The broker is on another machine.
+    is_apart: bool,
 }
 
 impl Own {
@@ -177,7 +181,16 @@ impl Own {
                 Some(Arrival::Trouble(why)) => {
                     complain(format!("the broker says: {why}"));
                 }
-                Some(Arrival::Connected | Arrival::Stream(_) | Arrival::Stored { .. }) | None => {}
+                Some(Arrival::Outdated(version)) if self.is_apart => {
+                    complain(outdated(&version));
+                }
+                Some(
+                    Arrival::Outdated(_)
+                    | Arrival::Connected
+                    | Arrival::Stream(_)
+                    | Arrival::Stored { .. },
+                )
+                | None => {}
             }
         }
     }

@@ -15,6 +15,7 @@ use crate::console;
 use crate::exit::{Exit, UserError};
 use crate::fleet::folder::{self, Operator};
 
+use crate::fleet::outdated;
 /// Agents announce themselves once a second.
 const LISTEN: Duration = Duration::from_millis(2500);
 /// How long agents may take to stop.
@@ -119,7 +120,7 @@ impl Ear {
         // A run of its own, to which nobody sends.
         let id = RunId(folder::random()?);
         let link = Link::of_coordinator(&operator.broker, id).map_err(UserError::could_not_run)?;
-        Ok(Ear { link })
+        Ok(Ear { link, is_apart: !operator.broker.is_on_this_machine() })
     }
 
     /// The last hello of each agent within this time, or until `is_enough`.
@@ -131,13 +132,22 @@ impl Ear {
         let (began, mut heard) = (Instant::now(), BTreeMap::new());
         while began.elapsed() < time && !is_enough(&heard) {
             let left = time.saturating_sub(began.elapsed());
-            if let Some(Arrival::Message { from: Some(name), message }) = self.link.recv(left)
-                && let Message::Hello(hello) = *message
-                && (heard.len() < MOST || heard.contains_key(&name))
-            {
-                heard.insert(name, hello);
+            match self.link.recv(left) {
+                Some(Arrival::Message { from: Some(name), message }) => {
+                    if let Message::Hello(hello) = *message
+                        && (heard.len() < MOST || heard.contains_key(&name))
+                    {
+                        heard.insert(name, hello);
+                    }
+                }
+                Some(Arrival::Outdated(version)) if self.is_apart => {
+                    console::say(format_args!("candor fleet: {}", outdated(&version)));
+                }
+                _ => {}
             }
         }
         heard
     }
+    /// The broker is on another machine.
+    is_apart: bool,
 }
