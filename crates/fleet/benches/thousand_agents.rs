@@ -133,6 +133,7 @@ fn main() {
             if coordinator.stage() == Stage::Gathering && step % 20 == at as u64 % 20 {
                 let hello = Hello {
                     boot: agent.head.boot,
+                    version: String::new(),
                     cores: 2,
                     policy: digest,
                     clock_ns: now_ns,

@@ -289,6 +289,7 @@ impl Agent {
             self.next_hello_ns = now.ns.saturating_add(self.settings.timings.hello_ns);
             let hello = Hello {
                 boot: self.settings.boot,
+                version: env!("CARGO_PKG_VERSION").to_owned(),
                 cores: self.settings.cores,
                 policy: self.settings.policy.digest,
                 clock_ns: now.ns,

@@ -1,19 +1,69 @@
-//! Reads from when until when a certificate is valid, so that a member whose certificate has ended is told so:
-//! a broker only closes its connection.
+//! Reads from when until when a certificate is valid, so that a member whose certificate has ended is told so: a broker
+//! only closes its connection; and the names in it, which a renewed one has again.
 //!
-//! It proves nothing. What cannot be read has no times, and the broker decides.
+//! It proves nothing. What cannot be read has no times and no names, and the broker decides.
+
+use std::net::IpAddr;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 
 /// When the first certificate in this text is valid, in seconds since 1970: from the first time until the second.
 pub fn validity(pem: &str) -> Option<(u64, u64)> {
+    let der = der(pem)?;
+    let (_, times, _) = element(from_validity(&der)?)?;
+    let (from_tag, from, rest) = element(times)?;
+    let (to_tag, to, _) = element(rest)?;
+    Some((time(from_tag, from)?, time(to_tag, to)?))
+}
+
+/// The names of hosts and the addresses that the first certificate in this text is for.
+pub fn names(pem: &str) -> Option<Vec<String>> {
+    // RFC 5280 section 4.2.1.6: the extension subjectAltName, 2.5.29.17.
+    const OF_NAMES: [u8; 3] = [0x55, 0x1d, 0x11];
+    const EXTENSIONS: u8 = 0xa3;
+    let der = der(pem)?;
+    let fields = elements(from_validity(&der)?);
+    let (_, content) = fields.into_iter().find(|(tag, _)| *tag == EXTENSIONS)?;
+    let (_, extensions, _) = element(content)?;
+    let of_names = |(_, extension): (u8, &[u8])| {
+        let parts = elements(extension);
+        let (_, name) = parts.first()?;
+        let (_, value) = parts.last()?;
+        (*name == OF_NAMES).then(|| value.to_vec())
+    };
+    let value = elements(extensions).into_iter().find_map(of_names)?;
+    let (_, names, _) = element(&value)?;
+    Some(elements(names).into_iter().filter_map(|(tag, content)| name(tag, content)).collect())
+}
+
+/// A name of a host, or an address.
+fn name(tag: u8, content: &[u8]) -> Option<String> {
+    const HOST: u8 = 0x82;
+    const ADDRESS: u8 = 0x87;
+    match tag {
+        HOST => String::from_utf8(content.to_vec()).ok(),
+        ADDRESS => {
+            let four = <[u8; 4]>::try_from(content).map(IpAddr::from);
+            let address = four.or_else(|_| <[u8; 16]>::try_from(content).map(IpAddr::from));
+            address.ok().map(|address| address.to_string())
+        }
+        _ => None,
+    }
+}
+
+/// The first certificate in this text.
+fn der(pem: &str) -> Option<Vec<u8>> {
     let (_, rest) = pem.split_once("-----BEGIN CERTIFICATE-----")?;
     let (body, _) = rest.split_once("-----END CERTIFICATE-----")?;
     let text: String = body.split_ascii_whitespace().collect();
-    let der = STANDARD.decode(text).ok()?;
+    STANDARD.decode(text).ok()
+}
+
+/// Its fields from the validity on.
+fn from_validity(der: &[u8]) -> Option<&[u8]> {
     // RFC 5280 section 4.1: Certificate, TBSCertificate, version, serial number, signature, issuer, validity.
-    let (_, certificate, _) = element(&der)?;
+    let (_, certificate, _) = element(der)?;
     let (_, mut rest, _) = element(certificate)?;
     const VERSION: u8 = 0xa0;
     if rest.first() == Some(&VERSION) {
@@ -22,10 +72,17 @@ pub fn validity(pem: &str) -> Option<(u64, u64)> {
     for _ in 0..3 {
         rest = element(rest)?.2;
     }
-    let (_, times, _) = element(rest)?;
-    let (from_tag, from, rest) = element(times)?;
-    let (to_tag, to, _) = element(rest)?;
-    Some((time(from_tag, from)?, time(to_tag, to)?))
+    Some(rest)
+}
+
+/// Tag and content of each element.
+fn elements(mut bytes: &[u8]) -> Vec<(u8, &[u8])> {
+    let mut all = Vec::new();
+    while let Some((tag, content, rest)) = element(bytes) {
+        all.push((tag, content));
+        bytes = rest;
+    }
+    all
 }
 
 /// The first element of DER: its tag, its content, and what follows.
@@ -82,7 +139,7 @@ mod tests {
         }
         assert_eq!(time(0x17, b"7001"), None);
         for wrong in ["", "-----BEGIN CERTIFICATE-----\nMAA=\n-----END CERTIFICATE-----"] {
-            assert_eq!(validity(wrong), None);
+            assert_eq!((validity(wrong), names(wrong)), (None, None));
         }
     }
 }

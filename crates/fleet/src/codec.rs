@@ -20,6 +20,9 @@ pub const MOST_WANTED: usize = 16;
 /// The most runs whose results an agent keeps.
 pub const MOST_KEPT: usize = 8;
 
+/// The most bytes of a version of Candor.
+pub const MOST_VERSION: usize = 32;
+
 /// Why bytes are not a message.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum CodecError {
@@ -50,7 +53,10 @@ pub fn decode(bytes: &[u8]) -> Result<Message, CodecError> {
         false => Err(CodecError::Long(what)),
     };
     match &message {
-        Message::Hello(hello) => within("list of kept runs", hello.kept.len(), MOST_KEPT)?,
+        Message::Hello(hello) => {
+            within("version", hello.version.len(), MOST_VERSION)?;
+            within("list of kept runs", hello.kept.len(), MOST_KEPT)?;
+        }
         Message::Want { chunks, .. } => within("list of chunks", chunks.len(), MOST_WANTED)?,
         Message::Segment { segment, .. } => within("segment", segment.bytes.len(), PIECE_BYTES)?,
         Message::Chunk { bytes, .. } => within("chunk", bytes.len(), PIECE_BYTES)?,

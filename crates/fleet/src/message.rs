@@ -195,6 +195,8 @@ pub enum Message {
 pub struct Hello {
     /// Its life.
     pub boot: u64,
+    /// The version of Candor.
+    pub version: String,
     /// Cores that it may use.
     pub cores: u32,
     /// Digest of its policy.

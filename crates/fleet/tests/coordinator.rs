@@ -89,6 +89,7 @@ impl Run {
     fn say_hello(&mut self, at: usize, busy: Option<RunKey>) {
         let hello = Hello {
             boot: self.agents[at].head.boot,
+            version: String::new(),
             cores: 2,
             policy: Digest::of(b""),
             clock_ns: self.now_ns,

@@ -280,8 +280,15 @@ fn what_stream_and_agent_both_have_counts_once() {
 fn a_restarted_agent_is_not_waited_for() {
     let hello = |now_ns: u64, coordinator: &mut Coordinator| {
         let policy = Digest::of(b"");
-        let hello =
-            Hello { boot: 77, cores: 2, policy, clock_ns: now_ns, busy: None, kept: Vec::new() };
+        let hello = Hello {
+            boot: 77,
+            version: String::new(),
+            cores: 2,
+            policy,
+            clock_ns: now_ns,
+            busy: None,
+            kept: Vec::new(),
+        };
         coordinator.handle_message(now_ns, &"a1".parse().unwrap(), Message::Hello(hello));
     };
     let part = stream([results(0, 100, true), results(1, 30, false)]);

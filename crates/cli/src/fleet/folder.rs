@@ -112,7 +112,7 @@ fn check_validity(file: &Path, unix_s: u64) -> Result<(), UserError> {
     let Some((from_s, to_s)) = certificate::validity(&text) else { return Ok(()) };
     let what = match (unix_s < from_s, unix_s > to_s) {
         (true, _) => "is not valid yet; check the clock of this machine",
-        (_, true) => "has expired; make a new fleet with `candor fleet init`",
+        (_, true) => "has expired; renew it with `candor fleet renew`",
         _ => return Ok(()),
     };
     Err(UserError::could_not_run(format!("the certificate {} {what}", file.display())))

@@ -555,6 +555,99 @@ fn a_fleet_is_shown_and_its_runs_are_killed() {
     }
 }
 
+/// The values in `candor fleet status --json`, which agents say about themselves.
+#[test]
+fn the_agents_of_a_fleet_are_values() {
+    let fleet = Fleet::start(2, "127.0.0.0/8");
+    let status = || {
+        let made = candor(&["fleet", "status", "--json", "--operator", &fleet.operator()]);
+        serde_json::from_str::<Value>(&made.stdout).unwrap_or_default()
+    };
+    let mut said = Value::Null;
+    let are_heard = || {
+        said = status();
+        said["agents"].as_array().is_some_and(|all| all.len() == 2)
+    };
+    assert!(wait_until(PATIENCE, are_heard), "{}", fleet.log("a0"));
+    assert_eq!(said["format"], "candor.fleet-status/1");
+    assert_eq!(said["broker"], format!("tls://{}", fleet.address));
+    for (at, name) in ["a0", "a1"].into_iter().enumerate() {
+        let policy =
+            fs::read(fleet.folder().join("agents").join(name).join("policy.toml")).unwrap();
+        let agent = &said["agents"][at];
+        assert_eq!((&agent["name"], &agent["run"]), (&name.into(), &Value::Null));
+        assert_eq!(agent["version"], env!("CARGO_PKG_VERSION"));
+        assert_eq!(agent["cores"], candor_engine::core_count());
+        assert_eq!(agent["policy"], candor_fleet::Digest::of(&policy).to_string());
+        assert_eq!(agent["kept"], Value::Array(Vec::new()));
+    }
+}
+
+/// A fleet that is there gets another agent, and new certificates, without a new CA: members with the old ones and
+/// with the new ones understand each other.
+#[test]
+fn a_fleet_grows_and_its_certificates_are_renewed() {
+    let nginx = Nginx::start(true).unwrap();
+    let mut fleet = Fleet::start(1, "127.0.0.0/8");
+    let folder = fleet.folder();
+    let at = folder.to_str().unwrap();
+    let add = |name: &str| {
+        candor(&["fleet", "add", name, "--folder", at, "--target", "127.0.0.0/8", "--rate", "1k/s"])
+    };
+    let made = add("b-7");
+    assert_eq!(made.code(), 0, "{}", made.stderr);
+    add("a0").assert_refused(USAGE, &["agents/a0", "use another name"]);
+    add("operator").assert_refused(USAGE, &["use another name"]);
+    let policy = fs::read_to_string(folder.join("agents/b-7/policy.toml")).unwrap();
+    assert!(policy.contains("rate = \"1k/s\""), "{policy}");
+    // The agent that is there stays connected.
+    fleet.broker.signal(Signal::HUP).unwrap();
+    fleet.start_agent("b-7");
+    let url = format!("http://{}/", nginx.address());
+    let measure = |fleet: &Fleet| {
+        let outcome = fleet.measure(&["-R", "400", "-c", "4", "-d", "1s", &url]).finish();
+        assert_eq!(outcome.code(), 0, "{}{}", outcome.stdout, outcome.stderr);
+        assert_eq!(outcome.document().ledger("sent"), 400);
+    };
+    measure(&fleet);
+
+    let members = ["broker", "operator", "agents/a0", "agents/b-7"];
+    let read = |path: &str| fs::read_to_string(folder.join(path)).unwrap();
+    let of_all = |file: &str| members.map(|member| read(&format!("{member}/{file}")));
+    let (certificates, keys) = (of_all("cert.pem"), of_all("key.pem"));
+    let others =
+        ["ca/ca.key", "operator/signing.key", "agents/a0/policy.toml", "broker/broker.conf"];
+    let (kept, ca) = (others.map(read), read("ca/ca.pem"));
+    let old = folder.join("old");
+    fs::create_dir(&old).unwrap();
+    for file in ["member.toml", "signing.key", "ca.pem", "cert.pem", "key.pem"] {
+        fs::copy(folder.join("operator").join(file), old.join(file)).unwrap();
+    }
+    let renewed = candor(&["fleet", "renew", "--folder", at]);
+    assert_eq!(renewed.code(), 0, "{}", renewed.stderr);
+    assert_eq!(others.map(read), kept, "nothing else is new");
+    for (at, member) in members.into_iter().enumerate() {
+        assert_ne!(read(&format!("{member}/cert.pem")), certificates[at], "{member}");
+        assert_ne!(read(&format!("{member}/key.pem")), keys[at], "{member}");
+        assert_eq!(read(&format!("{member}/ca.pem")), read("ca/ca.pem"), "{member}");
+        let mode = fs::metadata(folder.join(member).join("key.pem")).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o600, "{member}");
+    }
+    assert_ne!(read("ca/ca.pem"), ca);
+    let names = candor_fleet::certificate::names(&read("broker/cert.pem"));
+    assert_eq!(names, candor_fleet::certificate::names(&certificates[0]));
+    assert_eq!(names, Some(vec!["127.0.0.1".to_owned(), "localhost".to_owned()]));
+    // The broker has its old certificate still, and one agent too; the operator has the new one.
+    fleet.agents.remove("b-7");
+    fleet.start_agent("b-7");
+    measure(&fleet);
+    fleet.broker.signal(Signal::HUP).unwrap();
+    measure(&fleet);
+    let operator = old.display().to_string();
+    let with_old = candor(&["fleet", "status", "--operator", &operator]);
+    assert_eq!((with_old.code(), with_old.stdout.lines().count()), (0, 2), "{}", with_old.stderr);
+}
+
 #[test]
 fn what_a_fleet_cannot_do_is_refused_before_it_is_asked() {
     let directory = tempfile::tempdir().unwrap();

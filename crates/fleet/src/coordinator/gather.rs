@@ -87,6 +87,7 @@ impl Coordinator {
         self.candidates.retain(|name, _| !self.places.contains_key(name));
         let hello = Hello {
             boot: 0,
+            version: String::new(),
             cores: 0,
             policy: self.plan_digest,
             clock_ns: 0,

@@ -11,29 +11,26 @@
 //! [`crate::fleet::folder`] reads.
 
 use std::fmt::Write as _;
-use std::fs::{self, OpenOptions};
-use std::io::Write as _;
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::fs;
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use candor_fleet::{OperatorKey, Policy};
 use candor_plan::allow::Allowed;
 use clap::Args;
-use rcgen::{
-    BasicConstraints, Certificate, CertificateParams, DnType, ExtendedKeyUsagePurpose, IsCa,
-    Issuer, KeyPair, KeyUsagePurpose, date_time_ymd,
-};
 
+use super::authority::{Authority, Use, public, secret};
 use crate::console;
 use crate::exit::{Exit, UserError};
 use crate::fleet::folder::{self, CA, CERTIFICATE, KEY, MEMBER, POLICY, SIGNING_KEY};
 
 /// The operator's name at the broker.
-const OPERATOR: &str = "operator";
+pub(super) const OPERATOR: &str = "operator";
 /// The file of the broker's configuration.
 pub(super) const CONFIGURATION: &str = "broker.conf";
+/// How the line of a user begins in it.
+pub(super) const USER: &str = "    { user: \"";
 /// The folder in which the broker keeps copies of results.
 const STORE: &str = "jetstream";
 /// The most agents of a fleet that are made at once.
@@ -47,12 +44,19 @@ pub(super) struct InitArguments {
     /// Folder to make
     #[arg(long, value_name = "FOLDER", default_value = "fleet")]
     out: PathBuf,
-    /// Name or address of the broker's machine, as agents reach it; repeat it for further ones
+    /// Name or address of the broker's machine; repeat it for further ones, which members try in turn
     #[arg(long, value_name = "HOST", default_value = "127.0.0.1")]
     broker_host: Vec<String>,
     /// Port of the broker
     #[arg(long, value_name = "PORT", default_value_t = 4222)]
     port: u16,
+    #[command(flatten)]
+    rules: RuleFlags,
+}
+
+/// What new agents may do.
+#[derive(Debug, Args)]
+pub(super) struct RuleFlags {
     /// Host or network that agents may send load to, e.g. *.staging.example.com or 10.0.0.0/8; repeat
     /// it for further ones
     #[arg(long, value_name = "TARGET", value_parser = target)]
@@ -62,19 +66,46 @@ pub(super) struct InitArguments {
     rate: Option<String>,
 }
 
-/// What the folders of a new fleet have in them.
-pub(super) struct Fleet<'a> {
-    pub(super) folder: &'a Path,
-    pub(super) agents: u32,
-    /// Names of the broker's machine, the first of which members use.
-    pub(super) hosts: &'a [String],
-    /// The address that the broker listens on.
-    pub(super) listen: &'a str,
-    pub(super) port: u16,
+impl RuleFlags {
+    /// The policy of an agent with these rules, for this operator.
+    pub(super) fn policy(&self, operator: &OperatorKey) -> Result<String, UserError> {
+        policy(&self.rules(), operator)
+    }
+
+    fn rules(&self) -> Rules<'_> {
+        Rules { targets: &self.target, rate: self.rate.as_deref(), scripts: "refused" }
+    }
+
+    /// What is to be said if no target is allowed.
+    pub(super) fn hint(&self, folder: &dyn std::fmt::Display) -> String {
+        match self.target.is_empty() {
+            true => format!(
+                "\nno agent may send load yet: add targets to {folder}/{POLICY}, or use --target"
+            ),
+            false => String::new(),
+        }
+    }
+}
+
+/// The rules in an agent's policy.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Rules<'a> {
     pub(super) targets: &'a [String],
     pub(super) rate: Option<&'a str>,
     /// The rule for scripts.
     pub(super) scripts: &'a str,
+}
+
+/// What the folders of a new fleet have in them.
+pub(super) struct Fleet<'a> {
+    pub(super) folder: &'a Path,
+    pub(super) agents: u32,
+    /// Names of the broker's machine.
+    pub(super) hosts: &'a [String],
+    /// The address that the broker listens on.
+    pub(super) listen: &'a str,
+    pub(super) port: u16,
+    pub(super) rules: Rules<'a>,
 }
 
 fn target(text: &str) -> Result<String, String> {
@@ -90,32 +121,25 @@ fn rate(text: &str) -> Result<String, String> {
 }
 
 pub(super) fn init(arguments: &InitArguments) -> Result<ExitCode, UserError> {
-    let InitArguments { agents, out, broker_host, port, target, rate } = arguments;
+    let InitArguments { agents, out, broker_host, port, rules } = arguments;
     make(&Fleet {
         folder: out,
         agents: *agents,
         hosts: broker_host,
         listen: "0.0.0.0",
         port: *port,
-        targets: target,
-        rate: rate.as_deref(),
-        scripts: "refused",
+        rules: rules.rules(),
     })?;
     let at = out.display();
-    let mut text = format!(
+    let text = format!(
         "candor fleet init: {at} is ready\n\
          on the broker's machine:   cd {at}/broker && nats-server -c {CONFIGURATION}\n\
          on each agent's machine:   candor agent {at}/agents/a0\n\
          where runs are started:    candor run --fleet {agents} --operator {at}/operator URL\n\
-         keep {at}/ca and {at}/operator to yourself; copy each other folder to its machine only"
+         keep {at}/ca and {at}/operator to yourself; copy each other folder to its machine only{}\n",
+        rules.hint(&format_args!("{at}/agents/*"))
     );
-    if target.is_empty() {
-        let _ = write!(
-            text,
-            "\nno agent may send load yet: add targets to {at}/agents/*/{POLICY}, or use --target"
-        );
-    }
-    console::lines(&(text + "\n"));
+    console::lines(&text);
     Ok(Exit::Fine.into())
 }
 
@@ -133,16 +157,13 @@ pub(super) fn make(fleet: &Fleet<'_>) -> Result<(), UserError> {
             folder.display()
         ))
     })?;
-    let authority = Authority::new()?;
-    let ca = folder.join("ca");
-    public(&ca.join(CA), &authority.pem)?;
-    secret(&ca.join("ca.key"), &authority.issuer.key().serialize_pem())?;
+    let authority = Authority::make(folder)?;
 
     let broker = folder.join("broker");
     let here = ["localhost".to_owned(), "127.0.0.1".to_owned()];
     let mut names: Vec<String> = fleet.hosts.to_vec();
     names.extend(here.into_iter().filter(|name| !fleet.hosts.contains(name)));
-    authority.certify(&broker, names, ExtendedKeyUsagePurpose::ServerAuth)?;
+    authority.certify(&broker, names, Use::Server)?;
     public(&broker.join(CONFIGURATION), &configuration(fleet))?;
     // For those who mount a disk there.
     let store = broker.join(STORE);
@@ -150,23 +171,42 @@ pub(super) fn make(fleet: &Fleet<'_>) -> Result<(), UserError> {
         UserError::could_not_run(format!("cannot make {}: {error}", store.display()))
     })?;
 
-    let url = format!("tls://{}:{}", bracketed(&fleet.hosts[0]), fleet.port);
-    let member = |name: &str| format!("name = \"{name}\"\nbroker = \"{url}\"\n");
+    let url = |host: &String| format!("tls://{}:{}", bracketed(host), fleet.port);
+    let urls: Vec<String> = fleet.hosts.iter().map(url).collect();
     let operator = folder.join("operator");
-    let client = ExtendedKeyUsagePurpose::ClientAuth;
-    authority.certify(&operator, vec![OPERATOR.to_owned()], client.clone())?;
-    public(&operator.join(MEMBER), &member(OPERATOR))?;
+    authority.certify(&operator, vec![OPERATOR.to_owned()], Use::Client)?;
+    public(&operator.join(MEMBER), &member(OPERATOR, &urls))?;
     let seed = folder::random::<32>()?;
     secret(&operator.join(SIGNING_KEY), &format!("{}\n", folder::to_hex(&seed)))?;
 
-    let policy = policy(fleet, &OperatorKey::from_seed(&seed))?;
+    let policy = policy(&fleet.rules, &OperatorKey::from_seed(&seed))?;
     for name in names_of(fleet.agents) {
-        let agent = folder.join("agents").join(&name);
-        authority.certify(&agent, vec![name.clone()], client.clone())?;
-        public(&agent.join(MEMBER), &member(&name))?;
-        public(&agent.join(POLICY), &policy)?;
+        make_agent(&authority, folder, &name, &urls, &policy)?;
     }
     Ok(())
+}
+
+/// Makes the folder of an agent.
+pub(super) fn make_agent(
+    authority: &Authority,
+    folder: &Path,
+    name: &str,
+    urls: &[String],
+    policy: &str,
+) -> Result<(), UserError> {
+    let agent = folder.join("agents").join(name);
+    authority.certify(&agent, vec![name.to_owned()], Use::Client)?;
+    public(&agent.join(MEMBER), &member(name, urls))?;
+    public(&agent.join(POLICY), policy)
+}
+
+/// The text of a member's file.
+fn member(name: &str, urls: &[String]) -> String {
+    let broker = match urls {
+        [url] => format!("\"{url}\""),
+        urls => format!("[\"{}\"]", urls.join("\", \"")),
+    };
+    format!("name = \"{name}\"\nbroker = {broker}\n")
 }
 
 /// The names of a fleet's agents.
@@ -183,11 +223,6 @@ fn bracketed(host: &str) -> String {
 
 /// The broker's configuration: the certificate of a client gives it its own subjects and no others.
 fn configuration(fleet: &Fleet<'_>) -> String {
-    let user = |name: &str, publish: &str, subscribe: &str| {
-        format!(
-            "    {{ user: \"{name}\", permissions: {{ publish: [{publish}], subscribe: [{subscribe}] }} }}\n"
-        )
-    };
     let calls = ["STREAM.CREATE", "DIRECT.GET", "STREAM.PURGE"];
     let calls = calls.map(|call| format!(", \"$JS.API.{call}.candor\"")).concat();
     let mut users = user(
@@ -195,10 +230,7 @@ fn configuration(fleet: &Fleet<'_>) -> String {
         &format!("\"candor.agent.*\"{calls}"),
         "\"candor.hello.*\", \"candor.run.*.*\", \"_INBOX.>\"",
     );
-    for name in names_of(fleet.agents) {
-        let publish = format!("\"candor.hello.{name}\", \"candor.run.*.{name}\"");
-        users += &user(&name, &publish, &format!("\"candor.agent.{name}\""));
-    }
+    users.extend(names_of(fleet.agents).map(|name| user_of_agent(&name)));
     format!(
         "# The broker of a Candor fleet. In this folder: nats-server -c {CONFIGURATION}\n\
          listen: \"{}:{}\"\n\
@@ -224,25 +256,38 @@ fn configuration(fleet: &Fleet<'_>) -> String {
     )
 }
 
+/// The line of a user in the broker's configuration.
+fn user(name: &str, publish: &str, subscribe: &str) -> String {
+    format!(
+        "{USER}{name}\", permissions: {{ publish: [{publish}], subscribe: [{subscribe}] }} }}\n"
+    )
+}
+
+/// That of an agent.
+pub(super) fn user_of_agent(name: &str) -> String {
+    let publish = format!("\"candor.hello.{name}\", \"candor.run.*.{name}\"");
+    user(name, &publish, &format!("\"candor.agent.{name}\""))
+}
+
 /// The policy of an agent.
-fn policy(fleet: &Fleet<'_>, operator: &OperatorKey) -> Result<String, UserError> {
+fn policy(rules: &Rules<'_>, operator: &OperatorKey) -> Result<String, UserError> {
     let mut text = format!(
         "# What this machine lets a fleet do. docs/fleet.md describes every key.\n\
          operators = [\"{}\"]\n\
          scripts = \"{}\"\n",
         operator.public(),
-        fleet.scripts
+        rules.scripts
     );
-    match fleet.rate {
+    match rules.rate {
         Some(rate) => writeln!(text, "rate = \"{rate}\""),
         None => writeln!(text, "# rate = \"20k/s\"\n# connections = 1000\n# duration = \"10m\""),
     }
     .expect("a string takes everything");
-    if fleet.targets.is_empty() {
+    if rules.targets.is_empty() {
         text += "\n# No target is allowed yet:\n# [[target]]\n# host = \"*.staging.example.com\"\n\
                  # networks = [\"10.0.0.0/8\"]\n# ports = [80, 443]\n";
     }
-    for target in fleet.targets {
+    for target in rules.targets {
         let entry = match target.parse::<Allowed>() {
             Ok(Allowed::Network { .. }) => format!("networks = [\"{target}\"]"),
             _ => format!("host = \"{target}\""),
@@ -252,80 +297,4 @@ fn policy(fleet: &Fleet<'_>, operator: &OperatorKey) -> Result<String, UserError
     // What is written can be read.
     Policy::from_toml(POLICY, &text).map_err(UserError::usage)?;
     Ok(text)
-}
-
-/// A new CA.
-struct Authority {
-    issuer: Issuer<'static, KeyPair>,
-    pem: String,
-}
-
-impl Authority {
-    fn new() -> Result<Self, UserError> {
-        let key = KeyPair::generate().map_err(failed)?;
-        let mut parameters = parameters(Vec::new(), "Candor fleet")?;
-        parameters.is_ca = IsCa::Ca(BasicConstraints::Constrained(0));
-        parameters.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign];
-        let certificate: Certificate = parameters.self_signed(&key).map_err(failed)?;
-        Ok(Authority { pem: certificate.pem(), issuer: Issuer::new(parameters, key) })
-    }
-
-    /// Writes a new key and its certificate for these names into a folder, beside the CA's.
-    fn certify(
-        &self,
-        folder: &Path,
-        names: Vec<String>,
-        usage: ExtendedKeyUsagePurpose,
-    ) -> Result<(), UserError> {
-        let key = KeyPair::generate().map_err(failed)?;
-        let name = names[0].clone();
-        let mut parameters = parameters(names, &name)?;
-        parameters.key_usages = vec![KeyUsagePurpose::DigitalSignature];
-        parameters.extended_key_usages = vec![usage];
-        let certificate = parameters.signed_by(&key, &self.issuer).map_err(failed)?;
-        public(&folder.join(CA), &self.pem)?;
-        public(&folder.join(CERTIFICATE), &certificate.pem())?;
-        secret(&folder.join(KEY), &key.serialize_pem())
-    }
-}
-
-/// Parameters for these names, valid from the beginning of last year for four years, so that a clock
-/// that is somewhat wrong does no harm.
-fn parameters(names: Vec<String>, common_name: &str) -> Result<CertificateParams, UserError> {
-    const YEAR_S: u64 = 31_556_952;
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
-    let year = 1970 + i32::try_from(since / YEAR_S).unwrap_or(0);
-    let mut parameters = CertificateParams::new(names).map_err(failed)?;
-    parameters.distinguished_name.push(DnType::CommonName, common_name);
-    parameters.not_before = date_time_ymd(year - 1, 1, 1);
-    parameters.not_after = date_time_ymd(year + 3, 1, 1);
-    Ok(parameters)
-}
-
-fn failed(error: rcgen::Error) -> UserError {
-    UserError::could_not_run(format!("a certificate cannot be made: {error}"))
-}
-
-/// Writes a new file that everybody may read who can enter its folder.
-fn public(path: &Path, text: &str) -> Result<(), UserError> {
-    write(path, text, 0o644)
-}
-
-/// Writes a new file for its owner alone.
-fn secret(path: &Path, text: &str) -> Result<(), UserError> {
-    write(path, text, 0o600)
-}
-
-fn write(path: &Path, text: &str, mode: u32) -> Result<(), UserError> {
-    let write = || {
-        if let Some(folder) = path.parent() {
-            fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
-        }
-        let mut options = OpenOptions::new();
-        options.write(true).create_new(true).mode(mode);
-        candor_files::open(path, &mut options)?.write_all(text.as_bytes())
-    };
-    write().map_err(|error| {
-        UserError::could_not_run(format!("cannot write {}: {error}", path.display()))
-    })
 }

@@ -5,17 +5,18 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use candor_fleet::message::Hello;
-use candor_fleet::{AgentName, Message, RunId};
+use candor_fleet::{AgentName, Message, RunId, in_one_line};
 use candor_fleet_nats::{Arrival, Link};
 use candor_plan::units::fmt_plural;
 use clap::Args;
+use serde_json::{Value, json};
 
 use super::OperatorFlag;
 use crate::console;
 use crate::exit::{Exit, UserError};
 use crate::fleet::folder::{self, Operator};
-
 use crate::fleet::outdated;
+
 /// Agents announce themselves once a second.
 const LISTEN: Duration = Duration::from_millis(2500);
 /// How long agents may take to stop.
@@ -27,6 +28,9 @@ const MOST: usize = 4096;
 pub(super) struct StatusArguments {
     #[command(flatten)]
     operator: OperatorFlag,
+    /// Print JSON: for each agent its version, cores, policy, the run that it is in, and those whose results it keeps
+    #[arg(long)]
+    json: bool,
 }
 
 #[derive(Debug, Args)]
@@ -41,19 +45,10 @@ pub(super) struct KillArguments {
 pub(super) fn status(arguments: &StatusArguments) -> Result<ExitCode, UserError> {
     let ear = Ear::open(&arguments.operator)?;
     let heard = ear.listen(LISTEN, |_| false);
-    let mut text = String::new();
-    for (name, hello) in &heard {
-        let state = match hello.busy {
-            Some(key) => format!("in run {}", key.run),
-            None => "free".to_owned(),
-        };
-        let kept = match hello.kept.len() {
-            0 => String::new(),
-            kept => format!(", keeps the results of {}", fmt_plural(kept as u64, "run")),
-        };
-        let cores = fmt_plural(hello.cores.into(), "core");
-        text += &format!("{name:<12} {cores:>9}  {state}{kept}\n");
-    }
+    let text = match arguments.json {
+        true => format!("{:#}\n", as_json(ear.link.url(), &heard)),
+        false => heard.iter().map(|(name, hello)| line(name, hello)).collect(),
+    };
     console::print(&text)?;
     match heard.is_empty() {
         false => Ok(Exit::Fine.into()),
@@ -62,6 +57,40 @@ pub(super) fn status(arguments: &StatusArguments) -> Result<ExitCode, UserError>
             LISTEN.as_secs_f64()
         ))),
     }
+}
+
+/// An agent in a line.
+fn line(name: &AgentName, hello: &Hello) -> String {
+    let state = match hello.busy {
+        Some(key) => format!("in run {}", key.run),
+        None => "free".to_owned(),
+    };
+    let kept = match hello.kept.len() {
+        0 => String::new(),
+        kept => format!(", keeps the results of {}", fmt_plural(kept as u64, "run")),
+    };
+    let (version, cores) = (in_one_line(&hello.version), fmt_plural(hello.cores.into(), "core"));
+    let policy = hello.policy.to_string();
+    format!("{name:<12} {version:<8} {cores:>9}  policy {:.8}  {state}{kept}\n", policy)
+}
+
+/// All agents, with the address of the broker that carried what they say.
+fn as_json(broker: &str, heard: &BTreeMap<AgentName, Hello>) -> Value {
+    let agent = |(name, hello): (&AgentName, &Hello)| {
+        json!({
+            "name": name.as_str(),
+            "version": hello.version,
+            "cores": hello.cores,
+            "policy": hello.policy.to_string(),
+            "run": hello.busy.map(|key| key.run.to_string()),
+            "kept": hello.kept.iter().map(|one| one.key.run.to_string()).collect::<Vec<_>>(),
+        })
+    };
+    json!({
+        "format": "candor.fleet-status/1",
+        "broker": broker,
+        "agents": heard.iter().map(agent).collect::<Vec<_>>(),
+    })
 }
 
 pub(super) fn kill(arguments: &KillArguments) -> Result<ExitCode, UserError> {
@@ -112,6 +141,8 @@ pub(super) fn kill(arguments: &KillArguments) -> Result<ExitCode, UserError> {
 /// A link that listens to all agents.
 struct Ear {
     link: Link<RunId>,
+    /// The broker is on another machine.
+    is_apart: bool,
 }
 
 impl Ear {
@@ -148,6 +179,40 @@ impl Ear {
         }
         heard
     }
-    /// The broker is on another machine.
-    is_apart: bool,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use candor_fleet::message::Kept;
+    use candor_fleet::{Digest, RunKey};
+    use candor_record::Workers;
+
+    #[test]
+    fn an_agent_is_shown_in_a_line_and_as_json() {
+        let key = |byte| RunKey { run: RunId([byte; 16]), epoch: 2 };
+        let digest = Digest([0xab; 32]);
+        let hello = Hello {
+            boot: 1,
+            version: "0.1.0\n".to_owned(),
+            cores: 3,
+            policy: digest,
+            clock_ns: 9,
+            busy: Some(key(0x11)),
+            kept: vec![Kept { key: key(0x22), workers: Workers::all(1), plan: digest }],
+        };
+        let name: AgentName = "a0".parse().unwrap_or_else(|error| panic!("{error}"));
+        let text = line(&name, &hello);
+        let words: Vec<&str> = text.split_whitespace().collect();
+        assert_eq!(words[..6], ["a0", "0.1.0\u{fffd}", "3", "cores", "policy", "abababab"]);
+        assert_eq!(text.lines().count(), 1);
+        let json = as_json("tls://h:1", &BTreeMap::from([(name, hello)]));
+        assert_eq!(
+            (&json["broker"], &json["agents"][0]["cores"]),
+            (&"tls://h:1".into(), &3.into())
+        );
+        assert_eq!(json["agents"][0]["policy"], "ab".repeat(32));
+        assert_eq!(json["agents"][0]["run"], "11".repeat(16));
+        assert_eq!(json["agents"][0]["kept"][0], "22".repeat(16));
+    }
 }

@@ -1,5 +1,7 @@
-//! `candor fleet`: makes the folders of a fleet, starts one on this machine, shows and stops agents.
+//! `candor fleet`: makes, extends and renews the folders of a fleet, starts one on this machine, shows and stops agents.
 
+mod authority;
+mod grow;
 mod init;
 mod look;
 mod report;
@@ -14,6 +16,7 @@ use clap::{Args, Subcommand};
 
 use crate::exit::UserError;
 use crate::fleet::folder;
+use grow::{AddArguments, RenewArguments};
 use init::InitArguments;
 use look::{KillArguments, StatusArguments};
 use report::ReportArguments;
@@ -39,6 +42,20 @@ Examples:
   candor fleet init 4 --out staging --target '*.staging.example.com'
       In another folder, for servers by name.";
 
+const ADD: &str = "\
+Examples:
+  candor fleet add a4 a5 --target 10.1.0.0/16
+      Two more agents of the fleet in ./fleet; copy its broker.conf to the broker again.
+  candor fleet add build-7 --folder staging --rate 20k/s --target '*.staging.example.com'
+      One more, with a limit of its own.";
+
+const RENEW: &str = "\
+Examples:
+  candor fleet renew
+      New certificates in ./fleet; members with the present ones are understood until these end.
+  candor fleet renew --folder staging
+      In another folder.";
+
 const UP: &str = "\
 Examples:
   candor fleet up 2
@@ -51,7 +68,9 @@ Examples:
   candor fleet status
       The agents of the fleet in ./fleet.
   candor fleet status --operator staging/operator
-      The agents of the fleet in this folder.";
+      The agents of the fleet in this folder.
+  candor fleet status --json
+      The same as JSON, e.g. for a check that all agents have one version and one policy.";
 
 const KILL: &str = "\
 Examples:
@@ -78,10 +97,16 @@ enum FleetCommand {
     /// Make the folders of a new fleet: certificates, keys, policies, the broker's configuration
     #[command(after_long_help = INIT)]
     Init(InitArguments),
+    /// Add agents to a fleet that is there
+    #[command(after_long_help = ADD)]
+    Add(AddArguments),
+    /// Make new keys and certificates for all members of a fleet, before the present ones end
+    #[command(after_long_help = RENEW)]
+    Renew(RenewArguments),
     /// Start a broker and N agents on this machine, make a run with them, and end them
     #[command(after_long_help = UP)]
     Up(UpArguments),
-    /// Show the agents: their cores, their runs, the results that they keep
+    /// Show the agents: version, cores, policy, the run that they are in, the results that they keep
     #[command(after_long_help = STATUS)]
     Status(StatusArguments),
     /// Stop runs at once; their results are lost
@@ -116,6 +141,8 @@ pub(crate) enum Next {
 pub(crate) fn fleet(arguments: FleetArguments, typed: Typed) -> Result<Next, UserError> {
     match arguments.command {
         FleetCommand::Init(init) => init::init(&init).map(Next::Exit),
+        FleetCommand::Add(add) => grow::add(&add).map(Next::Exit),
+        FleetCommand::Renew(renew) => grow::renew(&renew).map(Next::Exit),
         FleetCommand::Status(status) => look::status(&status).map(Next::Exit),
         FleetCommand::Kill(kill) => look::kill(&kill).map(Next::Exit),
         FleetCommand::Report(report) => report::report(&report, typed).map(Next::Exit),

@@ -19,7 +19,7 @@ use candor_plan::redact::Typed;
 use clap::Args;
 
 use super::Next;
-use super::init::{self, CONFIGURATION};
+use super::init::{self, CONFIGURATION, Rules};
 use crate::exit::{Exit, UserError};
 use crate::{console, remedy, signals};
 
@@ -85,9 +85,7 @@ pub(super) fn up(arguments: UpArguments, typed: Typed) -> Result<Next, UserError
         hosts: &["127.0.0.1".to_owned()],
         listen: "127.0.0.1",
         port,
-        targets: &targets,
-        rate: None,
-        scripts: "sandboxed",
+        rules: Rules { targets: &targets, rate: None, scripts: "sandboxed" },
     })?;
     let cores = usable_cores();
     let spec = |name: String, command: &[&str], dir: PathBuf, cores: Vec<usize>| TargetSpec {
