@@ -65,7 +65,7 @@ fn requests_have_holes_where_they_have_some() {
     assert_eq!(holes, [true, false, true, true, false, true]);
     assert_eq!((list[1].path.as_str(), list[1].body.whole()), ("/${a}", &b"${c}$"[..]));
     assert_eq!(list[1].headers[0].1, "${b}");
-    assert_eq!(list[2].body.whole(), b"{\"n\":1,\"user\":\"${users.name}\"}");
+    assert_eq!(list[2].body.whole(), b"{\"user\":\"${users.name}\",\"n\":1}");
     assert_eq!(list[2].headers, [("Content-Type".to_owned(), "application/json".to_owned())]);
     assert_eq!(list[3].headers.len(), 2, "a type that is given is kept");
     for one in &list[4..] {
@@ -76,6 +76,37 @@ fn requests_have_holes_where_they_have_some() {
     let (plan, _) = flags(&["http://h/a?b=${random 1..9}"]).unwrap().build(&files()).unwrap();
     assert_eq!(plan.requests.list[0].path, "/a?b=${random 1..9}");
     assert!(plan.requests.list[0].holes);
+}
+
+/// As it is written, also in tables below and after a plan has travelled; fields of a header too.
+#[test]
+fn json_keeps_its_order() {
+    let body = |text: &str| {
+        let plan = planned(text).unwrap();
+        let travelled: candor_plan::Plan =
+            postcard::from_bytes(&postcard::to_allocvec(&plan).unwrap()).unwrap();
+        let one = &travelled.requests.list[0];
+        (String::from_utf8(one.body.whole().to_vec()).unwrap(), one.headers.clone())
+    };
+    for (json, sent) in [
+        (
+            "json = { zeta = 1, alpha = '${seq}', mid = { y = 1, b = 2 } }",
+            r#"{"zeta":1,"alpha":"${seq}","mid":{"y":1,"b":2}}"#,
+        ),
+        (
+            "[request.json]\n'$type' = 'Foo'\nb = [1, { d = 1.0, c = true }, []]\n[request.json.a]\n'q\"' = \"\\u0001é\"\n",
+            r#"{"$type":"Foo","b":[1,{"d":1.0,"c":true},[]],"a":{"q\"":"\u0001é"}}"#,
+        ),
+        ("json = {}", "{}"),
+        ("json = 'text'", r#""text""#),
+        // JSON has no dates: they are text.
+        ("json = { on = 2026-11-26, at = [10:00:00] }", r#"{"on":"2026-11-26","at":["10:00:00"]}"#),
+    ] {
+        assert_eq!(body(&format!("[[request]]\n{json}\n")).0, sent);
+    }
+    let fields = "[[request]]\nheader = { X-B = '1', X-A = '2', Accept = '3' }\n";
+    let names: Vec<_> = body(fields).1.into_iter().map(|(name, _)| name).collect();
+    assert_eq!(names, ["X-B", "X-A", "Accept"]);
 }
 
 #[test]

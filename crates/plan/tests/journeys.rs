@@ -56,19 +56,19 @@ fn a_journey_is_steps_of_requests() {
         |variable: &str, source: &str| Capture { variable: variable.into(), source: source.into() };
     assert_eq!(
         login.captures,
-        [capture("id", "header:X-Id"), capture("token", "json:$.auth.token")]
+        [capture("token", "json:$.auth.token"), capture("id", "header:X-Id")]
     );
     assert_eq!((login.think, login.repeat, &login.when), (Think::None, (1, 1), &None));
     assert_eq!(cart.think, Think::Exponential { mean_ns: 2_000_000_000 });
     assert_eq!((cart.repeat, cart.when.as_deref()), ((1, 3), Some("${token}")));
     let variables = Variables::of(&plan.journeys);
-    assert_eq!(variables.names(), ["id", "token"]);
+    assert_eq!(variables.names(), ["token", "id"]);
     let before = |request: u32| {
         let known = variables.before(request);
         known.names().map(|name| (name, known.number(name).unwrap())).collect::<Vec<_>>()
     };
     assert_eq!(before(0), []);
-    assert_eq!(before(1), [("id", 0), ("token", 1)]);
+    assert_eq!(before(1), [("token", 0), ("id", 1)]);
     assert_eq!(before(2), [], "a user of another journey has not logged in");
 }
 

@@ -7,7 +7,9 @@ use std::fmt::Display;
 use std::marker::PhantomData;
 use std::str::FromStr;
 
-use serde::de::{Deserialize, Deserializer, Error as _, Visitor};
+use serde::de::{
+    Deserialize, DeserializeSeed, Deserializer, Error as _, MapAccess, SeqAccess, Visitor,
+};
 
 use super::{
     CallName, Count, Digits, Header, HostPort, Method, Names, Nanos, OnOff, Out, PositiveNanos,
@@ -184,10 +186,98 @@ where
     input.deserialize_any(OneOrMany(PhantomData))
 }
 
-/// Any value, as the text of JSON for it.
+/// Any value, as the text of JSON for it. Keys stay in the order in which they are written: signatures depend on it,
+/// and readers that look for a type first.
 pub(crate) fn json<'de, D: Deserializer<'de>>(input: D) -> Result<Option<String>, D::Error> {
-    serde_json::Value::deserialize(input).map(|value| Some(value.to_string()))
+    let mut text = String::new();
+    JsonText(&mut text).deserialize(input)?;
+    Ok(Some(text))
 }
+
+/// Writes a value behind a text.
+struct JsonText<'t>(&'t mut String);
+
+impl JsonText<'_> {
+    fn push<E>(self, value: impl Into<serde_json::Value>) -> Result<(), E> {
+        *self.0 += &value.into().to_string();
+        Ok(())
+    }
+}
+
+impl<'de> DeserializeSeed<'de> for JsonText<'_> {
+    type Value = ();
+
+    fn deserialize<D: Deserializer<'de>>(self, input: D) -> Result<(), D::Error> {
+        input.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for JsonText<'_> {
+    type Value = ();
+
+    fn expecting(&self, formatter: &mut std::fmt::Formatter) -> std::fmt::Result {
+        formatter.write_str("a value for JSON")
+    }
+
+    fn visit_bool<E>(self, is: bool) -> Result<(), E> {
+        self.push(is)
+    }
+
+    fn visit_i64<E>(self, number: i64) -> Result<(), E> {
+        self.push(number)
+    }
+
+    fn visit_u64<E>(self, number: u64) -> Result<(), E> {
+        self.push(number)
+    }
+
+    fn visit_f64<E>(self, number: f64) -> Result<(), E> {
+        self.push(number)
+    }
+
+    fn visit_str<E>(self, text: &str) -> Result<(), E> {
+        self.push(text)
+    }
+
+    fn visit_unit<E>(self) -> Result<(), E> {
+        self.push(())
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<(), A::Error> {
+        self.0.push('[');
+        let begin = self.0.len();
+        loop {
+            let end = self.0.len();
+            if end > begin {
+                self.0.push(',');
+            }
+            if list.next_element_seed(JsonText(&mut *self.0))?.is_none() {
+                self.0.truncate(end);
+                self.0.push(']');
+                return Ok(());
+            }
+        }
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut table: A) -> Result<(), A::Error> {
+        self.0.push('{');
+        let begin = self.0.len();
+        while let Some(key) = table.next_key::<String>()? {
+            if key == DATE {
+                self.0.truncate(begin - 1);
+                return table.next_value_seed(self);
+            }
+            let comma = if self.0.len() > begin { "," } else { "" };
+            *self.0 += &format!("{comma}{}:", serde_json::Value::from(key));
+            table.next_value_seed(JsonText(&mut *self.0))?;
+        }
+        self.0.push('}');
+        Ok(())
+    }
+}
+
+/// The only key of the table by which the TOML library passes a date on. JSON has dates as text.
+const DATE: &str = "$__toml_private_datetime";
 
 /// The key of a header table, checked where it stands.
 struct HeaderName(String);
