@@ -3,6 +3,7 @@
 //! `words` reads them as a shell does, `arguments` as curl does; this module makes the plan.
 
 mod arguments;
+mod glob;
 mod words;
 
 use base64::Engine as _;
@@ -11,33 +12,25 @@ use candor_plan::redact::SecretKind;
 
 use self::arguments::{Command, Data};
 use crate::draft::{Body, Draft, Journey, Step, counted};
-use crate::error::{Format, ImportError, Position};
-use crate::recorded::{self, Noise, Room, Server, base_url, most_frequent, split_url};
+use crate::error::{Format, ImportError};
+use crate::multipart;
+use crate::recorded::{self, Noise, Room, Server, base_url, is_browsers, most_frequent, split_url};
 use crate::secrets::Secrets;
-use crate::target::{form_encoded, parse_form, sendable};
+use crate::target::{Target, form_encoded, parse_form, sendable};
 use crate::template::Template;
 use crate::{Imported, Options};
-
-/// Separates the parts of a form. It is fixed, so that the plan is the same each time.
-const BOUNDARY: &str = "candor-7MA4YWxkTrZu0gW";
 
 /// A plan from command lines as they would be typed or pasted into a shell.
 pub fn curl(bytes: &[u8], options: &Options) -> Result<Imported, ImportError> {
     Format::Curl.check(bytes)?;
-    let commands =
-        words::commands(Format::Curl.text(bytes)?).map_err(|unclosed| ImportError::Curl {
-            at: unclosed.at,
-            problem: format!(
-                "the quotation mark {} is not closed; add it at the end of the text",
-                unclosed.mark
-            ),
-        })?;
+    let commands = words::commands(Format::Curl.text(bytes)?)
+        .map_err(|words::Fault { at, problem }| ImportError::Curl { at, problem })?;
     let mut draft = Draft::default();
     let mut secrets = Secrets::default();
     let mut requests = Vec::new();
     let mut others = 0_usize;
-    for words in &commands {
-        match arguments::parse(words)? {
+    for line in &commands {
+        match arguments::parse(line)? {
             Some(commands) => requests.extend(commands),
             None => others += 1,
         }
@@ -53,18 +46,24 @@ pub fn curl(bytes: &[u8], options: &Options) -> Result<Imported, ImportError> {
         });
     }
     let mut found: Vec<(Server, Step)> = Vec::new();
-    let mut noise = Noise::from_browser(
-        requests.iter().flat_map(|one| &one.header).map(|(name, value)| (&**name, &**value)),
-    );
+    let mut noise = Noise::default();
     let mut room = Room::default();
     let mut beyond = 0;
-    for (command, url) in requests.iter().flat_map(|one| one.urls.iter().map(move |url| (one, url)))
-    {
-        if found.len() == options.max_requests() || !room.take(command.size() + url.text.len()) {
-            beyond += 1;
-            continue;
+    for command in &requests {
+        for (index, word) in command.urls.iter().enumerate() {
+            let refused = |problem: String| ImportError::Curl { at: word.at, problem };
+            let urls = match command.is_verbatim {
+                true => vec![word.text.clone()],
+                false => glob::expand(&word.text, word.has_expansion).map_err(refused)?,
+            };
+            for url in urls {
+                if found.len() == options.max_requests() || !room.take(command.size() + url.len()) {
+                    beyond += 1;
+                    continue;
+                }
+                found.push(step(command, index, &url, &mut noise, &mut secrets).map_err(refused)?);
+            }
         }
-        found.push(step(command, &url.text, url.at, &mut noise, &mut secrets)?);
     }
     if beyond > 0 {
         draft.remark(format!(
@@ -131,106 +130,117 @@ fn settings(draft: &mut Draft, commands: &[Command], server: &Server) {
     }
 }
 
+/// The request for a URL, the `index`th of its command.
 fn step(
     command: &Command,
+    index: usize,
     url: &str,
-    at: Position,
     noise: &mut Noise,
     secrets: &mut Secrets,
-) -> Result<(Server, Step), ImportError> {
-    let (server, target, user) =
-        split_url(url).map_err(|error| ImportError::Curl { at, problem: error.to_string() })?;
+) -> Result<(Server, Step), String> {
+    let scheme = command.scheme.as_deref().filter(|_| !url.contains("://"));
+    let url = scheme.map_or(url.to_owned(), |scheme| format!("{scheme}://{url}"));
+    let (server, target, user) = split_url(&url).map_err(|error| error.to_string())?;
     let mut step = Step { target, ..Step::default() };
-    let data = joined(command);
+    if !command.keeps_dots {
+        step.target.remove_dots();
+    }
+    let upload = command.upload.get(index);
     let has_body = !command.is_get && (!command.data.is_empty() || !command.form.is_empty());
     step.method = match &command.method {
         Some(method) => method.clone(),
         None if command.is_head => "HEAD".to_owned(),
-        None if command.upload.is_some() => "PUT".to_owned(),
+        None if upload.is_some() => "PUT".to_owned(),
         None if has_body => "POST".to_owned(),
         None => String::new(),
     };
-    let mut fields = command.header.clone();
-    if let Some(user) = &command.user {
-        let (_, password) = user.split_once(':').unwrap_or((user, ""));
-        secrets.hole(SecretKind::Password, password);
-        fields.push(("Authorization".to_owned(), format!("Basic {}", STANDARD.encode(user))));
-    } else if let Some(user) = user {
-        fields.push(("Authorization".to_owned(), user));
+    if let Some(Data::File { name, .. }) = upload
+        && let Some(last) =
+            step.target.segments.last_mut().filter(|last| last.as_text() == Some(""))
+    {
+        let name = name.rsplit('/').next().unwrap_or_default();
+        *last = Template::text(form_encoded(name));
     }
+    let query = command.query.iter().map(|text| sendable(text));
+    let query = query.flat_map(|text| parse_form(&text)).collect::<Vec<_>>();
+    if !query.is_empty() {
+        step.target.query.get_or_insert_default().extend(query);
+    }
+    // `-d` several times is joined by `&`, `--json` as it is.
+    let texts = command.data.iter().filter_map(Data::text).collect::<Vec<_>>();
+    let data = texts.join(if command.is_json { "" } else { "&" });
+    let mut own = Vec::new();
+    let user = match &command.user {
+        Some(user) => {
+            let (name, password) = user.split_once(':').unwrap_or_else(|| {
+                step.remark("guess: the password is empty; curl would ask for it");
+                (user, "")
+            });
+            secrets.hole(SecretKind::Password, password);
+            Some(format!("Basic {}", STANDARD.encode(format!("{name}:{password}"))))
+        }
+        None => user,
+    };
+    own.extend(user.map(|user| ("Authorization".to_owned(), user)));
+    if command.is_get && !command.data.is_empty() {
+        let query = step.target.query.get_or_insert_default();
+        query.extend(parse_form(&sendable(&data)));
+    } else if let Some(upload) = upload {
+        step.body = Some(match upload {
+            Data::File { name, .. } => Body::File(name.clone()),
+            Data::Text(text) => Body::Text(Template::text(text)),
+        });
+    } else if !command.form.is_empty() {
+        let kind = format!("multipart/form-data; boundary={}", multipart::BOUNDARY);
+        own.push(("Content-Type".to_owned(), kind));
+    } else if !command.data.is_empty() {
+        let kind =
+            if command.is_json { "application/json" } else { "application/x-www-form-urlencoded" };
+        own.push(("Content-Type".to_owned(), kind.to_owned()));
+    }
+    let mut fields = command.header(own);
+    let kind = fields.iter_mut().find(|(name, _)| name.eq_ignore_ascii_case("content-type"));
+    if step.body.is_some() || command.is_get {
+    } else if !command.form.is_empty() {
+        // curl puts its boundary behind a type of the user's.
+        let boundary = match kind {
+            Some((_, kind)) => match multipart::boundary(kind) {
+                Some(boundary) => boundary.to_owned(),
+                None => {
+                    *kind += &format!("; boundary={}", multipart::BOUNDARY);
+                    multipart::BOUNDARY.to_owned()
+                }
+            },
+            None => multipart::BOUNDARY.to_owned(),
+        };
+        step.body = Some(multipart::made(command.form.iter().cloned(), &boundary));
+    } else if let [Data::File { name, is_stripped }] = command.data.as_slice() {
+        if *is_stripped {
+            step.remark("guess: curl would remove the ends of lines from this file");
+        }
+        step.body = Some(Body::File(name.clone()));
+    } else if !command.data.is_empty() {
+        recorded::body(&mut step, kind.map_or("", |(_, kind)| kind), &data);
+    }
+    for part in &command.data {
+        if let Data::File { name, .. } = part
+            && !matches!(step.body, Some(Body::File(_)))
+        {
+            step.remark(format!("left out: file {name}: a body is text or one file"));
+        }
+    }
+    command.own_remarks.iter().for_each(|remark| step.remark(remark));
     if fields.iter().any(|(name, value)| {
         name.eq_ignore_ascii_case("authorization") && value.starts_with("Basic ")
     }) {
         step.remark("BASIC_CREDENTIALS is the base64 of user:password");
     }
-    let content_type = fields.iter().find(|(name, _)| name.eq_ignore_ascii_case("content-type"));
-    let content_type = content_type.map(|(_, value)| value.clone());
-    if command.is_get && !command.data.is_empty() {
-        let query = step.target.query.get_or_insert_default();
-        query.extend(parse_form(&sendable(&data)));
-    } else if let Some(file) = &command.upload {
-        step.body = Some(Body::File(file.clone()));
-    } else if !command.form.is_empty() {
-        let kind = format!("multipart/form-data; boundary={BOUNDARY}");
-        fields.retain(|(name, _)| !name.eq_ignore_ascii_case("content-type"));
-        fields.push(("Content-Type".to_owned(), kind));
-        form(&mut step, command);
-    } else if !command.data.is_empty() {
-        let kind = content_type.clone().unwrap_or_else(|| command.default_type().to_owned());
-        if content_type.is_none() {
-            fields.push(("Content-Type".to_owned(), kind.clone()));
-        }
-        match command.data.as_slice() {
-            [Data::File { name, is_stripped }] => {
-                if *is_stripped {
-                    step.remark("guess: curl would remove the ends of lines from this file");
-                }
-                step.body = Some(Body::File(name.clone()));
-            }
-            _ => recorded::body(&mut step, &kind, &data),
-        }
-        for part in &command.data {
-            if let (Data::File { name, .. }, 2..) = (part, command.data.len()) {
-                step.remark(format!("left out: file {name}: a body is text or one file"));
-            }
-        }
+    noise.header(is_browsers(&fields), &mut step, &server, &fields);
+    if let Some(target) = &command.target {
+        step.target = Target::parse(target);
     }
-    noise.header(&mut step, &server, &fields);
     if command.has_expansion {
         step.remark("guess: the shell would replace a $NAME in this command; it stands here as it was typed");
     }
     Ok((server, step))
-}
-
-/// `-d` several times: joined by `&`. `--json` several times: as it is.
-fn joined(command: &Command) -> String {
-    let separator = if command.is_json { "" } else { "&" };
-    let texts = command.data.iter().filter_map(|data| match data {
-        Data::Text(text) => Some(text.clone()),
-        Data::Encoded { name, value } => Some(match name.is_empty() {
-            true => form_encoded(value),
-            false => format!("{name}={}", form_encoded(value)),
-        }),
-        Data::File { .. } => None,
-    });
-    texts.collect::<Vec<_>>().join(separator)
-}
-
-/// RFC 7578: fields with text. Files would have to be read, and cannot stand in a plan.
-fn form(step: &mut Step, command: &Command) {
-    let mut body = String::new();
-    for (name, value) in &command.form {
-        if value.starts_with(['@', '<']) {
-            step.remark(format!(
-                "left out: field {name} with a file; write the whole form to a file and use body-file"
-            ));
-            continue;
-        }
-        let name = name.replace('"', "%22").replace(['\r', '\n'], " ");
-        body += &format!(
-            "--{BOUNDARY}\r\nContent-Disposition: form-data; name=\"{name}\"\r\n\r\n{value}\r\n"
-        );
-    }
-    body += &format!("--{BOUNDARY}--\r\n");
-    step.body = Some(Body::Text(Template::text(body)));
 }

@@ -9,12 +9,13 @@ use aho_corasick::AhoCorasick;
 use candor_plan::units::fmt_plural;
 use toml_edit::Value;
 
-use crate::Imported;
-use crate::json::Json;
+use crate::json::{self, Json};
+use crate::multipart::Part;
 use crate::secrets::Secrets;
 use crate::target::{Pair, Target, form};
 use crate::template::Template;
 use crate::write;
+use crate::{Imported, multipart};
 
 /// More remarks of one request are noise.
 const MAX_REMARKS: usize = 12;
@@ -64,11 +65,40 @@ pub(crate) struct Step {
 /// A request's body.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Body {
-    Json(Json<Template>),
+    Json {
+        value: Json<Template>,
+        /// The text that it was read from, if that is not how Candor would write it.
+        written: Option<String>,
+    },
     /// `application/x-www-form-urlencoded`, names and literals encoded as they were recorded.
     Form(Vec<Pair>),
+    /// `multipart/form-data`, and the text behind the last value.
+    Parts(Vec<Part>, String),
     Text(Template),
     File(String),
+}
+
+impl Body {
+    /// JSON that is made, and has no text to keep.
+    pub(crate) fn json(value: Json<Template>) -> Self {
+        Body::Json { value, written: None }
+    }
+
+    /// A body of JSON that is sent byte for byte; `None` if the text is none.
+    pub(crate) fn read_json(text: &str) -> Option<Self> {
+        let mut value = Json::parse(text)?.into_template();
+        let mut places = json::leaves(text).into_iter();
+        value.strings("", &mut |_, leaf| {
+            // A number that was rounded, or would be written in another way.
+            if let (Some(place), Json::Number(number)) = (places.next(), &*leaf)
+                && number.to_string() != text[place.clone()]
+            {
+                *leaf = Json::Raw(Template::text(&text[place]));
+            }
+        });
+        let is_plain = value.to_text().as_text() == Some(text);
+        Some(Body::Json { value, written: (!is_plain).then(|| text.to_owned()) })
+    }
 }
 
 /// Where a value stands, which decides how it is encoded. Holes are encoded by Candor.
@@ -218,11 +248,14 @@ impl Step {
                     }
                 }
             }
-            Some(Body::Json(json)) => json.strings("", &mut |name, value| {
+            Some(Body::Json { value, .. }) => value.strings("", &mut |name, value| {
                 if let Json::Text(text) = value {
                     visit(Slot::Json, name, text);
                 }
             }),
+            Some(Body::Parts(parts, _)) => {
+                parts.iter_mut().for_each(|part| visit(Slot::Text, &part.name, &mut part.value));
+            }
             Some(Body::Text(text)) => visit(Slot::Text, "", text),
             Some(Body::File(_)) | None => {}
         }
@@ -231,7 +264,9 @@ impl Step {
     /// The body as one text.
     pub(crate) fn body_text(&self) -> Option<Template> {
         match self.body.as_ref()? {
-            Body::Json(json) => Some(json.to_text()),
+            Body::Json { value, written: None } => Some(value.to_text()),
+            Body::Json { value, written: Some(text) } => Some(value.to_text_as(text)),
+            Body::Parts(parts, end) => Some(multipart::text(parts, end)),
             Body::Form(pairs) => Some(form(pairs)),
             Body::Text(text) => Some(text.clone()),
             Body::File(_) => None,

@@ -14,7 +14,8 @@ use std::collections::HashMap;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
-use self::read::{Entry, Field, Outline, Text};
+use self::read::{Entry, Field, Outline, Param};
+use self::time::Order;
 use crate::draft::{Body, Draft, Journey, Step, counted};
 use crate::error::{Format, ImportError};
 use crate::json::Json;
@@ -22,12 +23,12 @@ use crate::recorded::{self, Noise, Room, Server, base_url, is_method, split_url}
 use crate::secrets::Secrets;
 use crate::target::{form_encoded, parse_form};
 use crate::template::Template;
-use crate::{Imported, Options};
+use crate::{Imported, Options, multipart};
 
 /// Further hosts are not looked at.
 const MAX_HOSTS: usize = 10_000;
-/// The hosts that a comment names.
-const NAMED_HOSTS: usize = 8;
+/// The hosts, and the requests, that a comment names.
+const NAMED: usize = 8;
 /// Bodies and fields of responses that are kept for the search of values, together.
 const MAX_SEARCHED: usize = 64 * 1024 * 1024;
 
@@ -38,11 +39,16 @@ const EXPORT: &str = "export it again from the network panel of the browser (\"S
 pub fn har(bytes: &[u8], options: &Options) -> Result<Imported, ImportError> {
     Format::Har.check(bytes)?;
     let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
-    let hosts = Hosts::count(bytes, options)?;
+    let mut order = Order::default();
+    let hosts = Hosts::count(bytes, options, &mut order)?;
     let server = hosts.chosen(options)?;
     let mut recording = Recording::new(server.clone(), options);
-    read::each::<Entry>(bytes, &mut |entry| recording.take(entry))
-        .map_err(|error| syntax(&error))?;
+    read::each::<Entry>(bytes, &mut |entry| {
+        if split_url(&entry.request.url).is_ok() {
+            order.take(entry, &mut |entry| recording.take(&entry));
+        }
+    })
+    .map_err(|error| syntax(&error))?;
     recording.into_draft(&hosts, options).map(|(draft, secrets)| draft.finish(secrets))
 }
 
@@ -57,17 +63,28 @@ struct Hosts {
     list: Vec<(Server, usize)>,
     /// Requests to files that are left out.
     files: usize,
+    /// Entries that no network saw: `data:`, `blob:`.
+    others: usize,
 }
 
 impl Hosts {
-    fn count(bytes: &[u8], options: &Options) -> Result<Self, ImportError> {
+    fn count(
+        bytes: &[u8],
+        options: &Options,
+        order: &mut Order<Entry>,
+    ) -> Result<Self, ImportError> {
         let mut hosts = Hosts::default();
         let mut places: HashMap<Server, usize> = HashMap::new();
         let mut entries = 0_usize;
         let found = read::each::<Outline>(bytes, &mut |entry| {
             entries += 1;
             let method = &*entry.request.method;
-            let Ok((server, target, _)) = split_url(&entry.request.url) else { return };
+            let url = &entry.request.url;
+            let Ok((server, target, _)) = split_url(url) else {
+                hosts.others += 1;
+                return;
+            };
+            order.learn(&entry.started_date_time);
             let place = match places.get(&server) {
                 Some(place) => *place,
                 None if hosts.list.len() < MAX_HOSTS => {
@@ -83,7 +100,7 @@ impl Hosts {
                 hosts.files += 1;
                 hosts.list[place].1 += usize::from(options.static_files);
             } else {
-                hosts.list[place].1 += 1;
+                hosts.list[place].1 += usize::from(!is_websocket(url, &entry.resource_type));
             }
         })
         .map_err(|error| syntax(&error))?;
@@ -125,12 +142,17 @@ impl Hosts {
             self.list.iter().filter(|(server, _)| Some(server) != without).collect();
         others.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
         let name = |(server, count): &&(Server, usize)| format!("{} ({count})", server.authority());
-        let mut names: Vec<_> = others.iter().take(NAMED_HOSTS).map(name).collect();
-        if others.len() > NAMED_HOSTS {
-            names.push(format!("{} more", others.len() - NAMED_HOSTS));
+        let mut names: Vec<_> = others.iter().take(NAMED).map(name).collect();
+        if others.len() > NAMED {
+            names.push(format!("{} more", others.len() - NAMED));
         }
         names.join(", ")
     }
+}
+
+fn is_websocket(url: &str, resource: &str) -> bool {
+    let scheme = url.split(':').next().unwrap_or_default();
+    resource == "websocket" || ["ws", "wss"].iter().any(|one| scheme.eq_ignore_ascii_case(one))
 }
 
 /// Whether an entry is for a file of a page rather than for a person's action.
@@ -204,7 +226,11 @@ struct Recording {
     preflights: usize,
     aborted: usize,
     cached: usize,
+    websockets: usize,
+    odd: usize,
     beyond: usize,
+    /// Those whose body is not in the recording.
+    bodiless: Vec<String>,
     /// Names of cookies that requests had, and of those that responses set.
     sent_cookies: Vec<String>,
     set_cookies: Vec<String>,
@@ -218,21 +244,24 @@ impl Recording {
             room: Room::default(),
             static_files: options.static_files,
             clock: time::Clock::default(),
-            noise: Noise::of_browser(),
+            noise: Noise::default(),
             steps: Vec::new(),
             seen: Vec::new(),
             searched: 0,
             preflights: 0,
             aborted: 0,
             cached: 0,
+            websockets: 0,
+            odd: 0,
             beyond: 0,
+            bodiless: Vec::new(),
             sent_cookies: Vec::new(),
             set_cookies: Vec::new(),
         }
     }
 
-    fn take(&mut self, entry: Entry) {
-        self.take_step(&entry);
+    fn take(&mut self, entry: &Entry) {
+        self.take_step(entry);
         self.clock.pass(&entry.started_date_time, entry.time);
     }
 
@@ -240,26 +269,33 @@ impl Recording {
         let (server, target, user) = split_url(&entry.request.url).ok()?;
         let method = &*entry.request.method;
         let path = target.to_template();
-        let kind = &entry.response.content.mime_type;
-        let is_left = !self.static_files
-            && is_file(method, path.as_text().unwrap_or_default(), &entry.resource_type, kind);
-        if server != self.server || is_left || !is_method(method) {
+        let path = path.as_text().unwrap_or_default();
+        let kind = entry.response.as_ref().map_or("", |response| &*response.content.mime_type);
+        let is_left = !self.static_files && is_file(method, path, &entry.resource_type, kind);
+        if server != self.server || is_left {
             return None;
         }
-        let has = |name: &str| {
-            entry.request.headers.iter().any(|one| one.name.eq_ignore_ascii_case(name))
-        };
-        if method == "OPTIONS" && has("access-control-request-method") {
-            self.preflights += 1;
-            return None;
+        let header = |name: &str| entry.request.header(name);
+        let is_preflight = method == "OPTIONS" && header("access-control-request-method").is_some();
+        let status = entry.response.as_ref().and_then(|response| response.status);
+        let status = status.map(|status| status as u16);
+        let is_websocket =
+            status == Some(101) || is_websocket(&entry.request.url, &entry.resource_type);
+        for (is_so, count) in [
+            (!is_method(method), &mut self.odd),
+            (is_preflight, &mut self.preflights),
+            (is_websocket, &mut self.websockets),
+            (status.is_some_and(|status| !(100..600).contains(&status)), &mut self.aborted),
+            (!entry.from_cache.is_empty(), &mut self.cached),
+        ] {
+            if is_so {
+                *count += 1;
+                return None;
+            }
         }
-        let status = entry.response.status as u16;
-        if !(100..600).contains(&status) {
-            self.aborted += 1;
-            return None;
-        }
-        if !entry.from_cache.is_empty() {
-            self.cached += 1;
+        if lacks_body(entry) {
+            let path = path.split('?').next().unwrap_or_default();
+            self.bodiless.push(format!("{method} {path:.200}"));
             return None;
         }
         if self.steps.len() == self.most || !self.room.take(entry.request.size()) {
@@ -270,13 +306,13 @@ impl Recording {
         step.method = if method == "GET" { String::new() } else { method.to_owned() };
         step.think = self.clock.think(&entry.started_date_time);
         // A browser that asked for changes only would have got the whole otherwise.
-        step.expect_status = Some(if status == 304 { 200 } else { status });
+        step.expect_status = status.map(|status| if status == 304 { 200 } else { status });
         let mut fields = pairs(&entry.request.headers);
         if let Some(user) = user {
             fields.push(("Authorization".to_owned(), user));
         }
         self.cookies_of(&mut fields, entry);
-        self.noise.header(&mut step, &server, &fields);
+        self.noise.header(true, &mut step, &server, &fields);
         body(&mut step, entry);
         if step.body.is_none() {
             // Browsers repeat it when they follow a redirect.
@@ -307,25 +343,26 @@ impl Recording {
             }
             !is_cookie
         });
-        let seen = Seen { header: pairs(&entry.response.headers), body: String::new() };
-        for (name, _) in seen.cookies() {
+        let header = entry.response.as_ref().map_or(Vec::new(), |one| pairs(&one.headers));
+        for (name, _) in (Seen { header, body: String::new() }).cookies() {
             remember(&mut self.set_cookies, name);
         }
     }
 
     /// Keeps what later requests may have from the response.
     fn keep(&mut self, entry: &Entry) {
-        let content = &entry.response.content;
+        let mut seen = Seen::default();
+        let Some(response) = &entry.response else { return self.seen.push(seen) };
+        let content = &response.content;
         let mime = content.mime_type.to_ascii_lowercase();
         let is_text = mime.contains("json") || mime.starts_with("text/") || mime.contains("xml");
-        let mut seen = Seen::default();
         let mut has_room = |bytes: usize| {
             let is_left = self.searched + bytes <= MAX_SEARCHED;
             self.searched += if is_left { bytes } else { 0 };
             is_left
         };
-        if has_room(read::size(&entry.response.headers)) {
-            seen.header = pairs(&entry.response.headers);
+        if has_room(read::size(&response.headers)) {
+            seen.header = pairs(&response.headers);
         }
         if is_text && has_room(content.text.len()) {
             seen.body = match &*content.encoding {
@@ -345,10 +382,40 @@ impl Recording {
         hosts: &Hosts,
         options: &Options,
     ) -> Result<(Draft, Secrets), ImportError> {
+        let mut left_out = Vec::new();
+        let files = hosts.files * usize::from(!options.static_files);
+        for (count, what) in [
+            (hosts.others, "with another URL than http or https"),
+            (files, "for images, styles, scripts and fonts"),
+            (self.preflights, "of CORS, sent by the browser before others (preflight)"),
+            (self.websockets, "for a WebSocket, which is a plan of its own, with a ws:// URL"),
+            (self.aborted, "without a response"),
+            (self.odd, "with a method that HTTP does not have"),
+            (self.cached, "that the browser's cache responded to"),
+            (self.beyond, "behind the last one here"),
+        ] {
+            if count > 0 {
+                left_out.push(format!("{} {what}", counted(count, "request")));
+            }
+        }
+        if !self.bodiless.is_empty() {
+            let count = counted(self.bodiless.len(), "request");
+            let more = if self.bodiless.len() > NAMED { ", …" } else { "" };
+            self.bodiless.truncate(NAMED);
+            left_out.push(format!(
+                "{count} with a body that is not in the recording, or longer than 512 KiB: {}{more}; write the \
+                 body to a file and use body-file",
+                self.bodiless.join(", ")
+            ));
+        }
         if self.steps.is_empty() {
             return Err(ImportError::Empty {
                 format: Format::Har,
-                problem: format!("no request to {} has a response", self.server.authority()),
+                problem: format!(
+                    "no request to {} is left without {}",
+                    self.server.authority(),
+                    left_out.join(", ")
+                ),
                 remedy: "record it again, or choose another host".to_owned(),
             });
         }
@@ -359,20 +426,7 @@ impl Recording {
         if !others.is_empty() {
             draft.remark(format!("Left out: other hosts: {others}"));
         }
-        for (count, what) in [
-            (
-                hosts.files * usize::from(!options.static_files),
-                "for images, styles, scripts and fonts",
-            ),
-            (self.preflights, "of CORS, sent by the browser before others (preflight)"),
-            (self.aborted, "without a response"),
-            (self.cached, "that the browser's cache responded to"),
-            (self.beyond, "behind the last one here"),
-        ] {
-            if count > 0 {
-                draft.remark(format!("Left out: {} {what}", counted(count, "request")));
-            }
-        }
+        left_out.into_iter().for_each(|what| draft.remark(format!("Left out: {what}")));
         self.noise.remark(&mut draft);
         let captures = self.steps.iter().map(|step| step.capture.len()).sum::<usize>();
         if captures > 0 {
@@ -407,37 +461,84 @@ fn pairs(fields: &[Field]) -> Vec<(String, String)> {
     fields.iter().map(|one| (one.name.to_string(), one.value.to_string())).collect()
 }
 
+/// Whether a request had a body that the recording does not have. A request without it would be another one.
+fn lacks_body(entry: &Entry) -> bool {
+    let request = &entry.request;
+    let post = request.post_data.as_ref();
+    if post.is_some_and(|post| post.text.dropped > 0) {
+        return true;
+    }
+    let has_body = post.is_some_and(|post| !post.text.is_empty() || !post.params.is_empty());
+    // A browser that follows a redirect with GET may repeat the fields of the request before.
+    if has_body || ["GET", "HEAD"].contains(&&*request.method) {
+        return false;
+    }
+    let length =
+        request.header("content-length").and_then(|length| length.trim().parse::<u64>().ok());
+    let kind = request.header("content-type").unwrap_or_default().to_ascii_lowercase();
+    request.body_size > 0.0
+        || length.is_some_and(|length| length > 0)
+        || kind.starts_with("multipart/")
+}
+
 fn body(step: &mut Step, entry: &Entry) {
     let Some(post) = &entry.request.post_data else { return };
-    if post.text.dropped > 0 {
-        let Text { dropped, .. } = post.text;
-        step.remark(format!(
-            "left out: a body of {dropped} bytes; write it to a file and use body-file"
-        ));
-        return;
-    }
     // Some recorders write a type of their own; the field is what was sent.
     let sent = step.header("content-type").and_then(Template::as_text).map(str::to_owned);
     let kind = sent.unwrap_or_else(|| post.mime_type.to_string());
     if !post.text.is_empty() {
-        recorded::body(step, &kind, &post.text);
-    } else if kind.contains("json") && !post.params.is_empty() {
+        let length =
+            entry.request.header("content-length").and_then(|one| one.parse::<usize>().ok());
+        if let Some(length) = length.filter(|length| *length > post.text.len()) {
+            step.remark(format!(
+                "guess: the recording has {} of {length} bytes of this body",
+                post.text.len()
+            ));
+        }
+        return recorded::body(step, &kind, &post.text);
+    }
+    if post.params.is_empty() {
+        return;
+    }
+    if kind.to_ascii_lowercase().starts_with("multipart/") {
+        let own = multipart::boundary(&kind);
+        let boundary = own.unwrap_or(multipart::BOUNDARY);
+        if own.is_none() {
+            let kind = format!("{kind}; boundary={boundary}");
+            step.header.retain(|(name, _)| !name.eq_ignore_ascii_case("content-type"));
+            recorded::add_header(step, "Content-Type", Template::text(kind));
+        }
+        for param in &post.params {
+            if !param.file_name.is_empty() && param.value.is_empty() {
+                step.remark(format!(
+                    "guess: the content of the file {} is not in the recording; it is empty here",
+                    &*param.file_name
+                ));
+            }
+        }
+        let some = |text: &str| Some(text.to_owned()).filter(|text| !text.is_empty());
+        let field = |param: &Param| multipart::Field {
+            name: param.name.to_string(),
+            filename: some(&param.file_name),
+            content_type: some(&param.content_type),
+            value: Template::text(&*param.value),
+            ..multipart::Field::default()
+        };
+        step.body = Some(multipart::made(post.params.iter().map(field), boundary));
+    } else if kind.contains("json") {
         let value = |text: &str| match Json::parse(text) {
             Some(scalar @ (Json::Number(_) | Json::Bool(_))) => scalar,
             _ => Json::Text(text.to_owned()),
         };
-        let pair = |one: &Field| (one.name.to_string(), value(&one.value));
+        let pair = |one: &Param| (one.name.to_string(), value(&one.value));
         let fields = post.params.iter().map(pair).collect();
-        step.body = Some(Body::Json(Json::Object(fields).into_template()));
+        step.body = Some(Body::json(Json::Object(fields).into_template()));
         step.remark("guess: the recording has the fields of this JSON, not its text");
-    } else if !post.params.is_empty() {
+    } else {
         let pair =
-            |one: &Field| format!("{}={}", form_encoded(&one.name), form_encoded(&one.value));
+            |one: &Param| format!("{}={}", form_encoded(&one.name), form_encoded(&one.value));
         let text = post.params.iter().map(pair).collect::<Vec<_>>().join("&");
         step.body = Some(Body::Form(parse_form(&text)));
-        if kind.starts_with("multipart/") {
-            step.remark("guess: the recording has no multipart body, only its fields, which are sent as a form");
-        }
     }
 }
 
@@ -450,8 +551,9 @@ mod tests {
         let (server, ..) = split_url("http://h/").unwrap();
         let mut recording = Recording::new(server, &Options::default());
         let mut entry = Entry::default();
-        entry.response.content.mime_type.text = "text/html".to_owned();
-        entry.response.content.text.text = "x".repeat(1000);
+        let response = entry.response.get_or_insert_default();
+        response.content.mime_type.text = "text/html".to_owned();
+        response.content.text.text = "x".repeat(1000);
         recording.searched = MAX_SEARCHED - 1500;
         recording.keep(&entry);
         recording.keep(&entry);

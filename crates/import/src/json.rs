@@ -6,6 +6,7 @@
 
 use std::cell::Cell;
 use std::fmt;
+use std::ops::Range;
 
 use serde::de::{DeserializeSeed, Deserializer, Error as _, MapAccess, SeqAccess, Visitor};
 use serde_json::Number;
@@ -116,6 +117,41 @@ impl Json<Template> {
         }
     }
 
+    /// The same that [`Json::strings`] visits.
+    fn leaves<'j>(&'j self, to: &mut Vec<&'j Self>) {
+        match self {
+            Json::List(items) => items.iter().for_each(|item| item.leaves(to)),
+            Json::Object(fields) => fields.iter().for_each(|(_, value)| value.leaves(to)),
+            Json::Text(_) | Json::Number(_) | Json::Raw(_) => to.push(self),
+            Json::Null | Json::Bool(_) => {}
+        }
+    }
+
+    /// As the text that this value was read from: what did not change since keeps its blanks, escapes and digits.
+    pub(crate) fn to_text_as(&self, text: &str) -> Template {
+        let mut values = Vec::new();
+        self.leaves(&mut values);
+        let mut written = Template::default();
+        let mut end = 0;
+        for (value, place) in values.into_iter().zip(leaves(text)) {
+            let is_same = match value {
+                Json::Text(value) => value.as_text().is_some_and(|value| {
+                    serde_json::from_str::<String>(&text[place.clone()])
+                        .is_ok_and(|text| text == value)
+                }),
+                Json::Raw(value) => value.as_text() == Some(&text[place.clone()]),
+                _ => true,
+            };
+            if !is_same {
+                written.push_text(&text[end..place.start]);
+                value.write(&mut written);
+                end = place.end;
+            }
+        }
+        written.push_text(&text[end..]);
+        written
+    }
+
     /// As JSON text without blanks.
     pub(crate) fn to_text(&self) -> Template {
         let mut text = Template::default();
@@ -153,6 +189,36 @@ impl Json<Template> {
             }
         }
     }
+}
+
+/// Where the strings and the numbers of a JSON text are, without its keys.
+pub(crate) fn leaves(text: &str) -> Vec<Range<usize>> {
+    let bytes = text.as_bytes();
+    let mut leaves = Vec::new();
+    let mut at = 0;
+    while let Some(first) = bytes.get(at) {
+        let begin = at;
+        at += 1;
+        let is_leaf = match first {
+            b'"' => {
+                while bytes.get(at).is_some_and(|byte| *byte != b'"') {
+                    at += if bytes[at] == b'\\' { 2 } else { 1 };
+                }
+                at = bytes.len().min(at + 1);
+                !text[at..].trim_start().starts_with(':')
+            }
+            b'-' | b'0'..=b'9' => {
+                let is_more = |byte: &u8| byte.is_ascii_digit() || b"+-.eE".contains(byte);
+                at += bytes[at..].iter().take_while(|byte| is_more(byte)).count();
+                true
+            }
+            _ => false,
+        };
+        if is_leaf {
+            leaves.push(begin..at);
+        }
+    }
+    leaves
 }
 
 /// A JSON string without its quotation marks.
@@ -245,6 +311,24 @@ mod tests {
         let written = value.clone().into_template().to_text();
         assert_eq!(written.as_text(), Some(text));
         assert_eq!(Json::parse(written.as_text().unwrap()), Some(value));
+    }
+
+    #[test]
+    fn what_changed_alone_is_written_anew() {
+        let text = "{ \"k\" : \"a\\/b\", \"n\":1e3,\r\n \"l\":[-1.50, \"\\u00e9\", {\"n\" : 2}], \"x\\\"\":null }";
+        let places: Vec<_> = leaves(text).into_iter().map(|place| &text[place]).collect();
+        assert_eq!(places, ["\"a\\/b\"", "1e3", "-1.50", "\"\\u00e9\"", "2"]);
+        let mut value = Json::parse(text).unwrap().into_template();
+        assert_eq!(value.to_text_as(text).as_text(), Some(text));
+        value.strings("", &mut |name, value| match value {
+            Json::Number(_) if name == "n" => *value = Json::Raw(Template::hole("x")),
+            Json::Text(text) if name == "l" => text.push_text("\n"),
+            _ => {}
+        });
+        assert_eq!(
+            value.to_text_as(text).render(),
+            "{ \"k\" : \"a\\/b\", \"n\":${x},\r\n \"l\":[-1.50, \"é\\n\", {\"n\" : ${x}}], \"x\\\"\":null }"
+        );
     }
 
     #[test]

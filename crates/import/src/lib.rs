@@ -22,6 +22,7 @@ mod error;
 mod har;
 mod json;
 mod made;
+mod multipart;
 mod openapi;
 mod postman;
 mod recorded;

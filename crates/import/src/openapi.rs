@@ -278,7 +278,7 @@ impl<'d> Operation<'d> {
             }
         };
         step.body = match kind {
-            _ if is_json => Some(Body::Json(value)),
+            _ if is_json => Some(Body::json(value)),
             "application/x-www-form-urlencoded" => {
                 let pair = |(name, value): &(String, Json<Template>)| {
                     let text = match value {

@@ -9,12 +9,17 @@ mod variables;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use candor_plan::redact::SecretKind;
+use serde_json::Value;
 
 use self::variables::Variables;
 use crate::draft::{Body, Draft, Journey, Step, counted};
 use crate::error::{Format, ImportError};
 use crate::json::Json;
-use crate::recorded::{Room, Server, add_header, base_url, is_method, most_frequent, split_url};
+use crate::multipart;
+use crate::recorded::{
+    Room, Server, add_header, base_url, is_method, is_of_the_connection, most_frequent,
+    push_header, split_url,
+};
 use crate::secrets::Secrets;
 use crate::target::{Target, form_encoded, sendable};
 use crate::template::Template;
@@ -26,6 +31,15 @@ const MAX_FOLDERS: usize = 40;
 const MAX_STEPS: usize = 10_000;
 /// Variables of a URL, parameters of an authentication, fields of a header.
 const MAX_LISTED: usize = 200;
+/// Postman sends no body with these, unless `disableBodyPruning` says so.
+const PRUNED: [&str; 5] = ["GET", "COPY", "HEAD", "PURGE", "UNLOCK"];
+/// The type of a raw body by its language.
+const TYPES: [(&str, &str); 4] = [
+    ("json", "application/json"),
+    ("xml", "application/xml"),
+    ("html", "text/html"),
+    ("javascript", "application/javascript"),
+];
 const EXPORT: &str = "export the collection from Postman as v2.1";
 /// Stands in an address for a variable that has no value.
 const UNKNOWN: &str = "http://localhost:8080";
@@ -49,8 +63,9 @@ pub fn postman(bytes: &[u8], options: &Options) -> Result<Imported, ImportError>
         beyond: 0,
         scripts: 0,
         disabled: 0,
+        odd: 0,
     };
-    collection.folder(items, own_auth(root), 0);
+    collection.folder(items, Inherited::default().with(root), 0);
     collection.into_draft(root, options).map(|(draft, secrets)| draft.finish(secrets))
 }
 
@@ -62,27 +77,30 @@ struct Collection<'c> {
     beyond: usize,
     scripts: usize,
     disabled: usize,
+    /// Requests with a method that HTTP does not have.
+    odd: usize,
 }
 
 impl<'c> Collection<'c> {
-    fn folder(&mut self, items: &'c Json, auth: Option<&'c Json>, depth: usize) {
+    fn folder(&mut self, items: &'c Json, above: Inherited<'c>, depth: usize) {
         for item in items.items() {
-            let auth = own_auth(item).or(auth);
+            let above = above.with(item);
             if let Some(request) = item.get("request") {
-                self.request(item, request, auth);
+                self.request(item, request, above.with(request));
             } else if let Some(items) = item.get("item")
                 && depth < MAX_FOLDERS
             {
-                self.folder(items, auth, depth + 1);
+                self.folder(items, above, depth + 1);
             }
         }
     }
 
-    fn request(&mut self, item: &'c Json, request: &'c Json, auth: Option<&'c Json>) {
+    fn request(&mut self, item: &'c Json, request: &'c Json, of: Inherited<'c>) {
         let mut step =
             Step { name: item.str("name").unwrap_or_default().to_owned(), ..Step::default() };
         let method = request.str("method").unwrap_or("GET");
         if !is_method(method) {
+            self.odd += 1;
             return;
         }
         if self.steps.len() == MAX_STEPS {
@@ -90,29 +108,20 @@ impl<'c> Collection<'c> {
             return;
         }
         step.method = if method == "GET" { String::new() } else { method.to_owned() };
-        let server = self.address(&mut step, request);
-        for field in request.get("header").map_or(&[][..], Json::items).iter().take(MAX_LISTED) {
-            if field.get("disabled") == Some(&Json::Bool(true)) {
-                self.disabled += 1;
-                continue;
+        let (server, user) = self.address(&mut step, request);
+        self.header(&mut step, request.get("header"), server.as_ref());
+        let body = request.get("body").filter(|body| !is_disabled(body));
+        if let Some(body) = body.filter(|body| body.str("mode").is_some()) {
+            match PRUNED.contains(&method) && !of.keeps_bodies {
+                true => step
+                    .remark(format!("left out: a body, which Postman does not send with {method}")),
+                false => self.body(&mut step, body),
             }
-            let (Some(name), Some(value)) =
-                (field.str("key"), field.get("value").and_then(Json::scalar))
-            else {
-                continue;
-            };
-            let value = self.variables.fill(&value, &mut step);
-            add_header(&mut step, name, value);
         }
-        if let Some(body) =
-            request.get("body").filter(|body| body.get("disabled") != Some(&Json::Bool(true)))
-        {
-            self.body(&mut step, body);
+        self.authorize(&mut step, of.auth);
+        if let Some(user) = user {
+            add_header(&mut step, "Authorization", Template::text(user));
         }
-        if step.body.is_none() {
-            step.header.retain(|(name, _)| !name.eq_ignore_ascii_case("content-type"));
-        }
-        self.authorize(&mut step, own_auth(request).or(auth));
         for event in item.get("event").map_or(&[][..], Json::items) {
             let script = scripts::text(event);
             if script.trim().is_empty() {
@@ -132,8 +141,50 @@ impl<'c> Collection<'c> {
         }
     }
 
-    /// The URL as text, or as an object that has it as `raw` or in parts.
-    fn address(&mut self, step: &mut Step, request: &'c Json) -> Option<Server> {
+    /// Fields as a list, or as one text with a line for each (v2.0).
+    fn header(&mut self, step: &mut Step, header: Option<&'c Json>, server: Option<&Server>) {
+        let mut fields = Vec::new();
+        for line in header.and_then(Json::as_str).unwrap_or_default().lines().take(MAX_LISTED) {
+            match line.split_once(':') {
+                _ if line.starts_with("//") => self.disabled += 1,
+                Some((name, value)) => fields.push((name.to_owned(), value.trim().to_owned())),
+                None => {}
+            }
+        }
+        for field in header.map_or(&[][..], Json::items).iter().take(MAX_LISTED) {
+            match (field.str("key"), field.get("value").and_then(Json::scalar)) {
+                _ if is_disabled(field) => self.disabled += 1,
+                (Some(name), Some(value)) => fields.push((name.to_owned(), value)),
+                _ => {}
+            }
+        }
+        for (name, value) in fields.iter().filter(|(name, _)| !name.is_empty()) {
+            let name = self.name(name, step);
+            let value = self.variables.fill(value, step);
+            let text = value.as_text().unwrap_or_default();
+            let is_host = name.eq_ignore_ascii_case("host");
+            let is_another = is_host && server.is_none_or(|server| server.is_another(&name, text));
+            if is_another || !is_of_the_connection(&name) {
+                push_header(step, &name, value);
+            } else if !is_host && !name.eq_ignore_ascii_case("content-length") {
+                step.remark(format!("left out: header {name}, which belongs to the connection"));
+            }
+        }
+    }
+
+    /// A name, which has no holes: only values of the collection are filled.
+    fn name(&self, name: &str, step: &mut Step) -> String {
+        let flat = self.variables.flat(name);
+        if flat.contains("{{") {
+            step.remark(format!(
+                "guess: the name {flat} stays as it is, because the collection has no value for it"
+            ));
+        }
+        flat
+    }
+
+    /// The URL as text, or as an object that has it as `raw` or in parts; and its user information.
+    fn address(&mut self, step: &mut Step, request: &'c Json) -> (Option<Server>, Option<String>) {
         let url = request.get("url").unwrap_or(request);
         let raw = url.as_str().or(url.str("raw")).map(str::to_owned);
         let raw = raw.unwrap_or_else(|| joined(url));
@@ -146,11 +197,12 @@ impl<'c> Collection<'c> {
         let path_at = begin + rest.find(['/', '?']).unwrap_or(rest.len());
         let (address, path) = raw.split_at(path_at);
         let known = self.variables.flat(address);
-        let (server, prefix) = match split_url(&known) {
-            Ok((server, target, _)) if !known.contains("{{") => (Some(server), target),
+        let (server, prefix, user) = match split_url(&known) {
+            Ok((server, target, user)) if !known.contains("{{") => (Some(server), target, user),
             _ => {
+                let address = address.rsplit('@').next().unwrap_or_default();
                 step.remark(format!("guess: the server {address} is not known"));
-                (None, Target::default())
+                (None, Target::default(), None)
             }
         };
         let variables = url.get("variable").map_or(&[][..], Json::items);
@@ -163,7 +215,7 @@ impl<'c> Collection<'c> {
             let after = step.target.segments.drain(1..).collect::<Vec<_>>();
             step.target.segments = before.into_iter().chain(after).collect();
         }
-        server
+        (server, user)
     }
 
     /// `/:id` is filled from the URL's variables.
@@ -195,7 +247,7 @@ impl<'c> Collection<'c> {
             value.iter_mut().for_each(&mut fill);
         }
         for (name, _) in target.query.iter_mut().flatten() {
-            *name = sendable(&restored(name));
+            *name = sendable(&self.name(&restored(name), step));
         }
         target
     }
@@ -206,32 +258,32 @@ impl<'c> Collection<'c> {
         match mode {
             "raw" => {
                 let raw = body.str("raw").unwrap_or_default();
-                let language = body
-                    .get("options")
-                    .and_then(|all| all.get("raw"))
-                    .and_then(|raw| raw.str("language"));
-                let kind =
-                    step.header("content-type").and_then(Template::as_text).map(str::to_owned);
-                let is_json = kind.as_deref().is_some_and(|kind| kind.contains("json"))
-                    || language == Some("json");
-                if kind.is_none() && is_json {
-                    add_header(step, "Content-Type", Template::text("application/json"));
+                if raw.is_empty() {
+                    return;
                 }
-                let json = if is_json { Json::parse(raw) } else { None };
+                let options = body.get("options").and_then(|all| all.get("raw"));
+                let language = options.and_then(|raw| raw.str("language")).unwrap_or("text");
+                let kind = TYPES.iter().find(|(known, _)| *known == language);
+                let kind = kind.map_or("text/plain", |(_, kind)| kind);
+                add_header(step, "Content-Type", Template::text(kind));
+                let kind = step.header("content-type").map(Template::render).unwrap_or_default();
+                let is_json = kind.to_ascii_lowercase().contains("json") || language == "json";
+                let json = is_json.then(|| Body::read_json(&self.as_json(raw))).flatten();
                 step.body = Some(match json {
-                    Some(json) => Body::Json(self.fill_json(json, step)),
-                    // A variable without quotation marks, or no JSON at all.
-                    None => Body::Text(self.variables.fill(raw, step)),
+                    Some(Body::Json { mut value, written }) => {
+                        self.fill_json(&mut value, step);
+                        Body::Json { value, written }
+                    }
+                    _ => Body::Text(self.variables.fill(raw, step)),
                 });
             }
             "urlencoded" => {
                 let mut pairs = Vec::new();
-                for field in
-                    fields.iter().filter(|one| one.get("disabled") != Some(&Json::Bool(true)))
-                {
+                for field in fields.iter().filter(|one| !is_disabled(one)) {
                     let value = field.get("value").and_then(Json::scalar).unwrap_or_default();
                     let value = self.variables.fill(&value, step).map_text(form_encoded);
-                    pairs.push((form_encoded(field.str("key").unwrap_or_default()), Some(value)));
+                    let name = self.name(field.str("key").unwrap_or_default(), step);
+                    pairs.push((form_encoded(&name), Some(value)));
                 }
                 step.body = Some(Body::Form(pairs));
                 add_header(
@@ -240,6 +292,42 @@ impl<'c> Collection<'c> {
                     Template::text("application/x-www-form-urlencoded"),
                 );
             }
+            "formdata" if !fields.is_empty() => {
+                let mut parts = Vec::new();
+                for field in fields.iter().filter(|one| !is_disabled(one)) {
+                    let name = self.name(field.str("key").unwrap_or_default(), step);
+                    if field.str("type") == Some("file") {
+                        step.remark(format!(
+                            "left out: field {name} with a file; write the whole form to a file and use body-file"
+                        ));
+                        continue;
+                    }
+                    let value = field.get("value").and_then(Json::scalar).unwrap_or_default();
+                    let value = self.variables.fill(&value, step);
+                    let content_type = field.str("contentType").filter(|kind| !kind.is_empty());
+                    let content_type = content_type.map(str::to_owned);
+                    parts.push(multipart::Field {
+                        name,
+                        value,
+                        content_type,
+                        ..Default::default()
+                    });
+                }
+                // Postman puts its boundary in the place of a type without one.
+                let kind = step.header("content-type").map(Template::render);
+                let boundary = kind.as_deref().and_then(multipart::boundary);
+                let boundary = boundary.unwrap_or(multipart::BOUNDARY).to_owned();
+                step.header.retain(|(name, _)| !name.eq_ignore_ascii_case("content-type"));
+                let kind = format!("multipart/form-data; boundary={boundary}");
+                add_header(step, "Content-Type", Template::text(kind));
+                step.body = Some(multipart::made(parts, &boundary));
+            }
+            "file" => match body.get("file").and_then(|file| file.str("src")) {
+                Some(name) => step.body = Some(Body::File(name.to_owned())),
+                None => step.remark(
+                    "left out: a body from a file that the collection does not name; use body-file",
+                ),
+            },
             "graphql" => {
                 let graphql = body.get("graphql").unwrap_or(&Json::Null);
                 let query = Json::Text(graphql.str("query").unwrap_or_default().to_owned());
@@ -247,28 +335,66 @@ impl<'c> Collection<'c> {
                     .str("variables")
                     .and_then(Json::parse)
                     .unwrap_or(Json::Object(Vec::new()));
-                let all = vec![("query".to_owned(), query), ("variables".to_owned(), variables)];
-                step.body = Some(Body::Json(self.fill_json(Json::Object(all), step)));
+                let operation = graphql.str("operationName").filter(|name| !name.is_empty());
+                let operation =
+                    operation.map(|name| ("operationName".to_owned(), Json::Text(name.to_owned())));
+                let mut all = vec![("query".to_owned(), query)];
+                all.extend(operation);
+                all.push(("variables".to_owned(), variables));
+                let mut value = Json::Object(all).into_template();
+                self.fill_json(&mut value, step);
+                step.body = Some(Body::json(value));
                 add_header(step, "Content-Type", Template::text("application/json"));
             }
-            "" => {}
-            "formdata" => {
-                step.remark("left out: a form with parts; write it to a file and use body-file")
-            }
-            "file" => step.remark("left out: a body from a file; use body-file"),
+            "" | "formdata" => {}
             mode => step.remark(format!("left out: a body of the mode {mode}")),
         }
     }
 
-    fn fill_json(&mut self, json: Json, step: &mut Step) -> Json<Template> {
-        let mut json = json.into_template();
+    /// A body that is JSON as soon as its variables are filled, as JSON: those outside of strings become marked
+    /// strings. Names in keys are filled.
+    fn as_json(&self, raw: &str) -> String {
+        let mut text = String::new();
+        let mut rest = raw;
+        while let Some(begin) = rest.find(['"', '{']) {
+            text += &rest[..begin];
+            rest = &rest[begin..];
+            let end = match rest.starts_with('"') {
+                true => {
+                    let mut is_escaped = false;
+                    let ends = |byte: &u8| {
+                        let ends = *byte == b'"' && !is_escaped;
+                        is_escaped = *byte == b'\\' && !is_escaped;
+                        !ends
+                    };
+                    (rest.len()).min(2 + rest.bytes().skip(1).take_while(ends).count())
+                }
+                false if rest.starts_with("{{") => rest.find("}}").map_or(1, |end| end + 2),
+                false => 1,
+            };
+            let (word, after) = rest.split_at(end);
+            match word.starts_with("{{") {
+                true => text += &Value::from(format!("{MARK}{word}")).to_string(),
+                false if word.contains("{{") && after.trim_start().starts_with(':') => {
+                    text += &self.variables.flat(word);
+                }
+                false => text += word,
+            }
+            rest = after;
+        }
+        text + rest
+    }
+
+    fn fill_json(&mut self, json: &mut Json<Template>, step: &mut Step) {
         json.strings("", &mut |_, value| {
             if let Json::Text(text) = value {
                 let raw = text.as_text().unwrap_or_default().to_owned();
-                *value = self.variables.fill_json(&raw, step);
+                *value = match raw.strip_prefix(MARK) {
+                    Some(raw) => Json::Raw(self.variables.fill(raw, step)),
+                    None => self.variables.fill_json(&raw, step),
+                };
             }
         });
-        json
     }
 
     /// Bearer, Basic and API keys; the parameters are a list in v2.1 and an object in v2.0.
@@ -366,6 +492,10 @@ impl<'c> Collection<'c> {
                 self.steps.len()
             ));
         }
+        if self.odd > 0 {
+            let count = counted(self.odd, "request");
+            draft.remark(format!("Left out: {count} with a method that HTTP does not have"));
+        }
         if self.scripts > 0 {
             draft.remark(format!(
                 "Left out: {}; scripts are not run",
@@ -390,9 +520,23 @@ impl<'c> Collection<'c> {
     }
 }
 
-/// The authentication of a request or a folder; null is that of the folder above.
-fn own_auth(of: &Json) -> Option<&Json> {
-    of.get("auth").filter(|auth| **auth != Json::Null)
+/// What a request has from the folders above.
+#[derive(Clone, Copy, Default)]
+struct Inherited<'c> {
+    auth: Option<&'c Json>,
+    keeps_bodies: bool,
+}
+
+impl<'c> Inherited<'c> {
+    /// With what a folder or a request says itself; null is that of the folder above.
+    fn with(self, of: &'c Json) -> Self {
+        let behaviour = of.get("protocolProfileBehavior");
+        let own = behaviour.and_then(|all| all.get("disableBodyPruning"));
+        Inherited {
+            auth: of.get("auth").filter(|auth| **auth != Json::Null).or(self.auth),
+            keeps_bodies: own.map_or(self.keeps_bodies, |own| *own == Json::Bool(true)),
+        }
+    }
 }
 
 /// A URL from its parts: texts, or lists of texts and of objects with a `value`.
@@ -410,7 +554,7 @@ fn joined(url: &Json) -> String {
     let port = parts("port", "");
     let port = if port.is_empty() { port } else { format!(":{port}") };
     let query = url.get("query").map_or(&[][..], Json::items).iter().take(MAX_LISTED);
-    let query = query.filter(|one| one.get("disabled") != Some(&Json::Bool(true))).map(|one| {
+    let query = query.filter(|one| !is_disabled(one)).map(|one| {
         let value = one.get("value").and_then(Json::scalar);
         let value = value.map_or(String::new(), |value| format!("={value}"));
         one.str("key").unwrap_or_default().to_owned() + &value
@@ -419,6 +563,13 @@ fn joined(url: &Json) -> String {
     let query = if query.is_empty() { query } else { format!("?{query}") };
     let path = parts("path", "/");
     format!("{protocol}{}{port}/{}{query}", parts("host", "."), path.trim_start_matches('/'))
+}
+
+/// Stands before a variable that stood outside of a string.
+const MARK: char = '\u{e010}';
+
+fn is_disabled(of: &Json) -> bool {
+    of.get("disabled") == Some(&Json::Bool(true))
 }
 
 /// `{{a/b?c}}` is one word: its separators must not split a path.

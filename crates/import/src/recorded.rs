@@ -9,7 +9,7 @@ use candor_plan::values::{Header, Method};
 
 use crate::draft::{Body, Draft, Step};
 use crate::error::ImportError;
-use crate::json::Json;
+use crate::multipart;
 use crate::target::{Target, parse_form, sendable};
 use crate::template::Template;
 
@@ -94,6 +94,16 @@ impl Server {
     pub(crate) fn is_https(&self) -> bool {
         self.0.starts_with("https:")
     }
+
+    /// Whether a header field asks this server for another host than its own.
+    pub(crate) fn is_another(&self, name: &str, value: &str) -> bool {
+        let port = if self.is_https() { ":443" } else { ":80" };
+        let plain = |host: &str| {
+            let host = host.trim().to_ascii_lowercase();
+            host.strip_suffix(port).map_or(host.clone(), str::to_owned)
+        };
+        name.eq_ignore_ascii_case("host") && plain(value) != plain(self.authority())
+    }
 }
 
 /// The server of most requests; of those with as many, the first one.
@@ -123,49 +133,50 @@ pub(crate) fn base_url(asked: Option<&str>, found: &str) -> Result<String, Impor
     }
 }
 
+/// Whether a browser made these fields, by what scripts do not have.
+pub(crate) fn is_browsers(fields: &[(String, String)]) -> bool {
+    let has = |test: &dyn Fn(&str, &str) -> bool| {
+        fields.iter().any(|(name, value)| test(&name.to_ascii_lowercase(), value))
+    };
+    has(&|name, _| name.starts_with("sec-fetch-") || name.starts_with("sec-ch-"))
+        || has(&|name, value| name == "user-agent" && value.starts_with("Mozilla/"))
+            && has(&|name, _| name == "accept-language")
+}
+
 /// Removes the fields that a plan does not need, and remembers their names.
 #[derive(Debug, Default)]
 pub(crate) struct Noise {
-    /// Whether the fields come from a browser.
-    is_browser: bool,
     left_out: BTreeSet<String>,
 }
 
 impl Noise {
-    /// Whether a browser made these fields: it says so, and scripts do not.
-    pub(crate) fn from_browser<'a>(mut fields: impl Iterator<Item = (&'a str, &'a str)>) -> Self {
-        let is_browser = fields.any(|(name, _)| {
-            let name = name.to_ascii_lowercase();
-            name.starts_with("sec-") || name == "accept-language"
-        });
-        Noise { is_browser, left_out: BTreeSet::new() }
-    }
-
-    /// For the fields of a browser.
-    pub(crate) fn of_browser() -> Self {
-        Noise { is_browser: true, left_out: BTreeSet::new() }
-    }
-
     /// Adds the fields to keep to the step.
-    pub(crate) fn header(&mut self, step: &mut Step, server: &Server, fields: &[(String, String)]) {
+    pub(crate) fn header(
+        &mut self,
+        is_browser: bool,
+        step: &mut Step,
+        server: &Server,
+        fields: &[(String, String)],
+    ) {
         let is_unsafe = !["", "GET", "HEAD", "OPTIONS"].contains(&step.method.as_str());
         for (name, value) in fields {
             let name = name.trim_end();
             let lower = name.to_ascii_lowercase();
             let value = value.trim();
-            if name.starts_with(':') || is_of_the_connection(name) {
-                // A command line may ask for another one.
-                let is_other_host = !self.is_browser
-                    && lower == "host"
-                    && !value.eq_ignore_ascii_case(server.authority());
-                if !is_other_host {
-                    continue;
+            if name.starts_with(':')
+                || is_of_the_connection(name) && !server.is_another(name, value)
+            {
+                if !is_browser && !["host", "content-length"].contains(&lower.as_str()) {
+                    step.remark(format!(
+                        "left out: header {name}, which belongs to the connection"
+                    ));
                 }
+                continue;
             }
             // Some frameworks check over https where a form came from.
             let is_checked = lower == "referer" && is_unsafe && server.is_https();
             let is_noise = OF_BROWSERS.contains(&lower.as_str()) || lower.starts_with("sec-");
-            if self.is_browser && is_noise && !is_checked {
+            if is_browser && is_noise && !is_checked {
                 if self.left_out.len() < 24 {
                     self.left_out.insert(lower);
                 }
@@ -174,7 +185,7 @@ impl Noise {
             let value = match lower.as_str() {
                 "accept" if value == "*/*" => continue,
                 // A page's: browsers list images and formats of their own behind it.
-                "accept" if self.is_browser && value.starts_with("text/html,") => "text/html",
+                "accept" if is_browser && value.starts_with("text/html,") => "text/html",
                 // Where it came from; a query may have secrets.
                 "referer" => value.split(['?', '#']).next().unwrap_or_default(),
                 _ => value,
@@ -217,8 +228,15 @@ fn is_too_much(step: &Step, value: &str) -> bool {
     step.header.len() >= MAX_FIELDS || value.len() > MAX_FIELD
 }
 
-/// Adds a field once. Control characters in its value become blanks (RFC 9110 section 5.5).
+/// Adds a field once, if it does not belong to the connection.
 pub(crate) fn add_header(step: &mut Step, name: &str, value: Template) {
+    if !is_of_the_connection(name.trim_end()) && step.header(name.trim_end()).is_none() {
+        push_header(step, name, value);
+    }
+}
+
+/// Adds a field. Control characters in its value become blanks (RFC 9110 section 5.5).
+pub(crate) fn push_header(step: &mut Step, name: &str, value: Template) {
     let name = name.trim_end();
     let value = match value.as_text() {
         Some(text) => Template::text(text.trim()),
@@ -229,7 +247,6 @@ pub(crate) fn add_header(step: &mut Step, name: &str, value: Template) {
         return step.remark(TOO_MUCH);
     }
     match Header::new(name, "") {
-        Ok(_) if is_of_the_connection(name) || step.header(name).is_some() => {}
         Ok(_) => step.header.push((name.to_owned(), value)),
         Err(_) => step.remark(format!("left out: header {name}, which HTTP cannot send")),
     }
@@ -245,74 +262,20 @@ pub(crate) fn is_method(method: &str) -> bool {
     Method::from_str(method).is_ok()
 }
 
-/// A body by its content type, so that its values can be told apart.
+/// A body by its content type, so that its values can be told apart. It is sent byte for byte.
 pub(crate) fn body(step: &mut Step, content_type: &str, text: &str) {
     let kind = content_type.to_ascii_lowercase();
     let kind = kind.split(';').next().unwrap_or_default().trim();
-    let body = if kind == "application/x-www-form-urlencoded" {
-        Body::Form(parse_form(text))
-    } else if kind.ends_with("json") {
-        match Json::parse(text) {
-            Some(json) => {
-                let mut json = json.into_template();
-                keep_numbers(&mut json, &mut numbers(text).into_iter());
-                Body::Json(json)
-            }
-            None => {
-                step.remark("the body is not valid JSON, though its Content-Type says so");
-                Body::Text(Template::text(text))
-            }
-        }
-    } else {
-        Body::Text(Template::text(text))
+    let body = match multipart::boundary(content_type) {
+        _ if kind == "application/x-www-form-urlencoded" => Body::Form(parse_form(text)),
+        Some(boundary) if kind == "multipart/form-data" => multipart::read(text, boundary),
+        _ if kind.ends_with("json") => Body::read_json(text).unwrap_or_else(|| {
+            step.remark("the body is not valid JSON, though its Content-Type says so");
+            Body::Text(Template::text(text))
+        }),
+        _ => Body::Text(Template::text(text)),
     };
     step.body = Some(body);
-}
-
-/// Puts the text of a number in the place of one that was rounded when it was read. `texts` are those of
-/// all numbers, in order.
-fn keep_numbers<'t>(json: &mut Json<Template>, texts: &mut impl Iterator<Item = &'t str>) {
-    match json {
-        Json::Number(number) => {
-            let text = texts.next().unwrap_or_default();
-            // An integer above 2^64 is read as a fraction too.
-            let is_fraction = text.contains(['.', 'e', 'E']);
-            let is_same = !number.is_f64() || is_fraction && text.parse().ok() == number.as_f64();
-            if !is_same && !text.is_empty() {
-                *json = Json::Raw(Template::text(text));
-            }
-        }
-        Json::List(items) => items.iter_mut().for_each(|item| keep_numbers(item, texts)),
-        Json::Object(fields) => {
-            fields.iter_mut().for_each(|(_, value)| keep_numbers(value, texts));
-        }
-        Json::Null | Json::Bool(_) | Json::Text(_) | Json::Raw(_) => {}
-    }
-}
-
-/// The numbers of a JSON text.
-fn numbers(text: &str) -> Vec<&str> {
-    let mut numbers = Vec::new();
-    let mut begin = None;
-    let mut is_string = false;
-    let mut is_escaped = false;
-    for (at, byte) in text.bytes().enumerate() {
-        let is_number = byte.is_ascii_digit() || b"+-.eE".contains(&byte);
-        match byte {
-            _ if std::mem::take(&mut is_escaped) => {}
-            b'\\' => is_escaped = true,
-            b'"' => is_string = !is_string,
-            byte if !is_string && begin.is_none() && (byte == b'-' || byte.is_ascii_digit()) => {
-                begin = Some(at);
-            }
-            _ if !is_string && !is_number => {
-                numbers.extend(begin.take().map(|begin| &text[begin..at]));
-            }
-            _ => {}
-        }
-    }
-    numbers.extend(begin.map(|begin| &text[begin..]));
-    numbers
 }
 
 #[cfg(test)]
@@ -320,17 +283,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_of_a_body_are_sent_as_they_were_recorded() {
+    fn json_is_sent_as_it_was_recorded() {
         for text in [
             "0.46000000834465027",
             r#"{"a":-15.832582473754883,"b\"1":[1,"2.5",18446744073709551616,-0.1],"c":{"d":1e400}}"#,
             "[123456789012345678901234567890,7]",
+            r#"{"size":0,"$type":"Foo","v":1.0,"dup":1,"dup":2,"big":1e3,"e":-0,"f":1E-7}"#,
+            "{ \"b\" : [ 1 , 2 ],\n\t\"a\" : \"\\/\\u00e9\" }\r\n",
         ] {
             let mut step = Step::default();
             body(&mut step, "application/json", text);
             let sent = step.body_text().map(|text| text.render());
             assert_eq!(sent.as_deref(), Some(text));
         }
-        assert_eq!(numbers("[1,-2.5e+3,\"4\\\"5\",null,true,6]"), ["1", "-2.5e+3", "6"]);
     }
 }

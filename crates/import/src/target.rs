@@ -52,6 +52,25 @@ impl Target {
         path
     }
 
+    /// Removes `.` and `..` from the path (RFC 3986 section 5.2.4).
+    pub(crate) fn remove_dots(&mut self) {
+        let mut kept: Vec<Template> = Vec::new();
+        let last = self.segments.len() - 1;
+        for (index, segment) in self.segments.drain(..).enumerate() {
+            let dots = segment.as_text().filter(|text| [".", ".."].contains(text)).map(str::len);
+            match dots {
+                None => kept.push(segment),
+                Some(dots) => {
+                    kept.truncate(kept.len().saturating_sub(dots - 1).max(1));
+                    if index == last {
+                        kept.push(Template::default());
+                    }
+                }
+            }
+        }
+        self.segments = kept;
+    }
+
     /// Adds a pair to the query.
     pub(crate) fn push_query(&mut self, name: &str, value: Template) {
         self.query.get_or_insert_default().push((form_encoded(name), Some(value)));
@@ -110,6 +129,22 @@ mod tests {
         assert_eq!(Target::parse("/a#b?c").to_template().render(), "/a");
         assert_eq!(Target::parse("/a b\u{a0}\n").to_template().render(), "/a%20b%C2%A0%0A");
         assert_eq!(Target::parse("/${x}").to_template().render(), "/$${x}");
+    }
+
+    #[test]
+    fn dots_are_steps() {
+        for (path, expected) in [
+            ("/a/b", "/a/b"),
+            ("/a/./b/../c", "/a/c"),
+            ("/../a/..", "/"),
+            ("/a/.", "/a/"),
+            ("/a/../../b?c=/../d", "/b?c=/../d"),
+            ("/.a/..b", "/.a/..b"),
+        ] {
+            let mut target = Target::parse(path);
+            target.remove_dots();
+            assert_eq!(target.to_template().render(), expected);
+        }
     }
 
     #[test]

@@ -139,19 +139,21 @@ fn step(step: &Step) -> Table {
     let mut long = Vec::new();
     match &step.body {
         Some(Body::File(name)) => put(&mut table, "body-file", shown(name)),
-        Some(Body::Json(json)) => match as_toml(json) {
-            Some(value) => {
+        Some(body) => {
+            let value = match body {
+                Body::Json { value, written: None } => as_toml(value),
+                _ => None,
+            };
+            if let Some(value) = value {
                 // `json` sends this header by itself.
                 fields.retain(|(name, value)| {
                     let is_plain = value.as_text().is_some_and(is_plain_json);
                     !(name.eq_ignore_ascii_case("content-type") && is_plain)
                 });
                 put(&mut table, "json", value);
+            } else {
+                put(&mut table, "body", shown(&step.body_text().unwrap_or_default().render()));
             }
-            None => put(&mut table, "body", shown(&json.to_text().render())),
-        },
-        Some(Body::Form(_) | Body::Text(_)) => {
-            put(&mut table, "body", shown(&step.body_text().unwrap_or_default().render()));
         }
         None => {}
     }

@@ -29,12 +29,16 @@ fn brackets_that_browsers_escape_are_themselves() {
     assert!(plan.contains("path = \"/a[0]?f={x}\""), "{plan}");
 }
 
+/// The body is not known; without it the request would be another one.
 #[test]
-fn the_standard_input_of_curl_is_left_out() {
-    for option in ["-d @-", "--data-binary @-", "-T -"] {
-        let plan = plan(&format!("curl http://h/ {option}"));
-        assert!(
-            !plan.contains("body-file = ") && plan.contains("# Left out: curl's standard input")
+fn the_standard_input_of_curl_is_refused() {
+    for option in ["-d @-", "--data-binary @-", "--json @-", "--data-urlencode a@-", "-T -"] {
+        let command = format!("curl http://h/ {option}");
+        let error = curl(command.as_bytes(), &Options::default()).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "curl command: line 1, column 16: the body is the standard input, which is not known here; write it to a \
+             file and use @FILE instead of @-"
         );
     }
 }

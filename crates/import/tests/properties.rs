@@ -260,7 +260,7 @@ proptest! {
         prop_assert!(!plan.contains(SECRET), "{}", plan);
         prop_assert!(plan.contains("${env:"), "{}", plan);
         let command = |one: &Entry| format!(
-            "curl {} -H {} -H {} --data-raw {}\n",
+            "curl -g {} -H {} -H {} --data-raw {}\n",
             shell(&format!("http://h/{}", one.path)),
             shell(&format!("{}: {}", one.field.0, one.field.1)),
             shell(&format!("Content-Type: {}", one.kind)),

@@ -6,181 +6,169 @@ use std::str::FromStr;
 use candor_plan::values::{HostPort, PositiveNanos, Resolve};
 use toml_edit::Value;
 
-use super::words::Word;
+use super::words::{Input, Line, Word};
 use crate::error::{ImportError, Position};
+use crate::multipart::Field;
 use crate::recorded::is_method;
+use crate::template::Template;
 
-/// Options without a value that do not change the request.
-const IGNORED: [&str; 33] = [
-    "basic",
-    "compressed-ssh",
-    "create-dirs",
-    "disable",
-    "fail",
-    "fail-early",
-    "fail-with-body",
-    "globoff",
-    "include",
-    "ipv4",
-    "ipv6",
-    "junk-session-cookies",
-    "no-buffer",
-    "no-keepalive",
-    "no-progress-meter",
-    "no-sessionid",
-    "parallel",
-    "path-as-is",
-    "progress-bar",
-    "proto-default",
-    "remote-header-name",
-    "remote-name",
-    "remote-name-all",
-    "remove-on-error",
-    "show-error",
-    "silent",
-    "show-headers",
-    "styled-output",
-    "tcp-fastopen",
-    "tcp-nodelay",
-    "trace-time",
-    "verbose",
-    "xattr",
-];
+/// What becomes of an option.
+#[derive(Debug, Clone, Copy)]
+enum What {
+    /// It says what is sent, or a plan has it too.
+    Read,
+    /// It is about what curl does with the response, or about other protocols.
+    Nothing,
+    /// A plan cannot follow it, and the request is the same without it.
+    LeftOut(&'static str),
+    /// Without it the request would be another one.
+    Refused(&'static str),
+}
 
-/// The same with a value.
-const IGNORED_WITH_VALUE: [&str; 27] = [
-    "ciphers",
-    "cookie-jar",
-    "dump-header",
-    "happy-eyeballs-timeout-ms",
-    "keepalive-time",
-    "limit-rate",
-    "max-filesize",
-    "max-redirs",
-    "output",
-    "output-dir",
-    "parallel-max",
-    "proto",
-    "retry",
-    "retry-delay",
-    "retry-max-time",
-    "speed-limit",
-    "speed-time",
-    "stderr",
-    "time-cond",
-    "trace",
-    "trace-ascii",
-    "write-out",
-    "tls-max",
-    "tls13-ciphers",
-    "interface",
-    "libcurl",
-    "rate",
-];
+const PROXY: &str = "a proxy";
+const RETRY: &str = "nothing is retried";
+const TLS: &str = "details of TLS";
+const ROUTE: &str = "how names are resolved, and where connections leave";
+const REDIRECT: &str = "redirects are not followed: a request or a step for each place is needed";
+const AUTHENTICATION: &str =
+    "a plan cannot authenticate so; remove it, or authenticate by Basic or a header field";
 
-/// Options without a value that a plan cannot follow: these are said.
-const REFUSED: [(&str, &str); 9] = [
-    ("anyauth", "authentication that the server chooses"),
-    ("digest", "Digest authentication"),
-    ("http3", "HTTP/3"),
-    ("http3-only", "HTTP/3"),
-    ("location", "redirects are not followed: a request or a step for each place is needed"),
+/// All options of curl 8: `n:` before the letter of an option, `=` behind one that has a value.
+const OPTIONS: [(What, &str); 15] = [
     (
-        "location-trusted",
-        "redirects are not followed: a request or a step for each place is needed",
+        What::Read,
+        "alpn cacert= E:cert= compressed connect-timeout= connect-to= b:cookie= d:data= data-ascii= data-binary= \
+         data-raw= data-urlencode= F:form= form-string= G:get g:globoff I:head H:header= 0:http1.0 http1.1 http2 \
+         http2-prior-knowledge k:insecure json= key= m:max-time= oauth2-bearer= path-as-is proto-default= r:range= \
+         e:referer= X:request= request-target= resolve= tlsv1.2 tlsv1.3 unix-socket= T:upload-file= url= url-query= \
+         u:user= A:user-agent=",
     ),
-    ("negotiate", "Negotiate authentication"),
-    ("netrc", "credentials of the .netrc file"),
-    ("ntlm", "NTLM authentication"),
+    (
+        What::Nothing,
+        "a:append basic buffer ca-native cert-status clobber compressed-ssh c:cookie-jar= create-dirs \
+         create-file-mode= delegation= q:disable disable-eprt disable-epsv disallow-username-in-url D:dump-header= \
+         dump-ca-embed etag-save= f:fail fail-early fail-with-body ftp-account= ftp-alternative-to-user= \
+         ftp-create-dirs ftp-method= ftp-pasv P:ftp-port= ftp-pret ftp-skip-pasv-ip ftp-ssl-ccc ftp-ssl-ccc-mode= \
+         ftp-ssl-control form-escape happy-eyeballs-timeout-ms= hostpubmd5= hostpubsha256= http0.9 \
+         ignore-content-length i:include ipfs-gateway= 4:ipv4 6:ipv6 j:junk-session-cookies keepalive keepalive-cnt= \
+         keepalive-time= krb= libcurl= l:list-only login-options= mail-auth= mail-from= mail-rcpt= \
+         mail-rcpt-allowfails max-filesize= max-redirs= metalink noproxy= npn out-null o:output= output-dir= Z:parallel \
+         parallel-immediate parallel-max= parallel-max-host= #:progress-bar progress-meter proto= proto-redir= pubkey= \
+         Q:quote= random-file= raw J:remote-header-name O:remote-name remote-name-all R:remote-time remove-on-error \
+         sasl-authzid= sasl-ir sessionid show-headers S:show-error s:silent skip-existing Y:speed-limit= y:speed-time= \
+         ssl ssl-no-revoke ssl-reqd ssl-revoke-best-effort 2:sslv2 3:sslv3 stderr= styled-output \
+         suppress-connect-headers tcp-fastopen tcp-nodelay t:telnet-option= tftp-blksize= tftp-no-options 1:tlsv1 \
+         tlsv1.0 tlsv1.1 trace= trace-ascii= trace-config= trace-ids trace-time B:use-ascii v:verbose w:write-out= \
+         xattr",
+    ),
+    (
+        What::LeftOut(PROXY),
+        "haproxy-clientip= haproxy-protocol preproxy= x:proxy= proxy-anyauth proxy-basic proxy-ca-native proxy-cacert= \
+         proxy-capath= proxy-cert= proxy-cert-type= proxy-ciphers= proxy-crlfile= proxy-digest proxy-header= \
+         proxy-http2 proxy-insecure proxy-key= proxy-key-type= proxy-negotiate proxy-ntlm proxy-pass= \
+         proxy-pinnedpubkey= proxy-service-name= proxy-ssl-allow-beast proxy-ssl-auto-client-cert \
+         proxy-tls13-ciphers= proxy-tlsauthtype= proxy-tlspassword= proxy-tlsuser= proxy-tlsv1 U:proxy-user= \
+         proxy1.0= p:proxytunnel socks4= socks4a= socks5= socks5-basic socks5-gssapi socks5-gssapi-nec \
+         socks5-gssapi-service= socks5-hostname= service-name=",
+    ),
+    (
+        What::LeftOut(RETRY),
+        "retry= retry-all-errors retry-connrefused retry-delay= retry-max-time=",
+    ),
+    (
+        What::LeftOut(TLS),
+        "capath= cert-type= ciphers= crlfile= curves= ech= egd-file= engine= false-start key-type= pass= \
+         pinnedpubkey= sigalgs= ssl-allow-beast ssl-auto-client-cert ssl-sessions= tls-earlydata tls-max= \
+         tls13-ciphers= tlsauthtype= tlspassword= tlsuser=",
+    ),
+    (
+        What::LeftOut(ROUTE),
+        "abstract-unix-socket= alt-svc= dns-interface= dns-ipv4-addr= dns-ipv6-addr= dns-servers= doh-cert-status \
+         doh-insecure doh-url= hsts= interface= ip-tos= local-port= mptcp vlan-priority=",
+    ),
+    (What::LeftOut(REDIRECT), "follow L:location location-trusted post301 post302 post303"),
+    (What::LeftOut("credentials of the .netrc file"), "n:netrc netrc-file= netrc-optional"),
+    (What::LeftOut("a rate of requests is `rate` in a plan"), "rate= limit-rate="),
+    (What::LeftOut("a condition for the response"), "etag-compare= z:time-cond= C:continue-at="),
+    (What::LeftOut("HTTP/3"), "http3 http3-only"),
+    (
+        What::LeftOut("a plan has its own way to send a body"),
+        "crlf expect100-timeout= tr-encoding upload-flags=",
+    ),
+    (What::LeftOut("a file with more options"), "K:config="),
+    (What::Refused(AUTHENTICATION), "anyauth aws-sigv4= digest negotiate ntlm ntlm-wb"),
+    (What::Refused("it sends no request; remove it"), "h:help M:manual V:version variable="),
 ];
 
-/// The same with a value.
-const REFUSED_WITH_VALUE: [(&str, &str); 7] = [
-    ("aws-sigv4", "signatures of AWS"),
-    ("config", "a file with more options"),
-    ("preproxy", "a proxy"),
-    ("proxy", "a proxy"),
-    ("proxy-header", "a proxy"),
-    ("proxy-user", "a proxy"),
-    ("socks5", "a proxy"),
-];
+/// One option by its long name.
+#[derive(Debug, Clone, Copy)]
+struct Known {
+    name: &'static str,
+    has_value: bool,
+    what: What,
+}
 
-const SHORT: [(char, &str); 38] = [
-    ('0', "http1.0"),
-    ('1', "tlsv1"),
-    ('2', "sslv2"),
-    ('4', "ipv4"),
-    ('6', "ipv6"),
-    ('A', "user-agent"),
-    ('D', "dump-header"),
-    ('E', "cert"),
-    ('F', "form"),
-    ('G', "get"),
-    ('H', "header"),
-    ('I', "head"),
-    ('J', "remote-header-name"),
-    ('K', "config"),
-    ('L', "location"),
-    ('N', "no-buffer"),
-    ('O', "remote-name"),
-    ('S', "show-error"),
-    ('T', "upload-file"),
-    ('U', "proxy-user"),
-    ('X', "request"),
-    ('Z', "parallel"),
-    ('a', "append"),
-    ('b', "cookie"),
-    ('c', "cookie-jar"),
-    ('d', "data"),
-    ('e', "referer"),
-    ('f', "fail"),
-    ('g', "globoff"),
-    ('i', "include"),
-    ('k', "insecure"),
-    ('m', "max-time"),
-    ('n', "netrc"),
-    ('o', "output"),
-    ('r', "range"),
-    ('s', "silent"),
-    ('u', "user"),
-    ('x', "proxy"),
-];
-const SHORT_TOO: [(char, &str); 7] = [
-    ('v', "verbose"),
-    ('w', "write-out"),
-    ('y', "speed-time"),
-    ('Y', "speed-limit"),
-    ('z', "time-cond"),
-    ('#', "progress-bar"),
-    ('q', "disable"),
-];
+fn options() -> impl Iterator<Item = (Option<char>, Known)> {
+    let words = |(what, words): &'static (What, &'static str)| {
+        words.split(' ').map(move |word| (*what, word))
+    };
+    OPTIONS.iter().flat_map(words).map(|(what, word)| {
+        let (letter, name) = word.split_once(':').unwrap_or(("", word));
+        let (name, has_value) = name.strip_suffix('=').map_or((name, false), |name| (name, true));
+        (letter.chars().next(), Known { name, has_value, what })
+    })
+}
+
+/// The option that a name stands for, or the only one that begins with it; and those that it could be otherwise.
+fn known(name: &str) -> Result<Known, Vec<&'static str>> {
+    let mut found: Vec<Known> = Vec::new();
+    for (_, one) in options().filter(|(_, one)| one.name.starts_with(name)) {
+        if one.name == name {
+            return Ok(one);
+        }
+        found.push(one);
+    }
+    match found.as_slice() {
+        [one] => Ok(*one),
+        many => Err(many.iter().map(|one| one.name).collect()),
+    }
+}
 
 /// What one curl command sends.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Command {
     pub(super) urls: Vec<Word>,
     pub(super) method: Option<String>,
-    pub(super) header: Vec<(String, String)>,
+    header: Vec<(String, String)>,
+    /// Fields that options make, of which `header` replaces those that it has.
+    own: Vec<(String, String)>,
+    /// Fields that shall not be sent.
+    without: Vec<String>,
     pub(super) data: Vec<Data>,
     pub(super) is_json: bool,
-    pub(super) form: Vec<(String, String)>,
+    pub(super) form: Vec<Field>,
     pub(super) user: Option<String>,
-    pub(super) upload: Option<String>,
+    /// A file for each URL.
+    pub(super) upload: Vec<Data>,
+    /// Behind the query of each URL.
+    pub(super) query: Vec<String>,
+    pub(super) target: Option<String>,
+    pub(super) scheme: Option<String>,
     pub(super) is_get: bool,
     pub(super) is_head: bool,
+    pub(super) is_verbatim: bool,
+    pub(super) keeps_dots: bool,
     pub(super) has_expansion: bool,
     pub(super) settings: Vec<(&'static str, Value)>,
     pub(super) remarks: Vec<String>,
+    /// What belongs to its requests alone.
+    pub(super) own_remarks: Vec<String>,
 }
 
 /// One `-d` or a relative of it.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Data {
     Text(String),
-    Encoded {
-        name: String,
-        value: String,
-    },
     /// `is_stripped`: without ends of lines.
     File {
         name: String,
@@ -188,40 +176,49 @@ pub(super) enum Data {
     },
 }
 
+impl Data {
+    pub(super) fn text(&self) -> Option<&str> {
+        match self {
+            Data::Text(text) => Some(text),
+            Data::File { .. } => None,
+        }
+    }
+}
+
 impl Command {
     /// The bytes that a request has from it.
     pub(super) fn size(&self) -> usize {
-        let pairs = self.header.iter().chain(&self.form);
+        let pairs = self.header.iter().chain(&self.own);
         let pairs: usize = pairs.map(|(name, value)| name.len() + value.len()).sum();
-        let data = self.data.iter().map(|data| match data {
-            Data::Text(text) | Data::File { name: text, .. } => text.len(),
-            Data::Encoded { name, value } => name.len() + value.len(),
-        });
-        pairs + data.sum::<usize>()
+        let fields = self.form.iter().map(|one| one.name.len() + one.value.render().len());
+        let data =
+            self.data.iter().chain(&self.upload).map(|data| data.text().unwrap_or_default().len());
+        pairs + fields.sum::<usize>() + data.sum::<usize>()
     }
 
-    pub(super) fn default_type(&self) -> &'static str {
-        if self.is_json { "application/json" } else { "application/x-www-form-urlencoded" }
-    }
-
-    fn add_header(&mut self, name: &str, value: &str) {
-        self.header.push((name.to_owned(), value.to_owned()));
-    }
-
-    /// Adds a URL. curl would expand brackets and braces; browsers escape them with a backslash.
-    fn add_url(&mut self, word: &Word, url: &str) {
-        let mut text = url.to_owned();
-        for c in ["[", "]", "{", "}"] {
-            text = text.replace(&format!("\\{c}"), c);
+    /// The header fields, with these of curl's own where there is no other.
+    pub(super) fn header(&self, own: Vec<(String, String)>) -> Vec<(String, String)> {
+        let mut header = self.header.clone();
+        for (name, value) in self.own.iter().cloned().chain(own) {
+            let is_this = |other: &str| other.eq_ignore_ascii_case(&name);
+            let is_known = header.iter().any(|(other, _)| is_this(other));
+            if !is_known && !self.without.iter().any(|other| is_this(other)) {
+                header.push((name, value));
+            }
         }
-        self.urls.push(Word { text, ..word.clone() });
+        header
+    }
+
+    fn set(&mut self, name: &str, value: &str) {
+        self.own.retain(|(known, _)| known != name);
+        self.own.push((name.to_owned(), value.to_owned()));
     }
 
     /// Joins cookies in one field, as curl does (RFC 6265 section 5.4).
     fn add_cookies(&mut self, cookies: &str) {
-        match self.header.iter_mut().find(|(name, _)| name.eq_ignore_ascii_case("cookie")) {
+        match self.own.iter_mut().find(|(name, _)| name == "Cookie") {
             Some((_, value)) => *value += &format!("; {cookies}"),
-            None => self.add_header("Cookie", cookies),
+            None => self.set("Cookie", cookies),
         }
     }
 
@@ -231,8 +228,9 @@ impl Command {
 }
 
 /// The requests of one command line, apart where it has `--next`; `None` if it is not curl's.
-pub(super) fn parse(words: &[Word]) -> Result<Option<Vec<Command>>, ImportError> {
+pub(super) fn parse(line: &Line) -> Result<Option<Vec<Command>>, ImportError> {
     // A prompt that was copied too.
+    let words = &line.words;
     let start = usize::from(
         words.first().is_some_and(|word| ["$", "%", ">", "#"].contains(&word.text.as_str())),
     );
@@ -241,275 +239,387 @@ pub(super) fn parse(words: &[Word]) -> Result<Option<Vec<Command>>, ImportError>
     if name != "curl" && name != "curl.exe" {
         return Ok(None);
     }
-    let mut commands = vec![Command::default()];
-    let mut words = words.iter();
+    let mut arguments = Arguments {
+        words: words.iter(),
+        input: line.input.as_ref(),
+        commands: vec![Command::default()],
+    };
     let mut only_urls = false;
-    while let Some(word) = words.next() {
-        let command = commands.last_mut().expect("there is always one");
-        command.has_expansion |= word.has_expansion;
+    while let Some(word) = arguments.words.next() {
         let text = word.text.as_str();
-        if let Some(file) = redirection(word) {
-            if file.is_empty() {
-                words.next();
-            }
-        } else if only_urls || !text.starts_with('-') || text == "-" {
-            command.add_url(word, text);
+        arguments.command().has_expansion |= word.has_expansion;
+        if only_urls || !text.starts_with('-') || text == "-" {
+            arguments.command().urls.push(word.clone());
         } else if text == "--" {
             only_urls = true;
         } else if text.strip_prefix("--") == Some("next") || text == "-:" {
-            commands.push(Command::default());
+            arguments.commands.push(Command::default());
         } else if let Some(long) = text.strip_prefix("--") {
-            let mut next = || value_of(&mut words, word);
-            option(command, long, word, &mut next)?;
+            arguments.long(long, word)?;
         } else {
-            short(command, word, &mut words)?;
+            arguments.short(word)?;
         }
     }
-    for command in &mut commands {
-        if command.urls.is_empty() {
-            return refuse(program.at, "there is no URL; add one");
-        }
-        let has_accept = command.header.iter().any(|(name, _)| name.eq_ignore_ascii_case("accept"));
-        if command.is_json && !has_accept {
-            command.add_header("Accept", "application/json");
-        }
+    if arguments.commands.iter().any(|command| command.urls.is_empty()) {
+        return refuse(program.at, "there is no URL; add one");
     }
-    Ok(Some(commands))
-}
-
-/// What follows `>`, `2>`, `>>` or `<` in a word that redirects.
-fn redirection(word: &Word) -> Option<&str> {
-    let file = word.text.trim_start_matches(|c: char| c.is_ascii_digit());
-    file.strip_prefix(">>").or(file.strip_prefix(['>', '<']))
-}
-
-/// `-sXPOST`: letters together, the last of which may have its value behind it.
-fn short<'w>(
-    command: &mut Command,
-    word: &Word,
-    words: &mut impl Iterator<Item = &'w Word>,
-) -> Result<(), ImportError> {
-    let mut letters = word.text[1..].chars();
-    while let Some(letter) = letters.next() {
-        let known = SHORT.iter().chain(&SHORT_TOO).find(|(short, _)| *short == letter);
-        let Some((_, long)) = known else {
-            let problem = format!("the option -{} is not known; remove it", letter.escape_debug());
-            return refuse(word.at, &problem);
-        };
-        let rest = letters.as_str().to_owned();
-        let mut took_rest = false;
-        let mut next = || match rest.is_empty() {
-            true => value_of(words, word),
-            false => {
-                took_rest = true;
-                Ok(rest.clone())
-            }
-        };
-        option(command, long, word, &mut next)?;
-        if took_rest {
-            return Ok(());
-        }
-    }
-    Ok(())
-}
-
-fn value_of<'w>(
-    words: &mut impl Iterator<Item = &'w Word>,
-    option: &Word,
-) -> Result<String, ImportError> {
-    match words.next() {
-        Some(word) => Ok(word.text.clone()),
-        None => refuse(option.at, "the last option has no value; add it"),
-    }
+    Ok(Some(arguments.commands))
 }
 
 fn refuse<T>(at: Position, problem: &str) -> Result<T, ImportError> {
     Err(ImportError::Curl { at, problem: problem.to_owned() })
 }
 
-/// One option by its long name; `next` takes its value.
-fn option(
-    command: &mut Command,
-    name: &str,
-    word: &Word,
-    next: &mut dyn FnMut() -> Result<String, ImportError>,
-) -> Result<(), ImportError> {
-    match name {
-        "request" => {
-            let method = next()?;
-            if !is_method(&method) {
-                return refuse(word.at, "the method is not a word; use e.g. POST");
-            }
-            command.method = Some(method);
-        }
-        "url" => {
-            let url = next()?;
-            command.add_url(word, &url);
-        }
-        "header" => header(command, &next()?),
-        "user-agent" => command.add_header("User-Agent", &next()?),
-        "referer" => command.add_header("Referer", next()?.trim_end_matches(";auto")),
-        "cookie" => {
-            let cookie = next()?;
-            match cookie.contains('=') {
-                true => command.add_cookies(&cookie),
-                false => {
-                    command.leave_out("the cookies of a file", "write them as a Cookie header")
-                }
-            }
-        }
-        "data" | "data-ascii" => data(command, &next()?, true),
-        "data-binary" => data(command, &next()?, false),
-        "data-raw" => command.data.push(Data::Text(next()?)),
-        "data-urlencode" => encoded(command, &next()?),
-        "json" => {
-            data(command, &next()?, false);
-            command.is_json = true;
-        }
-        "form" | "form-string" => {
-            let field = next()?;
-            let (field_name, value) = field.split_once('=').unwrap_or((&field, ""));
-            // `;type=` belongs to a file, or to a text that says so.
-            let value = match name {
-                "form" => value.split(";type=").next().unwrap_or_default().trim_matches('"'),
-                _ => value,
-            };
-            command.form.push((field_name.to_owned(), value.to_owned()));
-        }
-        "user" => command.user = Some(next()?),
-        "oauth2-bearer" => {
-            let value = format!("Bearer {}", next()?);
-            command.add_header("Authorization", &value);
-        }
-        "upload-file" => match next()? {
-            name if ["-", "."].contains(&name.as_str()) => command.leave_out(STDIN, TO_A_FILE),
-            name => command.upload = Some(name),
-        },
-        "range" => {
-            let value = format!("bytes={}", next()?);
-            command.add_header("Range", &value);
-        }
-        "get" => command.is_get = true,
-        "head" => command.is_head = true,
-        "compressed" => command.add_header("Accept-Encoding", "deflate, gzip, br, zstd"),
-        _ => return setting(command, name, word, next),
-    }
-    Ok(())
+struct Arguments<'l> {
+    words: std::slice::Iter<'l, Word>,
+    /// The standard input of the command.
+    input: Option<&'l Input>,
+    commands: Vec<Command>,
 }
 
-/// Options that a plan has at its top, and those that it has not.
+impl Arguments<'_> {
+    fn command(&mut self) -> &mut Command {
+        self.commands.last_mut().expect("there is always one")
+    }
+
+    fn long(&mut self, name: &str, word: &Word) -> Result<(), ImportError> {
+        let found = known(name);
+        // `--no-` switches one off that is on by default; others are off until they are given.
+        if let (Err(_), Some(Ok(one))) = (&found, name.strip_prefix("no-").map(known))
+            && !one.has_value
+        {
+            if one.name == "alpn" {
+                self.command().settings.push(("h1", true.into()));
+            }
+            self.command().settings.retain(|(key, _)| *key != one.name || one.name == "alpn");
+            return Ok(());
+        }
+        match found {
+            Ok(one) => self.option(one, word, None).map(|_| ()),
+            Err(others) => {
+                // Of a word that has more: a quotation mark in the wrong place, or a value.
+                let is_name = |c: &char| c.is_ascii_alphanumeric() || *c == '-' || *c == '.';
+                let name: String = word.text.chars().take_while(is_name).take(40).collect();
+                refuse(
+                    word.at,
+                    &match others.is_empty() {
+                        true => format!("the option {name} is not known; remove it"),
+                        false => format!(
+                            "the option {name} could be --{}; write the whole name",
+                            others[..others.len().min(5)].join(" or --")
+                        ),
+                    },
+                )
+            }
+        }
+    }
+
+    /// `-sXPOST`: letters together, the last of which may have its value behind it.
+    fn short(&mut self, word: &Word) -> Result<(), ImportError> {
+        let mut letters = word.text[1..].chars();
+        while let Some(letter) = letters.next() {
+            let Some((_, one)) = options().find(|(known, _)| *known == Some(letter)) else {
+                let problem =
+                    format!("the option -{} is not known; remove it", letter.escape_debug());
+                return refuse(word.at, &problem);
+            };
+            let rest = Some(letters.as_str()).filter(|rest| one.has_value && !rest.is_empty());
+            self.option(one, word, rest)?;
+            if rest.is_some() {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// An option, and its value if that stands in the same word.
+    fn option(&mut self, one: Known, word: &Word, rest: Option<&str>) -> Result<(), ImportError> {
+        let value = match (one.has_value, rest) {
+            (false, _) => String::new(),
+            (true, Some(rest)) => rest.to_owned(),
+            (true, None) => match self.words.next() {
+                Some(word) => {
+                    self.command().has_expansion |= word.has_expansion;
+                    word.text.clone()
+                }
+                None => return refuse(word.at, "the last option has no value; add it"),
+            },
+        };
+        match one.what {
+            What::Nothing => Ok(()),
+            What::LeftOut(why) => {
+                self.command().leave_out(one.name, why);
+                Ok(())
+            }
+            What::Refused(why) => refuse(word.at, &format!("the option --{}: {why}", one.name)),
+            What::Read => self.read(one.name, value, word),
+        }
+    }
+
+    fn read(&mut self, name: &'static str, value: String, word: &Word) -> Result<(), ImportError> {
+        let input = self.input;
+        let at = word.at;
+        let data = |is_stripped: bool| data(&value, is_stripped, input, at);
+        let command = self.commands.last_mut().expect("there is always one");
+        match name {
+            "request" if !is_method(&value) => {
+                return refuse(at, "the method is not a word; use e.g. POST");
+            }
+            "request" => command.method = Some(value),
+            "url" => command.urls.push(Word { text: value, ..word.clone() }),
+            "header" => header(command, &value),
+            "user-agent" | "referer" if value.is_empty() => {
+                command.own.retain(|(known, _)| !known.eq_ignore_ascii_case(name));
+            }
+            "user-agent" => command.set("User-Agent", &value),
+            "referer" => command.set("Referer", value.trim_end_matches(";auto")),
+            "cookie" if value.contains('=') => command.add_cookies(&value),
+            "cookie" => command.leave_out("the cookies of a file", "write them as a Cookie header"),
+            "data" | "data-ascii" => command.data.push(data(true)?),
+            "data-binary" => command.data.push(data(false)?),
+            "data-raw" => command.data.push(Data::Text(value)),
+            "data-urlencode" => match encoded(&value, input, at)? {
+                Some(text) => command.data.push(Data::Text(text)),
+                None => {
+                    command.leave_out("data-urlencode with a file", "write its content instead")
+                }
+            },
+            "url-query" => match value.strip_prefix('+') {
+                Some(raw) => command.query.push(raw.to_owned()),
+                None => match encoded(&value, input, at)? {
+                    Some(text) => command.query.push(text.replace('+', "%20")),
+                    None => command.leave_out("url-query with a file", "write its content instead"),
+                },
+            },
+            "json" => {
+                command.data.push(data(false)?);
+                command.is_json = true;
+                command.set("Accept", "application/json");
+            }
+            "form" => form(command, &value, at)?,
+            "form-string" => {
+                let (name, value) = value.split_once('=').unwrap_or((&value, ""));
+                let (name, value) = (name.to_owned(), Template::text(value));
+                command.form.push(Field { name, value, ..Field::default() });
+            }
+            "user" => command.user = Some(value),
+            "oauth2-bearer" => command.set("Authorization", &format!("Bearer {value}")),
+            "upload-file" => command.upload.push(match value.as_str() {
+                "-" | "." => self::data("@-", false, input, at)?,
+                _ if !command.is_verbatim && value.contains(['{', '[']) => {
+                    return refuse(
+                        at,
+                        "the file to upload is a pattern; write a command for each file",
+                    );
+                }
+                _ => Data::File { name: value, is_stripped: false },
+            }),
+            "range" => {
+                let end = if value.contains('-') { "" } else { "-" };
+                command.set("Range", &format!("bytes={value}{end}"));
+            }
+            "request-target" => command.target = Some(value),
+            "proto-default" => command.scheme = Some(value),
+            "get" => command.is_get = true,
+            "head" => command.is_head = true,
+            "globoff" => command.is_verbatim = true,
+            "path-as-is" => command.keeps_dots = true,
+            "compressed" => command.set("Accept-Encoding", "deflate, gzip, br, zstd"),
+            _ => return setting(command, name, &value, at),
+        }
+        Ok(())
+    }
+}
+
+/// Options that a plan has at its top.
 fn setting(
     command: &mut Command,
-    name: &str,
-    word: &Word,
-    next: &mut dyn FnMut() -> Result<String, ImportError>,
+    name: &'static str,
+    value: &str,
+    at: Position,
 ) -> Result<(), ImportError> {
-    let is_set = |command: &mut Command, key, value: Value| command.settings.push((key, value));
-    match name {
-        "insecure" => is_set(command, "insecure", true.into()),
-        "http1.1" | "http1.0" | "no-alpn" => is_set(command, "h1", true.into()),
-        "http2" => is_set(command, "h2", true.into()),
-        "http2-prior-knowledge" => is_set(command, "h2-prior", true.into()),
-        "tlsv1.2" => is_set(command, "tls-min", "1.2".into()),
-        "tlsv1.3" => is_set(command, "tls-min", "1.3".into()),
-        "cacert" | "key" | "unix-socket" => {
-            let key = ["cacert", "key", "unix-socket"].into_iter().find(|key| *key == name);
-            let value = next()?;
-            is_set(command, key.expect("one of the three"), value.into());
-        }
-        "cert" => {
-            let value = next()?;
-            // A password may follow the name of the file.
-            is_set(command, "cert", value.split(':').next().unwrap_or_default().into());
-        }
+    let (key, value): (_, Value) = match name {
+        "insecure" => ("insecure", true.into()),
+        "http1.1" | "http1.0" => ("h1", true.into()),
+        "http2" => ("h2", true.into()),
+        "http2-prior-knowledge" => ("h2-prior", true.into()),
+        "tlsv1.2" => ("tls-min", "1.2".into()),
+        "tlsv1.3" => ("tls-min", "1.3".into()),
+        "cacert" | "key" | "unix-socket" => (name, value.into()),
+        // A password may follow the name of the file.
+        "cert" => ("cert", value.split(':').next().unwrap_or_default().into()),
         "connect-timeout" | "max-time" => {
-            let value = next()?;
             let key = if name == "max-time" { "timeout" } else { "connect-timeout" };
             let time = format!("{value}s");
-            match PositiveNanos::from_str(&time) {
-                Ok(_) => is_set(command, key, time.into()),
-                Err(_) => {
-                    return refuse(word.at, "the time is not a number of seconds; use e.g. 2.5");
-                }
+            if PositiveNanos::from_str(&time).is_err() {
+                return refuse(at, "the time is not a number of seconds; use e.g. 2.5");
             }
+            (key, time.into())
         }
         "resolve" => {
-            let value = next()?;
             let value = value.trim_start_matches('+');
-            match Resolve::from_str(value) {
-                Ok(_) => is_set(command, "resolve", value.into()),
-                Err(_) => command.leave_out("resolve", "it is not HOST:PORT:ADDRESS"),
+            if Resolve::from_str(value).is_err() {
+                command.leave_out("resolve", "it is not HOST:PORT:ADDRESS");
+                return Ok(());
             }
+            ("resolve", value.into())
         }
         "connect-to" => {
-            let value = next()?;
             // HOST1:PORT1:HOST2:PORT2; the plan has one server anyway.
             let parts: Vec<&str> = value.rsplitn(3, ':').collect();
             match parts.as_slice() {
                 [port, host, _] if HostPort::from_str(&format!("{host}:{port}")).is_ok() => {
-                    is_set(command, "connect-to", format!("{host}:{port}").into());
+                    ("connect-to", format!("{host}:{port}").into())
                 }
-                _ => command.leave_out("connect-to", "it names no host and port"),
-            }
-        }
-        _ if IGNORED.contains(&name) || name.starts_with("no-") || name.starts_with("tlsv1") => {}
-        _ if IGNORED_WITH_VALUE.contains(&name) => {
-            next()?;
-        }
-        _ => {
-            let find = |table: &[(&str, &'static str)]| {
-                table.iter().find(|(known, _)| *known == name).map(|(_, why)| *why)
-            };
-            match (find(&REFUSED), find(&REFUSED_WITH_VALUE)) {
-                (Some(why), _) => command.leave_out(name, why),
-                (None, Some(why)) => {
-                    next()?;
-                    command.leave_out(name, why);
-                }
-                (None, None) => {
-                    // Of a word that has more: a quotation mark in the wrong place, or a value.
-                    let is_name = |c: &char| c.is_ascii_alphanumeric() || *c == '-' || *c == '.';
-                    let name: String = word.text.chars().take_while(is_name).take(40).collect();
-                    let problem = format!("the option {name} is not known; remove it");
-                    return refuse(word.at, &problem);
+                _ => {
+                    command.leave_out("connect-to", "it names no host and port");
+                    return Ok(());
                 }
             }
         }
-    }
+        // On by default.
+        _ => return Ok(()),
+    };
+    command.settings.push((key, value));
     Ok(())
 }
 
 fn header(command: &mut Command, text: &str) {
     match text.split_once(':') {
-        // `Name:` removes one of curl's own, which a plan does not have.
-        Some((_, value)) if value.trim().is_empty() => {}
-        Some((name, value)) => command.add_header(name.trim(), value.trim()),
+        Some((name, value)) if value.trim().is_empty() => {
+            command.without.push(name.trim().to_owned())
+        }
+        Some((name, value)) => {
+            command.header.push((name.trim().to_owned(), value.trim().to_owned()))
+        }
         None => match text.strip_suffix(';') {
-            Some(name) => command.add_header(name, ""),
+            Some(name) => command.header.push((name.to_owned(), String::new())),
             None => command.leave_out("a header", "it has no colon, or is in a file"),
         },
     }
 }
 
-const STDIN: &str = "standard input";
-const TO_A_FILE: &str = "write it to a file and use body-file";
-
-fn data(command: &mut Command, text: &str, is_stripped: bool) {
-    match text.strip_prefix('@') {
-        Some("-") => command.leave_out(STDIN, TO_A_FILE),
-        Some(name) => command.data.push(Data::File { name: name.to_owned(), is_stripped }),
-        None => command.data.push(Data::Text(text.to_owned())),
+/// A text, or `@file`; `@-` is the standard input.
+fn data(
+    text: &str,
+    is_stripped: bool,
+    input: Option<&Input>,
+    at: Position,
+) -> Result<Data, ImportError> {
+    let file = |name: &str| Ok(Data::File { name: name.to_owned(), is_stripped });
+    match (text.strip_prefix('@'), input) {
+        (None, _) => Ok(Data::Text(text.to_owned())),
+        (Some("-"), None) => refuse(
+            at,
+            "the body is the standard input, which is not known here; write it to a file and use @FILE instead of @-",
+        ),
+        (Some("-"), Some(Input::File(word))) => file(&word.text),
+        (Some("-"), Some(Input::Text(word))) => Ok(Data::Text(match is_stripped {
+            true => word.text.replace(['\r', '\n', '\0'], ""),
+            false => word.text.clone(),
+        })),
+        (Some(name), _) => file(name),
     }
 }
 
-/// `content`, `=content`, `name=content`; `@file` and `name@file` would have to be read.
-fn encoded(command: &mut Command, text: &str) {
-    match text.find(['=', '@']) {
-        Some(at) if text[at..].starts_with('=') => {
-            let (name, value) = (text[..at].to_owned(), text[at + 1..].to_owned());
-            command.data.push(Data::Encoded { name, value });
-        }
-        Some(_) => command.leave_out("data-urlencode with a file", "write its content instead"),
-        None => command.data.push(Data::Encoded { name: String::new(), value: text.to_owned() }),
+/// `content`, `=content`, `name=content`, as curl writes it; `@file` and `name@file` would have to be read.
+fn encoded(text: &str, input: Option<&Input>, at: Position) -> Result<Option<String>, ImportError> {
+    let (name, mark, content) = match text.find(['=', '@']) {
+        Some(place) => (&text[..place], &text[place..=place], &text[place + 1..]),
+        None => ("", "=", text),
+    };
+    let content = match mark {
+        "=" => Data::Text(content.to_owned()),
+        _ => data(&format!("@{content}"), false, input, at)?,
+    };
+    let name = if name.is_empty() { String::new() } else { format!("{name}=") };
+    let content = content.text().map(crate::target::form_encoded);
+    Ok(content.map(|content| name + &content.replace("%20", "+")))
+}
+
+/// `name=content;type=…;filename=…;headers=…`. Files would have to be read, and cannot stand in a plan.
+fn form(command: &mut Command, text: &str, at: Position) -> Result<(), ImportError> {
+    let Some((name, mut rest)) = text.split_once('=') else {
+        return refuse(at, "the field of the form has no content; write NAME=CONTENT");
+    };
+    if rest.starts_with(['(', ')']) && (name.is_empty() || rest == "(") {
+        return refuse(
+            at,
+            "a part of the form has parts of its own; write the form to a file and use body-file",
+        );
     }
+    if rest.starts_with(['@', '<']) {
+        command.own_remarks.push(format!(
+            "left out: field {name} with a file; write the whole form to a file and use body-file"
+        ));
+        return Ok(());
+    }
+    let mut field = Field { name: name.to_owned(), ..Field::default() };
+    field.value = Template::text(form_word(&mut rest));
+    // Parameters of a type stand behind it: `type=text/plain; charset=utf-8`.
+    let mut is_type = false;
+    while let Some(next) = rest.strip_prefix(';') {
+        rest = next.trim_start();
+        let key = ["type=", "filename=", "headers=", "encoder="]
+            .into_iter()
+            .find(|key| rest.get(..key.len()).is_some_and(|begin| begin.eq_ignore_ascii_case(key)));
+        rest = &rest[key.map_or(0, str::len)..];
+        match (key, &mut field.content_type) {
+            (Some("type="), kind) => {
+                let end = rest.find(';').unwrap_or(rest.len());
+                *kind = Some(rest[..end].trim().to_owned());
+                rest = &rest[end..];
+                is_type = true;
+                continue;
+            }
+            (None, Some(kind)) if is_type => {
+                let end = rest.find(';').unwrap_or(rest.len());
+                *kind += &format!("; {}", rest[..end].trim());
+                rest = &rest[end..];
+                continue;
+            }
+            _ => is_type = false,
+        }
+        let value = form_word(&mut rest);
+        match key {
+            Some("filename=") => field.filename = Some(value),
+            Some("headers=") if !value.starts_with(['@', '<']) => field.header.push(value),
+            // curl itself skips what it does not know.
+            Some(key) => {
+                command.leave_out(key, "a part of a form has a type, a file name and headers")
+            }
+            None => {}
+        }
+    }
+    command.form.push(field);
+    Ok(())
+}
+
+/// A text up to `;`, or in quotation marks.
+fn form_word(rest: &mut &str) -> String {
+    let text = rest.trim_start();
+    let Some(mut quoted) = text.strip_prefix('"') else {
+        let end = text.find(';').unwrap_or(text.len());
+        *rest = &text[end..];
+        return text[..end].trim_end().to_owned();
+    };
+    let mut word = String::new();
+    while let Some(c) = quoted.chars().next() {
+        quoted = &quoted[c.len_utf8()..];
+        match c {
+            '"' => {
+                *rest = &quoted[quoted.find(';').unwrap_or(quoted.len())..];
+                return word;
+            }
+            '\\' if quoted.starts_with(['"', '\\']) => {
+                word.push_str(&quoted[..1]);
+                quoted = &quoted[1..];
+            }
+            c => word.push(c),
+        }
+    }
+    // A mark that is not closed is text.
+    let end = text.find(';').unwrap_or(text.len());
+    *rest = &text[end..];
+    text[..end].trim_end().to_owned()
 }

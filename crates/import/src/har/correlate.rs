@@ -76,8 +76,8 @@ fn first_uses(steps: &mut [Step]) -> HashMap<String, usize> {
                 add(plain(slot, name, text).1, index);
             }
         });
-        if let Some(Body::Json(json)) = &mut step.body {
-            json.strings("", &mut |_, value| {
+        if let Some(Body::Json { value, .. }) = &mut step.body {
+            value.strings("", &mut |_, value| {
                 if let Json::Number(number) = value {
                     add(number.to_string(), index);
                 }
@@ -117,8 +117,8 @@ fn replace(step: &mut Step, captured: &HashMap<String, String>, used: &mut HashS
             *value = template;
         }
     });
-    if let Some(Body::Json(json)) = &mut step.body {
-        json.strings("", &mut |_, value| {
+    if let Some(Body::Json { value, .. }) = &mut step.body {
+        value.strings("", &mut |_, value| {
             if let Json::Number(number) = value
                 && let Some(name) = name_of(&number.to_string())
             {

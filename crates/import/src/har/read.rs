@@ -23,8 +23,10 @@ pub(super) struct Entry {
     /// In milliseconds.
     #[serde(deserialize_with = "number")]
     pub(super) time: f64,
+    #[serde(deserialize_with = "or_default")]
     pub(super) request: Request,
-    pub(super) response: Response,
+    /// Recorders of requests alone have none.
+    pub(super) response: Option<Response>,
     #[serde(rename = "_resourceType")]
     pub(super) resource_type: Short,
     #[serde(rename = "_fromCache")]
@@ -38,14 +40,27 @@ pub(super) struct Request {
     pub(super) url: Short,
     #[serde(deserialize_with = "fields")]
     pub(super) headers: Vec<Field>,
+    /// Negative if it is not known.
+    #[serde(deserialize_with = "number")]
+    pub(super) body_size: f64,
     pub(super) post_data: Option<PostData>,
 }
 
 impl Request {
     /// The bytes that a step has from it.
     pub(super) fn size(&self) -> usize {
-        let body = self.post_data.as_ref().map_or(0, |post| post.text.len() + size(&post.params));
+        let params = |post: &PostData| {
+            post.params
+                .iter()
+                .map(|one| one.name.len() + one.value.len() + one.file_name.len())
+                .sum::<usize>()
+        };
+        let body = self.post_data.as_ref().map_or(0, |post| post.text.len() + params(post));
         self.url.len() + size(&self.headers) + body
+    }
+
+    pub(super) fn header(&self, name: &str) -> Option<&str> {
+        self.headers.iter().find(|one| one.name.eq_ignore_ascii_case(name)).map(|one| &*one.value)
     }
 }
 
@@ -60,16 +75,27 @@ pub(super) struct PostData {
     pub(super) mime_type: Short,
     pub(super) text: Text,
     #[serde(deserialize_with = "fields")]
-    pub(super) params: Vec<Field>,
+    pub(super) params: Vec<Param>,
+}
+
+/// A field of a form.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub(super) struct Param {
+    pub(super) name: Short,
+    pub(super) value: Text,
+    pub(super) file_name: Short,
+    pub(super) content_type: Short,
 }
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub(super) struct Response {
-    #[serde(deserialize_with = "number")]
-    pub(super) status: f64,
+    #[serde(deserialize_with = "some_number")]
+    pub(super) status: Option<f64>,
     #[serde(deserialize_with = "fields")]
     pub(super) headers: Vec<Field>,
+    #[serde(deserialize_with = "or_default")]
     pub(super) content: Content,
 }
 
@@ -92,7 +118,10 @@ pub(super) struct Field {
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub(super) struct Outline {
+    pub(super) started_date_time: Short,
+    #[serde(deserialize_with = "or_default")]
     pub(super) request: OutlineRequest,
+    #[serde(deserialize_with = "or_default")]
     pub(super) response: OutlineResponse,
     #[serde(rename = "_resourceType")]
     pub(super) resource_type: Short,
@@ -108,6 +137,7 @@ pub(super) struct OutlineRequest {
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct OutlineResponse {
+    #[serde(deserialize_with = "or_default")]
     pub(super) content: OutlineContent,
 }
 
@@ -189,6 +219,17 @@ impl<'de, const MAX: usize> Visitor<'de> for BoundedText<MAX> {
     }
 }
 
+/// The default for null.
+fn or_default<'de, T: Deserialize<'de> + Default, D: Deserializer<'de>>(
+    input: D,
+) -> Result<T, D::Error> {
+    Option::deserialize(input).map(Option::unwrap_or_default)
+}
+
+fn some_number<'de, D: Deserializer<'de>>(input: D) -> Result<Option<f64>, D::Error> {
+    number(input).map(Some)
+}
+
 /// A number, or 0 for null and text.
 fn number<'de, D: Deserializer<'de>>(input: D) -> Result<f64, D::Error> {
     let number = Short::deserialize(Numbers(input))?;
@@ -213,20 +254,20 @@ impl<'de, D: Deserializer<'de>> Deserializer<'de> for Numbers<D> {
 }
 
 /// The first [`MAX_FIELDS`] of a list; none for null.
-fn fields<'de, D: Deserializer<'de>>(input: D) -> Result<Vec<Field>, D::Error> {
-    struct Fields;
-    impl<'de> Visitor<'de> for Fields {
-        type Value = Vec<Field>;
+fn fields<'de, T: Deserialize<'de>, D: Deserializer<'de>>(input: D) -> Result<Vec<T>, D::Error> {
+    struct Fields<T>(std::marker::PhantomData<T>);
+    impl<'de, T: Deserialize<'de>> Visitor<'de> for Fields<T> {
+        type Value = Vec<T>;
 
         fn expecting(&self, formatter: &mut fmt::Formatter) -> fmt::Result {
             formatter.write_str("a list of names and values")
         }
 
-        fn visit_unit<E>(self) -> Result<Vec<Field>, E> {
+        fn visit_unit<E>(self) -> Result<Vec<T>, E> {
             Ok(Vec::new())
         }
 
-        fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Vec<Field>, A::Error> {
+        fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Vec<T>, A::Error> {
             let mut fields = Vec::new();
             while fields.len() < MAX_FIELDS {
                 match list.next_element()? {
@@ -238,7 +279,7 @@ fn fields<'de, D: Deserializer<'de>>(input: D) -> Result<Vec<Field>, D::Error> {
             Ok(fields)
         }
     }
-    input.deserialize_any(Fields)
+    input.deserialize_any(Fields(std::marker::PhantomData))
 }
 
 /// Calls `visit` with each entry of a file. `None` if it has no `log.entries`.

@@ -1,4 +1,6 @@
-//! Think times: from the end of what was loaded to the next request of the user.
+//! The order of a recording, and think times: from the end of what was loaded to the next request of the user.
+
+use std::collections::BTreeMap;
 
 /// A shorter gap is the browser's, not the user's.
 const LEAST_MS: f64 = 500.0;
@@ -33,6 +35,63 @@ impl Clock {
         let took_ms = if (0.0..LONG_POLL_MS).contains(&took_ms) { took_ms } else { 0.0 };
         let ended_ms = started_ms + took_ms;
         self.ended_ms = Some(self.ended_ms.map_or(ended_ms, |known| known.max(ended_ms)));
+    }
+}
+
+/// Puts entries in the order in which they began (HAR 1.2: "reader applications should always make sure the array is
+/// sorted"). Entries without a time stay behind the one before them.
+#[derive(Debug)]
+pub(super) struct Order<T> {
+    times_ms: Vec<f64>,
+    is_sorted: bool,
+    /// The place of each entry, as soon as the first one is taken; none if the file has them in order.
+    places: Vec<u32>,
+    taken: usize,
+    given: u32,
+    waiting: BTreeMap<u32, T>,
+}
+
+impl<T> Default for Order<T> {
+    fn default() -> Self {
+        Order {
+            times_ms: Vec::new(),
+            is_sorted: true,
+            places: Vec::new(),
+            taken: 0,
+            given: 0,
+            waiting: BTreeMap::new(),
+        }
+    }
+}
+
+impl<T> Order<T> {
+    /// The first pass: all times, in the order of the file.
+    pub(super) fn learn(&mut self, started: &str) {
+        let last_ms = self.times_ms.last().copied();
+        let time_ms = epoch_ms(started).or(last_ms).unwrap_or(0.0);
+        self.is_sorted &= last_ms.is_none_or(|last_ms| last_ms <= time_ms);
+        self.times_ms.push(time_ms);
+    }
+
+    /// The second pass: the same entries. Gives those whose turn it is.
+    pub(super) fn take(&mut self, entry: T, give: &mut dyn FnMut(T)) {
+        if self.is_sorted {
+            return give(entry);
+        }
+        if self.places.is_empty() {
+            let mut order: Vec<u32> = (0..self.times_ms.len() as u32).collect();
+            order.sort_by(|a, b| self.times_ms[*a as usize].total_cmp(&self.times_ms[*b as usize]));
+            self.places = vec![0; order.len()];
+            for (place, entry) in order.into_iter().enumerate() {
+                self.places[entry as usize] = place as u32;
+            }
+        }
+        self.waiting.insert(self.places[self.taken], entry);
+        self.taken += 1;
+        while let Some(entry) = self.waiting.remove(&self.given) {
+            self.given += 1;
+            give(entry);
+        }
     }
 }
 
@@ -97,6 +156,22 @@ mod tests {
         ];
         for (text, expected) in table {
             assert_eq!(epoch_ms(text), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn entries_are_given_in_the_order_of_their_times() {
+        let at = |second: u32| format!("2024-01-01T00:00:{second:02}Z");
+        for (times, expected) in [
+            (vec![at(1), at(2), at(2), at(3)], [0, 1, 2, 3]),
+            (vec![at(5), at(1), at(3), at(1)], [1, 3, 2, 0]),
+            (vec![at(5), String::new(), at(3), at(9)], [2, 0, 1, 3]),
+        ] {
+            let mut order = Order::default();
+            times.iter().for_each(|time| order.learn(time));
+            let mut given = Vec::new();
+            (0..times.len()).for_each(|entry| order.take(entry, &mut |entry| given.push(entry)));
+            assert_eq!(given, expected);
         }
     }
 

@@ -160,26 +160,64 @@ impl<'c> Variables<'c> {
 
     /// Postman's `{{$guid}}` and the like.
     fn dynamic(&mut self, name: &str, to: &mut Template, step: &mut Step) {
-        match name {
-            "guid" | "randomUUID" => to.push_hole("uuid"),
-            "randomInt" => to.push_hole("random 0..1000"),
-            "timestamp" => {
-                step.remark("guess: {{$timestamp}} is in seconds, now_ms in milliseconds");
-                to.push_hole("now_ms");
+        let known = DYNAMIC.iter().find(|(names, _)| names.split(' ').any(|one| one == name));
+        let (made, remark) = match (name, known) {
+            ("timestamp", Some((_, made))) => {
+                (*made, Some("{{$timestamp}} is in seconds, now_ms in milliseconds".to_owned()))
             }
-            "randomBoolean" => to.push_hole("choice true,false"),
-            "randomEmail" => {
-                to.push_text("user");
-                to.push_hole("seq");
-                to.push_text("@example.com");
+            (_, Some((_, made))) if !made.contains('<') => {
+                (*made, Some(format!("{{{{${name}}}}} is always {made}")))
             }
-            name => {
-                step.remark(format!("guess: {{{{${name}}}}} is a random number"));
-                to.push_hole("random 1..1000000");
+            (_, Some((_, made))) => (*made, None),
+            (_, None) => {
+                ("<random 1..1000000>", Some(format!("{{{{${name}}}}} is a random number")))
+            }
+        };
+        if let Some(remark) = remark {
+            step.remark(format!("guess: {remark}"));
+        }
+        for (index, part) in made.split(['<', '>']).enumerate() {
+            match index % 2 {
+                0 => to.push_text(part),
+                _ => to.push_hole(part),
             }
         }
     }
 }
+
+/// Postman's own variables, and what a plan has in their place; holes stand in angle brackets.
+const DYNAMIC: [(&str, &str); 24] = [
+    ("guid randomUUID", "<uuid>"),
+    ("timestamp", "<now_ms>"),
+    ("isoTimestamp randomDatePast randomDateRecent", "2024-01-01T00:00:00.000Z"),
+    ("randomDateFuture", "2034-01-01T00:00:00.000Z"),
+    ("randomInt", "<random 0..1000>"),
+    ("randomBoolean", "<choice true,false>"),
+    (
+        "randomAlphaNumeric",
+        "<choice 0,1,2,3,4,5,6,7,8,9,a,b,c,d,e,f,g,h,i,j,k,l,m,n,o,p,q,r,s,t,u,v,w,x,y,z>",
+    ),
+    ("randomHexadecimal", "0x<choice 0,1,2,3,4,5,6,7,8,9,a,b,c,d,e,f>"),
+    ("randomEmail randomExampleEmail", "user<seq>@example.com"),
+    ("randomUserName", "user<seq>"),
+    ("randomFirstName", "<choice Ann,Ben,Carla,David,Emma,Felix,Grace,Hugo>"),
+    ("randomLastName", "<choice Adams,Baker,Clark,Davis,Evans,Fisher,Green,Hill>"),
+    (
+        "randomFullName",
+        "<choice Ann,Ben,Carla,David,Emma,Felix> <choice Adams,Baker,Clark,Davis,Evans,Fisher>",
+    ),
+    ("randomIP", "192.0.2.<random 1..254>"),
+    ("randomIPV6", "2001:db8::<random 1..9999>"),
+    ("randomUrl", "https://<random 1..1000>.example.com"),
+    ("randomDomainName", "<random 1..1000>.example.com"),
+    ("randomPhoneNumber", "<random 200..999>-<random 200..999>-<random 1000..9999>"),
+    ("randomPrice randomBankAccount", "<random 0..1000>"),
+    ("randomColor", "<choice red,green,blue,black,white>"),
+    ("randomCity", "<choice Berlin,Lima,Nairobi,Osaka,Paris>"),
+    ("randomCountry", "<choice Chile,France,Japan,Kenya,Norway>"),
+    ("randomCountryCode", "<choice CL,FR,JP,KE,NO>"),
+    ("randomWord randomNoun randomVerb randomLoremWord", "<choice alpha,beta,gamma,delta,epsilon>"),
+];
 
 const GUESS: &str = "guess: values for placeholders of the collection, such as <integer>";
 

@@ -1,0 +1,399 @@
+//! Files and commands that people bring are imported exactly: each request as the program that made it sends it, and
+//! what cannot be is said.
+#![allow(clippy::unwrap_used, reason = "what a test sets up is there, or the test fails")]
+
+mod common;
+
+use candor_import::{ImportError, Imported, Options, curl, har, postman};
+use serde_json::{Value, json};
+use toml::Table;
+
+/// The requests of a plan, with the header fields that all have, and its text.
+fn tables(imported: Result<Imported, ImportError>) -> (Vec<Table>, String) {
+    let plan = imported.unwrap().plan;
+    common::check(&plan);
+    let table: Table = toml::from_str(&plan).unwrap();
+    let steps = match table.get("journey") {
+        Some(journey) => journey[0]["step"].as_array().unwrap(),
+        None => table["request"].as_array().unwrap(),
+    };
+    let with_fields = |step: &toml::Value| {
+        let mut step = step.as_table().unwrap().clone();
+        let mut all = Table::new();
+        for header in [table.get("header"), step.get("header")].into_iter().flatten() {
+            for line in header.as_array().into_iter().flatten() {
+                let (name, value) = line.as_str().unwrap().split_once(": ").unwrap();
+                let before = all
+                    .get(name)
+                    .map_or(String::new(), |one| format!("{}|", one.as_str().unwrap()));
+                all.insert(name.to_owned(), (before + value).into());
+            }
+            all.extend(header.as_table().cloned().into_iter().flatten());
+        }
+        step.insert("header".to_owned(), all.into());
+        step
+    };
+    (steps.iter().map(with_fields).collect(), plan)
+}
+
+fn commands(text: &str) -> (Vec<Table>, String) {
+    tables(curl(text.as_bytes(), &Options::default()))
+}
+
+fn command(text: &str) -> Table {
+    let (mut steps, plan) = commands(text);
+    assert_eq!(steps.len(), 1, "{plan}");
+    steps.remove(0)
+}
+
+fn refused(text: &str) -> String {
+    curl(text.as_bytes(), &Options::default()).unwrap_err().to_string()
+}
+
+fn text<'t>(step: &'t Table, key: &str) -> &'t str {
+    step.get(key).map_or("-", |value| value.as_str().unwrap())
+}
+
+fn field<'t>(step: &'t Table, name: &str) -> &'t str {
+    let mut header = step["header"].as_table().unwrap().iter();
+    let found = header.find(|(known, _)| known.eq_ignore_ascii_case(name));
+    found.map_or("-", |(_, value)| value.as_str().unwrap())
+}
+
+fn all<'t>(steps: &'t [Table], key: &str) -> Vec<&'t str> {
+    steps.iter().map(|step| text(step, key)).collect()
+}
+
+#[test]
+fn patterns_in_urls_are_the_requests_that_curl_sends() {
+    let (steps, _) = commands("curl 'http://h/items/[1-3]'");
+    assert_eq!(all(&steps, "path"), ["/items/1", "/items/2", "/items/3"]);
+    let (steps, _) = commands("curl -X POST 'http://h/{a,b}/[01-02]' -d x");
+    assert_eq!(all(&steps, "path"), ["/a/01", "/a/02", "/b/01", "/b/02"]);
+    assert_eq!(all(&steps, "body"), ["x"; 4]);
+    assert_eq!(text(&command("curl -g 'http://h/items/[1-3]{x}'"), "path"), "/items/[1-3]{x}");
+    assert!(
+        refused("curl 'http://h/[1-'").contains("[1- is not closed; curl takes it for a pattern")
+    );
+}
+
+#[test]
+fn what_options_of_curl_add_is_sent() {
+    for (arguments, path) in [
+        ("--url-query 'q=a b' --url-query page=2 http://h/search", "/search?q=a%20b&page=2"),
+        ("--url-query +r=%2f http://h/search?z", "/search?z&r=%2f"),
+        ("-G --data-urlencode 'q=a b&c' -d x http://h/s?y=1", "/s?y=1&q=a+b%26c&x"),
+        ("--proto-default https h/a", "/a"),
+        ("http://h/a/../b/./c?d=/../e", "/b/c?d=/../e"),
+        ("--path-as-is http://h/a/../b", "/a/../b"),
+        ("--request-target /x -X OPTIONS http://h/a", "/x"),
+        ("-T a/b.bin http://h/d/", "/d/b.bin"),
+        ("-T 'a b' http://h", "/a%20b"),
+        ("-T a.bin http://h/c?d=/", "/c?d=/"),
+    ] {
+        assert_eq!(text(&command(&format!("curl {arguments}")), "path"), path, "{arguments}");
+    }
+    assert!(commands("curl --proto-default https h/a").1.contains("url = \"https://h\""));
+    let (steps, _) = commands("curl -T a http://h/1 -T b http://h/2");
+    assert_eq!(all(&steps, "body-file"), ["a", "b"]);
+    for (arguments, name, value) in [
+        ("-H 'Host: www.example.com' -H 'Accept-Language: en'", "host", "www.example.com"),
+        ("-H 'Host: www.example.com' -H 'Accept-Language: en'", "accept-language", "en"),
+        ("-H 'Host: h:80'", "host", "-"),
+        ("-H 'Sec-WebSocket-Protocol: a'", "sec-websocket-protocol", "a"),
+        ("-r 600", "range", "bytes=600-"),
+        ("-r 0-99,200-", "range", "bytes=0-99,200-"),
+        ("--compressed", "accept-encoding", "deflate, gzip, br, zstd"),
+        ("--compressed -H 'Accept-Encoding: gzip'", "accept-encoding", "gzip"),
+        ("-A x -A y", "user-agent", "y"),
+        ("-A x -H 'user-agent: z'", "user-agent", "z"),
+        ("-A x -H 'User-Agent:'", "user-agent", "-"),
+        ("-e r -H 'Referer: q'", "referer", "q"),
+        ("-H 'X-A: 1' -H 'X-A: 2'", "x-a", "1|2"),
+        ("-d x -H 'Content-Type:'", "content-type", "-"),
+        ("--json '{}' -H 'Content-Type: a/b+json'", "content-type", "a/b+json"),
+        ("-b a=1 -b b=2 -H 'X-B: 1'", "cookie", "${env:COOKIE}"),
+    ] {
+        let step = command(&format!("curl http://h/ {arguments}"));
+        assert_eq!(field(&step, name), value, "{arguments}");
+    }
+    let (_, plan) = commands("curl http://h/ -H 'Transfer-Encoding: chunked' -d x");
+    assert!(plan.contains("# left out: header Transfer-Encoding, which belongs to the connection"));
+}
+
+#[test]
+fn options_without_a_meaning_here_are_accepted_and_said() {
+    let (_, plan) = commands(
+        "curl --retry 3 --retry-connrefused --retry-all-errors -sS --fail -R --ssl-no-revoke --capath /x http://h/",
+    );
+    for name in ["retry", "retry-connrefused", "retry-all-errors"] {
+        assert!(plan.contains(&format!("# Left out: curl's {name}: nothing is retried")), "{plan}");
+    }
+    assert!(plan.contains("# Left out: curl's capath: details of TLS"), "{plan}");
+    // Unambiguous beginnings of names, and what is switched off.
+    let step =
+        command("curl --head --max-t 2 --no-buffer --no-compressed --data-u 'a=b c' -G http://h/");
+    assert_eq!((text(&step, "method"), text(&step, "path")), ("HEAD", "/?a=b+c"));
+    assert!(commands("curl --no-alpn https://h/").1.contains("h1 = true"));
+    assert_eq!(
+        refused("curl --retry-a --dat x http://h/"),
+        "curl command: line 1, column 16: the option --dat could be --data or --data-ascii or --data-binary or \
+         --data-raw or --data-urlencode; write the whole name"
+    );
+    for option in ["--digest", "--ntlm", "--negotiate", "--anyauth", "--aws-sigv4 aws:amz"] {
+        let name = option.split(' ').next().unwrap();
+        assert_eq!(
+            refused(&format!("curl {option} -u u:p http://h/")),
+            format!(
+                "curl command: line 1, column 6: the option {name}: a plan cannot authenticate so; remove it, or use \
+                 -u with Basic or a header"
+            )
+        );
+    }
+}
+
+#[test]
+fn bodies_of_commands_are_sent_byte_for_byte() {
+    let odd = r#"{"size":0,"query":{"match_all":{}},"sort":[{"z":"asc","a":"desc"}],"$type":"Foo","v":1.0,"dup":1,"dup":2,"big":1e3}"#;
+    let step = command(&format!("curl -H 'Content-Type: application/json' -d '{odd}' http://h/"));
+    assert_eq!(text(&step, "body"), odd);
+    let blanks = "{ \"b\": 1.50,\n  \"a\" : \"\\u00e9\\/\" }";
+    assert_eq!(text(&command(&format!("curl --json '{blanks}' http://h/")), "body"), blanks);
+    // A secret within stands alone; all else is as it was.
+    let step = command("curl --json '{ \"password\": \"pw-1\", \"b\": 1e2 }' http://h/");
+    assert_eq!(text(&step, "body"), "{ \"password\": \"${env:PASSWORD}\", \"b\": 1e2 }");
+    let document = "curl -X POST http://h/hd -H 'Content-Type: application/json' -d @- <<JSON\n{\"a\": 1}\nJSON\n";
+    let step = command(document);
+    assert_eq!((text(&step, "method"), text(&step, "body")), ("POST", "{\"a\": 1}"));
+    for (line, body) in [
+        ("curl http://h/ --data-binary @- <<'E'\na\n\nb\nE", "a\n\nb\n"),
+        ("cat <<E | curl http://h/ -d @-\na\nb\nE", "ab"),
+        ("curl http://h/ -d @- <<< x=1", "x=1"),
+        ("curl http://h/ --data-urlencode n@- <<E\na b\nE", "n=a+b%0A"),
+        ("curl -T - http://h/ <<E\na\nE", "a\n"),
+    ] {
+        assert_eq!(text(&command(line), "body"), body, "{line}");
+    }
+    assert_eq!(text(&command("curl http://h/ --data-binary @- < f"), "body-file"), "f");
+    let copied = "curl ^\"http://h/mp^\" ^\n  -H ^\"content-type: multipart/form-data; boundary=----B^\" ^\n  \
+         --data-raw ^\"------B^\n\nContent-Disposition: form-data; name=^\\^\"a^\\^\"^\n\n^\n\n1^\n\n------B--^\n\n^\"\n";
+    assert_eq!(
+        text(&command(copied), "body"),
+        "------B\nContent-Disposition: form-data; name=\"a\"\n\n1\n------B--\n"
+    );
+    let error = refused("curl http://h/ -d $'\\xe9'");
+    assert!(error.contains("line 1, column 19: the text has bytes that are not UTF-8"), "{error}");
+}
+
+#[test]
+fn fields_of_forms_have_their_types_and_names() {
+    let step = command(
+        "curl -F 'metadata={\"a\":1};type=application/json' -F note=hi -F 'semi=\"a;b\"' -F 'x= y ;z' \
+         -F 'f=v;type=text/plain; charset=utf-8;filename=\"a b.txt\";headers=\"X-A: 1\"' --form-string 's=@a;type=b' \
+         -F 'p=@photo.png' http://h/upload",
+    );
+    let boundary = field(&step, "content-type").split_once("boundary=").unwrap().1;
+    let part = |lines: &str| format!("--{boundary}\r\nContent-Disposition: form-data; {lines}\r\n");
+    let expected = [
+        "name=\"metadata\"\r\nContent-Type: application/json\r\n\r\n{\"a\":1}",
+        "name=\"note\"\r\n\r\nhi",
+        "name=\"semi\"\r\n\r\na;b",
+        "name=\"x\"\r\n\r\ny",
+        "name=\"f\"; filename=\"a b.txt\"\r\nContent-Type: text/plain; charset=utf-8\r\nX-A: 1\r\n\r\nv",
+        "name=\"s\"\r\n\r\n@a;type=b",
+    ];
+    let body = expected.map(part).concat() + &format!("--{boundary}--\r\n");
+    assert_eq!(text(&step, "body"), body);
+    let (_, plan) = commands("curl -F 'p=@photo.png' -F a=b http://h/");
+    assert!(plan.contains("# left out: field p with a file"), "{plan}");
+    let step = command(
+        "curl -F a=b -F password=hunter22 -H 'Content-Type: multipart/form-data' http://h/",
+    );
+    assert!(text(&step, "body").contains("name=\"password\"\r\n\r\n${env:PASSWORD}\r\n"));
+    assert!(field(&step, "content-type").starts_with("multipart/form-data; boundary="));
+}
+
+fn entry(url: &str, second: u32) -> Value {
+    json!({
+        "startedDateTime": format!("2026-11-24T10:00:{second:02}.000Z"), "time": 5,
+        "request": {"method": "GET", "url": url, "headers": [], "bodySize": 0},
+        "response": {"status": 200, "headers": [], "content": {"mimeType": "application/json", "text": "{}"}},
+    })
+}
+
+fn recorded(entries: Vec<Value>) -> (Vec<Table>, String) {
+    let text = json!({"log": {"entries": entries}}).to_string();
+    tables(har(text.as_bytes(), &Options::default()))
+}
+
+#[test]
+fn entries_are_steps_in_the_order_of_their_times() {
+    let mut uses = entry("http://h/use", 5);
+    uses["request"]["headers"] = json!([{"name": "X-Token", "value": "tok-99887766aabb"}]);
+    let mut gives = entry("http://h/gz", 0);
+    gives["response"]["content"]["text"] = json!("{\"token\":\"tok-99887766aabb\"}");
+    let (steps, plan) = recorded(vec![uses, entry("http://other/", 3), gives]);
+    assert_eq!(all(&steps, "path"), ["/gz", "/use"]);
+    assert_eq!(steps[0]["capture"]["token"].as_str(), Some("json:$.token"));
+    assert_eq!(field(&steps[1], "x-token"), "${token}");
+    assert_eq!(text(&steps[1], "think"), "2s", "{plan}");
+}
+
+#[test]
+fn entries_that_are_no_requests_are_left_out_and_said() {
+    let mut blocked = entry("http://h/blocked", 0);
+    blocked["response"]["status"] = json!(0);
+    let mut socket = entry("http://h/socket", 0);
+    socket["response"]["status"] = json!(101);
+    let mut sent = entry("http://h/sent", 0);
+    sent.as_object_mut().unwrap().remove("response");
+    let mut empty = entry("http://h/empty", 0);
+    empty["response"] = Value::Null;
+    let mut odd = entry("http://h/odd", 0);
+    odd["request"]["method"] = json!("a b");
+    let others = ["data:text/plain,hi", "blob:http://x/1", "chrome-extension://x/1", "ws://h/w"];
+    let mut entries = vec![entry("http://h/ok", 0), blocked, socket, sent, empty, odd];
+    entries.extend(others.map(|url| entry(url, 0)));
+    let (steps, plan) = recorded(entries);
+    assert_eq!(all(&steps, "path"), ["/ok", "/sent", "/empty"]);
+    let statuses: Vec<_> = steps.iter().map(|step| step.contains_key("expect-status")).collect();
+    assert_eq!(statuses, [true, false, false]);
+    for remark in [
+        "# Left out: 3 requests with another URL than http or https",
+        "# Left out: 2 requests for a WebSocket, which is a plan of its own, with a ws:// URL",
+        "# Left out: 1 request without a response",
+        "# Left out: 1 request with a method that HTTP does not have",
+    ] {
+        assert!(plan.contains(remark), "{remark} is not in\n{plan}");
+    }
+}
+
+#[test]
+fn bodies_of_recordings_are_whole_or_left_out() {
+    let post = |body: Value, header: &[(&str, &str)]| {
+        let mut one = entry("http://h/up", 0);
+        one["request"]["method"] = json!("POST");
+        let fields = header.iter().map(|(name, value)| json!({"name": name, "value": value}));
+        one["request"]["headers"] = fields.collect();
+        one["request"]["postData"] = body;
+        one
+    };
+    let kind = "multipart/form-data; boundary=----WebKitFormBoundaryX";
+    let params = json!([
+        {"name": "f", "value": "v"},
+        {"name": "password", "value": "hunter22"},
+        {"name": "file", "fileName": "a.txt", "contentType": "text/plain", "value": "hello"},
+        {"name": "lost", "fileName": "b.bin"},
+    ]);
+    let (steps, plan) = recorded(vec![post(
+        json!({"mimeType": kind, "params": params}),
+        &[("Content-Type", kind)],
+    )]);
+    assert_eq!(field(&steps[0], "content-type"), kind);
+    assert_eq!(
+        text(&steps[0], "body"),
+        "------WebKitFormBoundaryX\r\nContent-Disposition: form-data; name=\"f\"\r\n\r\nv\r\n\
+         ------WebKitFormBoundaryX\r\nContent-Disposition: form-data; name=\"password\"\r\n\r\n${env:PASSWORD}\r\n\
+         ------WebKitFormBoundaryX\r\nContent-Disposition: form-data; name=\"file\"; filename=\"a.txt\"\r\n\
+         Content-Type: text/plain\r\n\r\nhello\r\n\
+         ------WebKitFormBoundaryX\r\nContent-Disposition: form-data; name=\"lost\"; filename=\"b.bin\"\r\n\r\n\r\n\
+         ------WebKitFormBoundaryX--\r\n"
+    );
+    assert!(
+        plan.contains("# guess: the content of the file b.bin is not in the recording"),
+        "{plan}"
+    );
+    let mut sized = post(Value::Null, &[]);
+    sized["request"]["bodySize"] = json!(12);
+    let (steps, plan) = recorded(vec![
+        entry("http://h/", 0),
+        sized,
+        post(json!({"mimeType": "text/plain", "text": ""}), &[("content-length", "3")]),
+        post(Value::Null, &[("content-type", kind)]),
+        post(Value::Null, &[("content-length", "0")]),
+    ]);
+    assert_eq!(all(&steps, "method"), ["-", "POST"]);
+    let remark = "# Left out: 3 requests with a body that is not in the recording, or longer than 512 KiB: POST /up, \
+                  POST /up, POST /up; write the body to a file and use body-file";
+    assert!(plan.replace("\n#  ", "").contains(remark), "{plan}");
+    let cut = post(json!({"mimeType": "text/plain", "text": "abc"}), &[("content-length", "9")]);
+    let (_, plan) = recorded(vec![cut]);
+    assert!(plan.contains("# guess: the recording has 3 of 9 bytes of this body"), "{plan}");
+}
+
+#[test]
+fn requests_of_collections_are_those_that_postman_sends() {
+    let item = |request: Value| json!({"name": "x", "request": request});
+    let raw = |method: &str, body: &str, language: Option<&str>| {
+        let options = language.map(|one| json!({"raw": {"language": one}}));
+        item(
+            json!({"method": method, "url": "http://h/", "body": {"mode": "raw", "raw": body, "options": options}}),
+        )
+    };
+    let mut kept = raw("GET", "kept", None);
+    kept["protocolProfileBehavior"] = json!({"disableBodyPruning": true});
+    let items = json!([
+        item(json!({"method": "POST", "url": "http://u:p@h/?{{k}}={{n}}", "header": [
+            {"key": "X-A", "value": "1"}, {"key": "X-A", "value": "2"}, {"key": "{{name}}", "value": "v"},
+            {"key": "Host", "value": "other.example.com"}, {"key": "Content-Length", "value": "3"}],
+            "body": {"mode": "formdata", "formdata": [
+                {"key": "{{k}}", "value": "{{n}}", "type": "text"},
+                {"key": "json", "value": "{}", "type": "text", "contentType": "application/json"},
+                {"key": "off", "value": "x", "disabled": true},
+                {"key": "upload", "type": "file", "src": "/tmp/a.png"}]}})),
+        item(
+            json!({"method": "PUT", "url": "http://h/", "header": "X-B: c: d\n// X-Off: 1\nX-C: e\n",
+            "body": {"mode": "urlencoded", "urlencoded": [{"key": "{{k}}", "value": "a b"}]}})
+        ),
+        raw("GET", "pruned", None),
+        kept,
+        raw("POST", "<a/>", Some("xml")),
+        raw("POST", "text", None),
+        raw(
+            "POST",
+            "{ \"b\": {{n}}, \"{{k}}\": [{{free}}, \"{{n}}\", 1.0], \"password\":\"pw\"}",
+            Some("json")
+        ),
+        item(
+            json!({"method": "POST", "url": "http://h/", "body": {"mode": "file", "file": {"src": "a.bin"}}})
+        ),
+        raw("POST", "{{$isoTimestamp}} {{$randomIP}} {{$randomUUID}}", None),
+    ]);
+    let variables = json!([{"key": "name", "value": "X-Own"}, {"key": "k", "value": "key"}, {"key": "n", "value": "7"}]);
+    let file = json!({"info": {"name": "t"}, "variable": variables, "item": items}).to_string();
+    let (steps, plan) = tables(postman(file.as_bytes(), &Options::default()));
+    let form = &steps[0];
+    assert_eq!(text(form, "path"), "/?key=7");
+    assert_eq!(field(form, "authorization"), "Basic ${env:BASIC_CREDENTIALS}");
+    assert_eq!((field(form, "x-a"), field(form, "x-own")), ("1|2", "v"));
+    assert_eq!((field(form, "host"), field(form, "content-length")), ("other.example.com", "-"));
+    let boundary = field(form, "content-type").split_once("boundary=").unwrap().1;
+    assert_eq!(
+        text(form, "body"),
+        format!(
+            "--{boundary}\r\nContent-Disposition: form-data; name=\"key\"\r\n\r\n7\r\n\
+             --{boundary}\r\nContent-Disposition: form-data; name=\"json\"\r\nContent-Type: application/json\r\n\r\n\
+             {{}}\r\n--{boundary}--\r\n"
+        )
+    );
+    assert!(plan.contains("# left out: field upload with a file"), "{plan}");
+    assert_eq!((field(&steps[1], "x-b"), field(&steps[1], "x-c")), ("c: d", "e"));
+    assert_eq!(text(&steps[1], "body"), "key=a%20b");
+    assert!(!steps[2].contains_key("body"));
+    assert!(plan.contains("# left out: a body, which Postman does not send with GET"), "{plan}");
+    let kinds: Vec<_> =
+        steps[3..6].iter().map(|step| (text(step, "body"), field(step, "content-type"))).collect();
+    assert_eq!(
+        kinds,
+        [("kept", "text/plain"), ("<a/>", "application/xml"), ("text", "text/plain")]
+    );
+    assert_eq!(
+        text(&steps[6], "body"),
+        "{ \"b\": 7, \"key\": [${env:VAR_FREE}, \"7\", 1.0], \"password\":\"${env:PASSWORD}\"}"
+    );
+    assert_eq!(text(&steps[7], "body-file"), "a.bin");
+    assert_eq!(
+        text(&steps[8], "body"),
+        "2024-01-01T00:00:00.000Z 192.0.2.${random 1..254} ${uuid}"
+    );
+}
