@@ -4,7 +4,7 @@
 
 mod common;
 
-use candor_import::{ImportError, Imported, Options, curl, har, postman};
+use candor_import::{ImportError, Imported, Options, curl, har, openapi, postman};
 use serde_json::{Value, json};
 use toml::Table;
 
@@ -211,6 +211,18 @@ fn fields_of_forms_have_their_types_and_names() {
     );
     assert!(text(&step, "body").contains("name=\"password\"\r\n\r\n${env:PASSWORD}\r\n"));
     assert!(field(&step, "content-type").starts_with("multipart/form-data; boundary="));
+}
+
+#[test]
+fn references_to_other_files_are_refused_by_name() {
+    let text = "openapi: 3.0.3\npaths:\n  /a: {post: {$ref: 'droplets_create.yml'}, get: {responses: {'200': \
+                {content: {a/b: {example: {$ref: free.yml}}}}}}}\n";
+    let error = openapi(text.as_bytes(), &Options::default()).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "not an OpenAPI document: it refers to another file, droplets_create.yml; write the files into one, e.g. with \
+         `redocly bundle`, and import that"
+    );
 }
 
 fn entry(url: &str, second: u32) -> Value {

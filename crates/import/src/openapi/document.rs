@@ -14,6 +14,7 @@ const MAX_CHAIN: usize = 32;
 const MAX_REFERENCE: usize = 4096;
 /// The longest value of a parameter, and of a variable.
 pub(super) const MAX_VALUE: usize = 1024;
+const BUNDLE: &str = "write the files into one, e.g. with `redocly bundle`, and import that";
 const REMEDY: &str = "import a description of OpenAPI 3 or Swagger 2.0, in JSON or YAML";
 
 /// Reads the text and checks that it is a description.
@@ -40,10 +41,23 @@ pub(super) fn parse(bytes: &[u8]) -> Result<Json, ImportError> {
         }
         None => return Err(kind("it has neither `openapi` nor `swagger`")),
     }
+    if let Some(reference) = foreign(&root) {
+        let problem = format!("it refers to another file, {:.200}", write::one_line(reference));
+        return Err(ImportError::Kind { format, problem, remedy: BUNDLE });
+    }
     match root.get("paths") {
         Some(Json::Object(_)) => Ok(root),
         _ => Err(kind("it has no paths")),
     }
+}
+
+/// A reference to another file. What is an example may have anything.
+fn foreign(value: &Json) -> Option<&str> {
+    const FREE: [&str; 5] = ["example", "examples", "default", "enum", "const"];
+    let own = value.str("$ref").filter(|reference| !reference.starts_with('#'));
+    let is_read = |name: &str| !FREE.contains(&name) && !name.starts_with("x-");
+    let fields = value.fields().iter().filter(|(name, _)| is_read(name));
+    own.or_else(|| fields.map(|(_, value)| value).chain(value.items()).find_map(foreign))
 }
 
 /// A description, to look things up in.
