@@ -88,11 +88,11 @@ many: build ## Many connections: memory per connection, connect storms, start-up
 
 hostile: ## The table of malicious servers: each on epoll and on io_uring, for a second; some minutes
 	@scripts/need-cc
-	CANDOR_MALICIOUS=full cargo test -p candor-cli --test malicious -- --nocapture --test-threads=1
+	CANDOR_MALICIOUS=full cargo test -p candor-cli --test cli malicious:: -- --nocapture --test-threads=1
 
 fleet: ## Simulated fleets: SEEDS=100000 runs with faults; and the cost of a coordinator of 1,000 agents
 	@scripts/need-cc
-	CANDOR_FLEET_SEEDS=$(or $(SEEDS),100000) cargo test -p candor-fleet --test simulation -- --nocapture
+	CANDOR_FLEET_SEEDS=$(or $(SEEDS),100000) cargo test -p candor-fleet --test fleet simulation:: -- --nocapture
 	cargo bench -p candor-fleet --bench thousand_agents
 
 fleet-real: build ## Real fleets with real faults in namespaces of this machine, beside what was true (as root; a quarter of an hour)

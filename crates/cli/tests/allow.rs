@@ -1,14 +1,11 @@
 //! Lists of allowed hosts: a host that is not listed gets no connection, by any path. No test here
 //! sends anything beyond loopback: foreign hosts are refused.
-#![allow(clippy::unwrap_used, reason = "what a test sets up is there, or the test fails")]
-
-mod common;
 
 use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use common::{CANDOR, Candor, Outcome, Target};
+use crate::common::{CANDOR, Candor, Outcome, Target};
 
 const USAGE: i32 = 2;
 

@@ -3,17 +3,14 @@
 //! The drivers are in Python, with one program for all of them: its argument chooses the fault. One
 //! test has the real driver of urllib3, if that is installed; `make beam-test` measures those of
 //! Erlang's libraries.
-#![allow(clippy::unwrap_used, reason = "what a test sets up is there, or the test fails")]
 #![allow(clippy::print_stdout, reason = "a test that is skipped says so")]
-
-mod common;
 
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use common::{CANDOR, Candor, Outcome};
+use crate::common::{CANDOR, Candor, Outcome};
 use rustix::process::Signal;
 
 /// A working driver: `driver.py KIND`. It makes its requests one after the other, for any
@@ -205,7 +202,8 @@ fn honest_drivers_become_a_directory_that_says_everything() {
     assert!(read(directory.path(), "index.html").contains("Rate by concurrency"));
     // Rendered again from the document, it is the same.
     let path = directory.path().join("tiny-results/clients.json");
-    let report = |form: &str| common::candor(&["report", "--format", form, path.to_str().unwrap()]);
+    let report =
+        |form: &str| crate::common::candor(&["report", "--format", form, path.to_str().unwrap()]);
     assert_eq!(report("markdown").stdout, readme);
     assert_eq!(report("csv").stdout, read(directory.path(), "results.csv"));
 

@@ -1,9 +1,6 @@
 //! Deliveries from the server's view: chunks, pieces and their gaps, bodies that wait for a 100 or
 //! break off, and a burst of connections. A raw peer records every read; nginx and the embedded
 //! target respond like real servers.
-#![allow(clippy::unwrap_used, reason = "what a test sets up is there, or the test fails")]
-
-mod common;
 
 use std::fs;
 use std::io::{ErrorKind, Read, Write};
@@ -11,9 +8,9 @@ use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+use crate::common::{Candor, Document, Target, candor, measure};
 use candor_testkit::nginx::Nginx;
 use candor_testkit::process::free_port;
-use common::{Candor, Document, Target, candor, measure};
 
 const MS: Duration = Duration::from_millis(1);
 const OK: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
@@ -288,13 +285,15 @@ fn the_embedded_target_answers_whatever_way_requests_leave() {
         &["--pieces", "3", "--piece-gap", "2ms", "--chunked", "1000"],
     ] {
         let flags = ["-c", "4", "-n", "100", "-X", "POST", "-b", &body];
-        let outcome =
-            Candor::start_as(std::process::Command::new(common::CANDOR), |directory, command| {
+        let outcome = Candor::start_as(
+            std::process::Command::new(crate::common::CANDOR),
+            |directory, command| {
                 fs::write(directory.join("body"), &body).unwrap();
                 let expected = ["--expect-body", "body", "--json", "result.json", &url];
                 command.args(flags).args(delivery).args(expected).current_dir(directory);
-            })
-            .finish();
+            },
+        )
+        .finish();
         assert_eq!(outcome.code(), 0, "{}", outcome.stderr);
         let document = outcome.document();
         assert_all_ok(&document, 100);

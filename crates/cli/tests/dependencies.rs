@@ -1,6 +1,5 @@
 //! Checks the dependencies against deny.toml: licences, banned crates, sources. `cargo deny check` does
 //! this and more (`make deny`), but takes minutes to build and needs the network.
-#![allow(clippy::unwrap_used, reason = "what a test sets up is there, or the test fails")]
 
 use std::path::Path;
 use std::process::Command;

@@ -1,7 +1,4 @@
 //! What `deploy/` has fits the API's schemas, the folders of `candor fleet init`, and the shell.
-#![allow(clippy::unwrap_used, reason = "what a test sets up is there, or the test fails")]
-
-mod common;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -11,8 +8,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::time::Duration;
 
+use crate::common::{CANDOR, candor};
 use candor_testkit::process::{Managed, free_port, wait_for_port, wait_until};
-use common::{CANDOR, candor};
 use serde_json::Value;
 
 const PATIENCE: Duration = Duration::from_secs(20);

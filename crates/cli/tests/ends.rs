@@ -1,9 +1,6 @@
 //! Every way to end: each command, each signal, once, twice and three times, before, in and after its window.
 //! Each ends soon, with its code, with a ledger that balances or a sentence that is true, and leaves nothing:
 //! no partial file, no temporary one, no process.
-#![allow(clippy::unwrap_used, reason = "what a test sets up is there, or the test fails")]
-
-mod common;
 
 use std::collections::VecDeque;
 use std::fs::{self, File};
@@ -13,9 +10,9 @@ use std::sync::Mutex;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use crate::common::{CANDOR, Candor, Document, Outcome, files_in};
 use candor_testkit::peer::{Peer, Script};
 use candor_testkit::process::{Managed, wait_until};
-use common::{CANDOR, Candor, Document, Outcome, files_in};
 use rustix::process::Signal;
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 
@@ -224,7 +221,7 @@ fn a_limit_of_file_sizes_ends_no_run_without_its_result() {
 /// Without threads there is no run, and a sentence that says so.
 #[test]
 fn a_limit_of_threads_is_an_error_and_no_panic() {
-    if !common::is_root("a user of its own") {
+    if !crate::common::is_root("a user of its own") {
         return;
     }
     let peer = answering();

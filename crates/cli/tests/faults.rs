@@ -3,13 +3,11 @@
 //!
 //! Documents are checked as they are read: schema, ledger, an example for each kind of error.
 
-mod common;
-
 use std::time::{Duration, Instant};
 
+use crate::common::{Candor, Document, Outcome, Target, candor};
 use candor_testkit::peer::{Peer, Script};
 use candor_testkit::process::{free_port, wait_until};
-use common::{Candor, Document, Outcome, Target, candor};
 
 const MS: Duration = Duration::from_millis(1);
 

@@ -1,15 +1,12 @@
 //! `candor report` of untrusted files: whatever they claim, it takes little memory and ends with a
 //! page or with an error.
-#![allow(clippy::unwrap_used, reason = "what a test sets up is there, or the test fails")]
-
-mod common;
 
 use std::process::Command;
 
+use crate::common::{Candor, Outcome, measure};
 use candor_record::Histogram;
 use candor_record::trace::format::MAGIC;
 use candor_report::document::latency::Distribution;
-use common::{Candor, Outcome, measure};
 use serde_json::{Value, json};
 
 /// The memory limit of the process, in KiB.
@@ -20,7 +17,7 @@ fn report(bytes: &[u8], format: &str) -> Outcome {
     let limited = format!("ulimit -d {MOST_KIB}; exec \"$0\" report --format {format} file");
     let candor = Candor::start_as(Command::new("sh"), |directory, command| {
         std::fs::write(directory.join("file"), bytes).unwrap();
-        command.args(["-c", &limited, common::CANDOR]).current_dir(directory);
+        command.args(["-c", &limited, crate::common::CANDOR]).current_dir(directory);
     });
     candor.finish()
 }

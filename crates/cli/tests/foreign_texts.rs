@@ -1,7 +1,4 @@
 //! Text from servers, files and targets reaches the terminal only as visible text.
-#![allow(clippy::unwrap_used, reason = "what a test sets up is there, or the test fails")]
-
-mod common;
 
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
@@ -10,7 +7,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::Command;
 
-use common::{Candor, Outcome};
+use crate::common::{Candor, Outcome};
 
 /// Sets a title, clears the screen with 7-bit and 8-bit controls, and reverses the direction of
 /// text.
@@ -19,7 +16,7 @@ const EVIL: &str = "\u{1b}]0;x\u{7}\u{1b}[2J\u{9b}2J\u{202e}evil";
 const SEEN: &str = "\\u{1b}]0;x\\u{7}\\u{1b}[2J\\u{9b}2J\\u{202e}evil";
 
 fn candor(arguments: &[&str], prepare: impl FnOnce(&Path)) -> Outcome {
-    let candor = Candor::start_as(Command::new(common::CANDOR), |directory, command| {
+    let candor = Candor::start_as(Command::new(crate::common::CANDOR), |directory, command| {
         prepare(directory);
         command.args(arguments).current_dir(directory);
     });
@@ -38,7 +35,7 @@ fn assert_seen(outcome: &Outcome, said: &str) {
 
 #[test]
 fn errors_of_report_quote_a_file() {
-    let run = common::measure(&["-c", "1", "-d", "200ms"]).at("").clone();
+    let run = crate::common::measure(&["-c", "1", "-d", "200ms"]).at("").clone();
     for (place, text) in [
         ("/format", format!("candor.result/9{EVIL}")),
         ("/format", format!("candor.{EVIL}/1")),
@@ -190,7 +187,7 @@ fn no_name_on_the_command_line_forges_a_line() {
 
 #[test]
 fn no_name_of_a_plan_forges_a_line() {
-    let target = common::Target::start(&[]);
+    let target = crate::common::Target::start(&[]);
     let name = serde_json::Value::from(format!("={}", every_control())).to_string();
     // TOML has no such escape, and takes these as they are.
     let name: String = name
@@ -254,7 +251,7 @@ fn no_name_of_a_plan_forges_a_line() {
 
 #[test]
 fn a_command_to_run_again_can_be_pasted() {
-    let target = common::Target::start(&[]);
+    let target = crate::common::Target::start(&[]);
     let text = "a\nb's \u{1b}[2J \\ \u{202e}é";
     let outcome = candor(
         &[

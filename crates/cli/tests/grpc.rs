@@ -1,9 +1,6 @@
 //! `candor grpc` against the embedded target, whose counts must equal the ledger, and what is refused.
-#![allow(clippy::unwrap_used, reason = "what a test sets up is there, or the test fails")]
 
-mod common;
-
-use common::*;
+use crate::common::*;
 
 const PROTO: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../serve/proto/candor/echo.proto");
 

@@ -1,16 +1,13 @@
 //! HTTP/2 against servers that go away and come back, or that are asked to upgrade.
-#![allow(clippy::unwrap_used, reason = "what a test sets up is there, or the test fails")]
-
-mod common;
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
+use crate::common::{Candor, Document, measure};
 use candor_testkit::nginx::{Listener, Nginx};
 use candor_testkit::peer::{Peer, Script, Step};
 use candor_testkit::process::{Managed, free_port, wait_for_port, wait_until};
-use common::{Candor, Document, measure};
 
 const S: f64 = 1e9;
 
@@ -104,7 +101,7 @@ fn goaways_in_mid_run_are_counted_with_their_code_closed_and_open() {
 #[test]
 fn an_answer_without_a_body_over_tls_is_complete_at_once() {
     // A whole response in one frame, and nothing after it: it must not need later input.
-    let target = common::Target::start(&["--tls"]);
+    let target = crate::common::Target::start(&["--tls"]);
     let url = target.url("/").replace("http://", "https://");
     let document = measure(&["-k", "--h2", "-X", "HEAD", "-c", "2", "-n", "200", &url]);
     document.assert_all_ok();

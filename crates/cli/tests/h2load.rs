@@ -1,17 +1,14 @@
 //! `candor h2load` as a replacement of h2load: it has the form of real outputs, compared with
 //! h2load itself, and the figures of the result document of the same run.
-#![allow(clippy::unwrap_used, reason = "what a test sets up is there, or the test fails")]
-
-mod common;
 
 use std::os::unix::fs::symlink;
 use std::path::Path;
 use std::process::Command;
 
+use crate::common::{CANDOR, Candor, Document, Outcome, Target, candor};
 use candor_testkit::h2load_form::{form, transcript};
 use candor_testkit::nginx::{Listener, Nginx};
 use candor_testkit::peer::{Peer, Script, Step};
-use common::{CANDOR, Candor, Document, Outcome, Target, candor};
 
 /// An nginx with a listener for HTTP/2 in clear text; its URL.
 fn h2c(directives: &str) -> (Nginx, String) {

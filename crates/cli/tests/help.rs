@@ -1,8 +1,6 @@
 //! Help: every command has it, with examples and the next steps.
 
-mod common;
-
-use common::candor;
+use crate::common::candor;
 
 fn help(arguments: &[&str]) -> String {
     let outcome = candor(arguments);
@@ -111,10 +109,13 @@ fn completed(words: &[&str]) -> String {
     let script = "source <(\"$0\" completions bash); COMP_WORDS=(\"$@\"); \
                   COMP_CWORD=$(($# - 1)); _candor candor \"${@: -1}\" \"${@: -2:1}\"; \
                   echo \"${COMPREPLY[*]}\"";
-    let run = common::Candor::start_as(std::process::Command::new("bash"), |directory, command| {
-        command.args(["-c", script, common::CANDOR, "candor"]).args(words);
-        command.current_dir(directory);
-    });
+    let run = crate::common::Candor::start_as(
+        std::process::Command::new("bash"),
+        |directory, command| {
+            command.args(["-c", script, crate::common::CANDOR, "candor"]).args(words);
+            command.current_dir(directory);
+        },
+    );
     let outcome = run.finish();
     assert_eq!((outcome.code(), outcome.stderr.as_str()), (0, ""));
     outcome.stdout

@@ -1,15 +1,12 @@
 //! Malicious HTTP/2 servers, through the binary: each takes bounded memory and time, has the
 //! outcome required by the RFC, and the ledger balances. docs/http2.md has the table.
-#![allow(clippy::unwrap_used, reason = "what a test sets up is there, or the test fails")]
 #![allow(clippy::print_stdout, reason = "what each case cost")]
-
-mod common;
 
 use std::borrow::Cow;
 use std::time::Duration;
 
+use crate::common::{Candor, Outcome};
 use candor_testkit::peer::{Peer, Script, Step};
-use common::{Candor, Outcome};
 
 const DATA: u8 = 0;
 const HEADERS: u8 = 1;
@@ -72,7 +69,7 @@ fn run(url: &str, flags: &[&str]) -> Outcome {
 
 /// The memory of a run against an honest server, for comparison.
 fn honest_kib() -> u64 {
-    let target = common::Target::start(&[]);
+    let target = crate::common::Target::start(&[]);
     let outcome = run(&target.url("/"), &[]);
     assert_eq!(outcome.code(), 0);
     outcome.document().assert_all_ok();
@@ -294,7 +291,7 @@ fn a_server_that_does_not_begin_with_http_2_is_named_with_what_it_should_have_se
         let addr = peer.addr();
         let url = format!("{scheme}://{addr}/");
         let fixed = ["-c", "4", "-d", "1s", "--connect-timeout", "1s", flag, &url];
-        let outcome = common::candor(&fixed);
+        let outcome = crate::common::candor(&fixed);
         let begin = format!("the handshake failed with {addr}: the server ");
         outcome.assert_refused(1, &[&[begin.as_str()], words].concat());
         assert!(outcome.wall < Duration::from_secs(15));

@@ -1,14 +1,11 @@
 //! `candor import`: every format from a file, an argument and the standard input; what it refuses; its memory.
-#![allow(clippy::unwrap_used, reason = "what a test sets up is there, or the test fails")]
-
-mod common;
 
 use std::fs::{self, File};
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use common::{CANDOR, Candor, Outcome, Target, candor};
+use crate::common::{CANDOR, Candor, Outcome, Target, candor};
 use rustix::process::Signal;
 
 /// The inputs of crate import's own tests, and their plans.

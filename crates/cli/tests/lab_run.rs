@@ -1,8 +1,6 @@
 //! Managed targets, peaks and sweeps with the real program: `candor serve` as a managed target. The
 //! tests look in /proc for leftover processes.
 
-mod common;
-
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
@@ -10,8 +8,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
+use crate::common::{CANDOR, Candor, assert_valid, candor};
 use candor_testkit::process::{Managed, free_port, wait_until};
-use common::{CANDOR, Candor, assert_valid, candor};
 use rustix::process::{
     Pid, Signal, WaitOptions, getpid, kill_process, set_child_subreaper, waitpid,
 };
@@ -174,7 +172,7 @@ fn ready_by_tcp_and_by_a_status() {
         let url = format!("http://127.0.0.1:{port}/");
         let arguments =
             ["-R", "200", "-d", "500ms", "--target", &target, "--target-ready", &ready, &url];
-        let document = common::measure(&arguments);
+        let document = crate::common::measure(&arguments);
         assert_eq!(document.ledger("ok"), 100, "{way}");
     }
 }

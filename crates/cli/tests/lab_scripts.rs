@@ -1,15 +1,12 @@
 //! Scripts in experiments: every trial of a peak, a sweep, a comparison and a suite runs the script
 //! like `candor run --script`.
 #![cfg(feature = "script")]
-#![allow(clippy::unwrap_used, reason = "what a test sets up is there, or the test fails")]
-
-mod common;
 
 use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use common::{CANDOR, Candor, Document, Outcome};
+use crate::common::{CANDOR, Candor, Document, Outcome};
 
 /// Sends a distinctive request, and prints a line at its end.
 const SCRIPT: &str = r#"

@@ -1,15 +1,12 @@
 //! `candor bench` and `candor compare` from the outside: small suites and comparisons against the
 //! embedded target, in seconds.
-#![allow(clippy::unwrap_used, reason = "what a test sets up is there, or the test fails")]
-
-mod common;
 
 use std::fs;
 use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use common::{CANDOR, Candor, Outcome, Target, assert_valid};
+use crate::common::{CANDOR, Candor, Outcome, Target, assert_valid};
 use rustix::process::Signal;
 
 const TINY: &str = r#"

@@ -1,15 +1,12 @@
 //! The last results: kept for `candor report last`, readable by their user alone, and never a reason
 //! to fail.
-#![allow(clippy::unwrap_used, reason = "what a test sets up is there, or the test fails")]
-
-mod common;
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use common::{CANDOR, Candor, Document, Outcome, Target, files_in};
+use crate::common::{CANDOR, Candor, Document, Outcome, Target, files_in};
 
 /// Runs `candor` with its state in `state`.
 fn candor(state: &Path, arguments: &[&str]) -> Outcome {

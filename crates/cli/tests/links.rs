@@ -1,6 +1,5 @@
 //! Links of the documentation: files and headings that pages refer to exist, and every page is in the
 //! site's table of contents.
-#![allow(clippy::unwrap_used, reason = "what a test sets up is there, or the test fails")]
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;

@@ -1,12 +1,10 @@
 //! Outputs by kind, to files and to the standard output, and lines during a run.
 
-mod common;
-
 use std::io::{BufRead, BufReader};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use common::{CANDOR, Candor, Target, candor};
+use crate::common::{CANDOR, Candor, Target, candor};
 use serde_json::Value;
 
 const USAGE: i32 = 2;
@@ -26,7 +24,7 @@ fn a_document_on_the_standard_output_is_all_that_is_there() {
     let target = Target::start(&[]);
     let outcome = candor(&["-c", "2", "-d", "200ms", "--json", "-", &target.url("/")]);
     assert_eq!(outcome.code(), 0);
-    let document = common::Document::checked(&outcome.stdout);
+    let document = crate::common::Document::checked(&outcome.stdout);
     assert!(document.ledger("ok") > 0);
     assert!(outcome.stderr.contains("Latency") || outcome.stderr.contains("p99"), "the report");
     assert!(outcome.files().is_empty(), "{:?}", outcome.files());
@@ -131,7 +129,7 @@ fn a_reader_that_has_stopped_holds_nothing_up() {
     assert!(said.contains("; it has the first "), "{said}");
     assert_eq!(outcome.status.code(), Some(1));
     let text = std::fs::read_to_string(directory.path().join("result.json")).unwrap();
-    assert_eq!(common::Document::checked(&text).ledger("ok"), 3000);
+    assert_eq!(crate::common::Document::checked(&text).ledger("ok"), 3000);
 }
 
 #[test]

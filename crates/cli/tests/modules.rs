@@ -1,6 +1,5 @@
 //! Rules for the sources that the compiler does not check. Modules of cli: commands are independent
 //! of each other, and there are no cycles. Library crates: no text names a flag.
-#![allow(clippy::unwrap_used, reason = "what a test sets up is there, or the test fails")]
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;

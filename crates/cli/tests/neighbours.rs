@@ -4,16 +4,14 @@
 //! If a test needs candor's process id in advance, a shell prepares the file and then becomes candor by
 //! exec.
 
-mod common;
-
 use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, chown, symlink};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
+use crate::common::{CANDOR, Candor, Target, candor, files_in, is_root};
 use candor_testkit::process::{free_port, wait_until};
-use common::{CANDOR, Candor, Target, candor, files_in, is_root};
 use rustix::process::Signal;
 use tempfile::TempDir;
 

@@ -1,9 +1,7 @@
 //! nginx as a real peer: its own count of requests equals ours.
 
-mod common;
-
+use crate::common::{Document, Target, measure};
 use candor_testkit::nginx::{BODY, Nginx};
-use common::{Document, Target, measure};
 
 fn url(nginx: &Nginx, path: &str) -> String {
     format!("http://{}{path}", nginx.address())

@@ -1,13 +1,11 @@
 //! The outputs of a run: every file and text, compared with the document and the stock tools.
 
-mod common;
-
 use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
+use crate::common::{CANDOR, Candor, Document, Outcome, Target, candor, measure};
 use candor_testkit::peer::{Peer, Script};
-use common::{CANDOR, Candor, Document, Outcome, Target, candor, measure};
 use rustix::process::Signal;
 
 const COULD_NOT_RUN: i32 = 1;

@@ -1,14 +1,11 @@
 //! Pages in a real browser: their content and controls, and that they run no foreign code and
 //! request no other file.
-#![allow(clippy::unwrap_used, reason = "a test may panic, and its helpers are part of it")]
-
-mod common;
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use crate::common::{Outcome, Target, candor};
 use candor_testkit::browser::{Browser, View};
-use common::{Outcome, Target, candor};
 use serde_json::{Value, json};
 
 const WIDE: View = View { width: 1200, height: 900, dark: false, scripts: true };

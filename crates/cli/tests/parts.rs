@@ -1,11 +1,9 @@
 //! Parts of a run in separate processes, and their merged result.
 
-mod common;
-
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use crate::common::{Candor, Document, Outcome, Target, candor};
 use candor_testkit::nginx::Nginx;
-use common::{Candor, Document, Outcome, Target, candor};
 use serde_json::Value;
 
 const COULD_NOT_RUN: i32 = 1;

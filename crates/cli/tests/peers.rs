@@ -1,16 +1,13 @@
 //! Servers that others wrote: gRPC on grpcio, event streams on uvicorn and Node, WebSocket on websockets and on Node's ws,
 //! over HTTP/2 with haproxy before it. What they counted equals the ledger. `scripts/need-peers` installs them.
-#![allow(clippy::unwrap_used, reason = "what a test sets up is there, or the test fails")]
-
-mod common;
 
 use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
 use std::process::{Child, ChildStdout, Command, Stdio};
 use std::time::Duration;
 
+use crate::common::*;
 use candor_testkit::process::{Managed, free_port, wait_for_port};
-use common::*;
 use serde_json::Value;
 
 /// A server in Python or in JavaScript.

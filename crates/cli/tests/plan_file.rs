@@ -1,11 +1,9 @@
 //! Runs of a plan: several requests, their shares, their expectations, and flags that override
 //! them.
 
-mod common;
-
 use std::process::Command;
 
-use common::{CANDOR, Candor, Outcome, Target};
+use crate::common::{CANDOR, Candor, Outcome, Target};
 use serde_json::Value;
 
 /// Runs the plan, with additional flags, and files in its directory.

@@ -1,8 +1,5 @@
 //! `--profile-command` with the real program, and scripts as profilers: their start and end, their
 //! files, and the findings about the profiled figures.
-#![allow(clippy::unwrap_used, reason = "what a test sets up is there, or the test fails")]
-
-mod common;
 
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
@@ -11,8 +8,8 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
+use crate::common::{CANDOR, Candor, Outcome, assert_valid, candor};
 use candor_testkit::process::wait_until;
-use common::{CANDOR, Candor, Outcome, assert_valid, candor};
 use rustix::process::Signal;
 
 const PATIENCE: Duration = Duration::from_secs(15);

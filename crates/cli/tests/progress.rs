@@ -1,8 +1,6 @@
 //! Progress without a terminal: lines and objects at sensible intervals, so that a log is not silent.
 
-mod common;
-
-use common::{Target, candor};
+use crate::common::{Target, candor};
 use serde_json::Value;
 
 fn lines(text: &str) -> Vec<&str> {

@@ -1,7 +1,4 @@
 //! Scripts, end to end: the server receives a script's requests, and the user its errors.
-#![allow(clippy::unwrap_used, reason = "a server for a test may end with it")]
-
-mod common;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{BufRead, BufReader, Read, Write};
@@ -9,8 +6,8 @@ use std::net::{SocketAddr, TcpListener};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use crate::common::{Candor, Outcome};
 use candor_testkit::peer::{Peer, Script, Step};
-use common::{Candor, Outcome};
 use rustix::process::Signal;
 
 /// One request as the server read it.
@@ -94,7 +91,7 @@ fn read_request(reader: &mut BufReader<std::net::TcpStream>) -> Option<Seen> {
 /// Runs a script against the server with these flags.
 fn run_at(server: &Server, script: &str, flags: &[&str]) -> Outcome {
     let url = format!("http://{}/base", server.address);
-    Candor::start_as(std::process::Command::new(common::CANDOR), |directory, command| {
+    Candor::start_as(std::process::Command::new(crate::common::CANDOR), |directory, command| {
         std::fs::write(directory.join("load.lua"), script).unwrap();
         command.args(["--script", "load.lua", "--json", "result.json", "--drain", "1s"]);
         command.args(flags).arg(url).current_dir(directory);
@@ -273,7 +270,7 @@ fn bad_scripts_are_refused_with_their_line() {
         outcome.assert_refused(1, words);
         assert!(seen.is_empty(), "{script}");
     }
-    common::candor(&["--script", "none.lua", "http://127.0.0.1:1/"])
+    crate::common::candor(&["--script", "none.lua", "http://127.0.0.1:1/"])
         .assert_refused(2, &["none.lua"]);
 }
 
@@ -346,17 +343,19 @@ fn a_sandbox_has_no_way_out() {
 
 /// Runs a script against the embedded target; `flags` choose the protocol.
 fn run_at_target(tls: bool, script: &str, flags: &[&str]) -> Outcome {
-    let target = common::Target::start(if tls { &["--tls"] } else { &[] });
+    let target = crate::common::Target::start(if tls { &["--tls"] } else { &[] });
     let url = target.url("/echo");
     let url = if tls { url.replace("http://", "https://") } else { url };
     let trust: &[&str] = if tls { &["-k"] } else { &[] };
-    let outcome =
-        Candor::start_as(std::process::Command::new(common::CANDOR), |directory, command| {
+    let outcome = Candor::start_as(
+        std::process::Command::new(crate::common::CANDOR),
+        |directory, command| {
             std::fs::write(directory.join("load.lua"), script).unwrap();
             command.args(["--script", "load.lua", "--json", "result.json", "-q"]);
             command.args(flags).args(trust).arg(url).current_dir(directory);
-        })
-        .finish();
+        },
+    )
+    .finish();
     assert_eq!(outcome.code(), 0, "{flags:?}: {}{}", outcome.stdout, outcome.stderr);
     if !tls {
         // The target counts requests in clear text.
@@ -437,13 +436,15 @@ fn a_response_beyond_the_limit_is_an_error_of_its_own_in_bounded_memory() {
         let forever = Step::WriteForever(piece.clone().into_bytes().into(), Duration::ZERO);
         let peer = Peer::start(Script::new([Step::ReadRequest, Step::write(head), forever]));
         let url = format!("http://{}/", peer.addr());
-        let child =
-            Candor::start_as(std::process::Command::new(common::CANDOR), |directory, command| {
+        let child = Candor::start_as(
+            std::process::Command::new(crate::common::CANDOR),
+            |directory, command| {
                 std::fs::write(directory.join("load.lua"), "function response() end").unwrap();
                 let flags = ["--script", "load.lua", "--script-body-limit", "1Mi", "--sandbox"];
                 command.args(flags).args(["-c4", "-t1", "-n20", "-q", "--timeout", "20s"]);
                 command.args(["--json", "result.json", &url]).current_dir(directory);
-            });
+            },
+        );
         let pid = child.pid();
         let watch = std::thread::spawn(move || {
             let mut most = 0;
@@ -469,10 +470,10 @@ fn a_response_beyond_the_limit_is_an_error_of_its_own_in_bounded_memory() {
 
 #[test]
 fn over_http_2_only_the_stream_of_a_long_response_is_given_up() {
-    let target = common::Target::start(&[]);
+    let target = crate::common::Target::start(&[]);
     let url = target.url("/bytes/200000");
     let run = |limit: &str| {
-        Candor::start_as(std::process::Command::new(common::CANDOR), |directory, command| {
+        Candor::start_as(std::process::Command::new(crate::common::CANDOR), |directory, command| {
             let script = "function response(status, headers, body) assert(#body == 200000) end";
             std::fs::write(directory.join("load.lua"), script).unwrap();
             command.args(["--script", "load.lua", "--script-body-limit", limit, "--h2c", "-m5"]);
@@ -498,12 +499,14 @@ fn a_signal_is_heard_after_the_call_that_goes_on() {
     // Fifty connections want a request each, and each takes a fifth of a second to make.
     let script = "function request()\n local over = wrk.time_us() + 2e5\n\
                   while wrk.time_us() < over do end return wrk.format() end";
-    let child =
-        Candor::start_as(std::process::Command::new(common::CANDOR), |directory, command| {
+    let child = Candor::start_as(
+        std::process::Command::new(crate::common::CANDOR),
+        |directory, command| {
             std::fs::write(directory.join("load.lua"), script).unwrap();
             command.args(["--script", "load.lua", "-c50", "-t1", "-d30s", "-q", "--drain", "1s"]);
             command.args(["--json", "result.json", &url]).current_dir(directory);
-        });
+        },
+    );
     while server.seen().is_empty() {
         std::thread::sleep(Duration::from_millis(10));
     }
@@ -532,7 +535,7 @@ fn example_of_users() -> &'static str {
 /// Runs a script against the server with a data set `users` of this number of rows: name0, secret0 and so on.
 fn run_with_users(server: &Server, script: &str, rows: usize, flags: &[&str]) -> Outcome {
     let url = format!("http://{}/base", server.address);
-    Candor::start_as(std::process::Command::new(common::CANDOR), |directory, command| {
+    Candor::start_as(std::process::Command::new(crate::common::CANDOR), |directory, command| {
         let lines: String = (0..rows).map(|row| format!("name{row},secret{row}\n")).collect();
         std::fs::write(directory.join("users.csv"), format!("name,password\n{lines}")).unwrap();
         std::fs::write(directory.join("load.lua"), script).unwrap();
@@ -670,7 +673,7 @@ fn a_plan_has_a_script_and_data_and_errors_name_what_there_is() {
     let server = Server::start();
     let url = format!("http://{}/base", server.address);
     let run = |script: &str| {
-        Candor::start_as(std::process::Command::new(common::CANDOR), |directory, command| {
+        Candor::start_as(std::process::Command::new(crate::common::CANDOR), |directory, command| {
             std::fs::write(directory.join("people.jsonl"), "{\"id\": 7}\n{\"id\": 8}\n").unwrap();
             std::fs::write(directory.join("load.lua"), script).unwrap();
             let plan = format!(

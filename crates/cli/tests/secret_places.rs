@@ -1,15 +1,12 @@
 //! A secret planted in every place that takes one appears in no output: each place has a secret of its own, and every
 //! output of every command is searched for all of them.
-#![allow(clippy::unwrap_used, reason = "what a test sets up is there, or the test fails")]
-
-mod common;
 
 use std::fs;
 use std::net::TcpListener;
 use std::process::Command;
 
+use crate::common::{CANDOR, Candor, Outcome, Target, candor};
 use candor_testkit::peer::{Peer, Script};
-use common::{CANDOR, Candor, Outcome, Target, candor};
 
 /// Texts with `%` in the place of a secret, and the secrets that were put there.
 #[derive(Default)]

@@ -1,15 +1,12 @@
 //! No output has a secret that a user typed: a run gets one word in every option that may contain a
 //! secret, and all of its files and output are searched for that word.
-#![allow(clippy::unwrap_used, reason = "what a test sets up is there, or the test fails")]
-
-mod common;
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::Command;
 
-use common::{CANDOR, Candor, Outcome, Target, candor};
+use crate::common::{CANDOR, Candor, Outcome, Target, candor};
 
 /// The secret.
 const SECRET: &str = "HUNTER2secret";

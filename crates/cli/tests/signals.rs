@@ -1,14 +1,12 @@
 //! Signals: the measurements survive, and no process or file of ours stays behind.
 
-mod common;
-
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
+use crate::common::{CANDOR, Candor, Target, files_in};
 use candor_testkit::peer::{Peer, Script};
 use candor_testkit::process::wait_until;
-use common::{CANDOR, Candor, Target, files_in};
 use rustix::process::{Pid, Signal, kill_process_group, test_kill_process};
 
 const INTERRUPTED: i32 = 130;

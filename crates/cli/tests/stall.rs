@@ -5,11 +5,9 @@
 //! requests, evenly from 0 to `S`. With `f = S/((1−ρ)T)`, quantile `q` is `S(1−(1−q)/f)` where `1−q
 //! < f`, and the mean is `f·S/2` above the service time. Here `ρ` is almost zero.
 
-mod common;
-
+use crate::common::{Document, Target, measure};
 use candor_record::Quantile;
 use candor_report::document::latency::Distribution;
-use common::{Document, Target, measure};
 
 const S: f64 = 1.0;
 const T: f64 = 6.0;

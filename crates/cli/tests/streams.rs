@@ -1,13 +1,10 @@
 //! Streams of events from scripted servers: events at given times, streams that break off, an event without end,
 //! keep-alives. Counts are exact; times are compared with what the server waited at least.
-#![allow(clippy::unwrap_used, reason = "what a test sets up is there, or the test fails")]
-
-mod common;
 
 use std::time::Duration;
 
+use crate::common::{Document, Target, candor, measure};
 use candor_testkit::peer::{Peer, Script, Step};
-use common::{Document, Target, candor, measure};
 
 const GAP: Duration = Duration::from_millis(20);
 const HEAD: &str =
@@ -112,7 +109,7 @@ fn a_report_and_objectives_are_of_events() {
 
 #[test]
 fn streams_over_http_2() {
-    let target = common::Target::start(&[]);
+    let target = crate::common::Target::start(&[]);
     let url = target.url("/bytes/1000");
     let flags = ["--h2c", "-c", "1", "-n", "5", "--stream", "chunks"];
     let document = measure(&[&flags[..], &[&url]].concat());

@@ -1,8 +1,5 @@
 //! The live view in a real terminal: its content, that it leaves no trace, and that the terminal never
 //! affects the run.
-#![allow(clippy::unwrap_used, reason = "what a test sets up is there, or the test fails")]
-
-mod common;
 
 use std::fs::File;
 use std::io::{Read, Write};
@@ -12,9 +9,9 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use crate::common::{CANDOR, Document, Target};
 use candor_testkit::peer::{Peer, Script};
 use candor_testkit::process::{Managed, wait_until};
-use common::{CANDOR, Document, Target};
 use rustix::process::Signal;
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use rustix::termios::{Termios, Winsize, tcgetattr, tcsetwinsize};
@@ -268,6 +265,7 @@ fn there_is_none_where_it_is_not_wanted_or_cannot_be() {
     let ndjson = shown(&["--out", "ndjson"]);
     assert!(!ndjson.contains(ENTER) && ndjson.contains("\"kind\":\"end\""), "{ndjson:?}");
     // No terminal at all.
-    common::candor(&["--tui", "on", &url]).assert_refused(2, &["--tui on", "not a terminal"]);
-    common::candor(&["--tui", "sometimes", &url]).assert_refused(2, &["sometimes", "auto"]);
+    crate::common::candor(&["--tui", "on", &url])
+        .assert_refused(2, &["--tui on", "not a terminal"]);
+    crate::common::candor(&["--tui", "sometimes", &url]).assert_refused(2, &["sometimes", "auto"]);
 }

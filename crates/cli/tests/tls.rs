@@ -1,16 +1,13 @@
 //! TLS and HTTP/2 against nginx and the embedded target: counts on both sides, and the texts of
 //! errors.
-#![allow(clippy::unwrap_used, reason = "what a test sets up is there, or the test fails")]
-
-mod common;
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
+use crate::common::{Document, candor, measure};
 use candor_testkit::nginx::{Listener, Nginx};
 use candor_testkit::process::{Managed, free_port, wait_for_port};
-use common::{Document, candor, measure};
 use rcgen::{CertificateParams, KeyPair, SanType, date_time_ymd};
 
 /// A self-signed certificate for loopback, and its key.

@@ -1,11 +1,9 @@
 //! Traces and kernel time stamps, through the binary.
 
-mod common;
-
 use std::collections::HashSet;
 use std::fs;
 
-use common::{Candor, Outcome, Target, candor};
+use crate::common::{Candor, Outcome, Target, candor};
 
 fn report(outcome: &Outcome, file: &str, format: &str) -> Outcome {
     let path = outcome.path(file);

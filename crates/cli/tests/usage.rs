@@ -3,15 +3,13 @@
 //!
 //! Every end of `candor` is checked for the text of a panic.
 
-mod common;
-
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-use common::{CANDOR, Candor, Document, Target, candor, files_in, is_root};
+use crate::common::{CANDOR, Candor, Document, Target, candor, files_in, is_root};
 
 const USAGE: i32 = 2;
 const COULD_NOT_RUN: i32 = 1;
@@ -30,7 +28,7 @@ fn assert_usage(arguments: &[&str], words: &[&str]) {
 }
 
 /// `candor` under a shell that prepares something first.
-fn under_shell(preparation: &str, arguments: &[&str]) -> common::Outcome {
+fn under_shell(preparation: &str, arguments: &[&str]) -> crate::common::Outcome {
     let shell = Command::new("sh");
     let run = Candor::start_as(shell, |directory, command| {
         let script = format!("{preparation}; exec \"$0\" \"$@\"");
@@ -58,7 +56,7 @@ fn too_few_file_descriptors() {
 const HUNDRED_PORTS: &str = "ip link set lo up && \
      echo '40000 40099' > /proc/sys/net/ipv4/ip_local_port_range";
 
-fn in_namespace(arguments: &[&str]) -> common::Outcome {
+fn in_namespace(arguments: &[&str]) -> crate::common::Outcome {
     let run = Candor::start_as(Command::new("unshare"), |directory, command| {
         let script = format!("{HUNDRED_PORTS} && exec \"$0\" \"$@\"");
         command.args(["-n", "sh", "-c", &script, CANDOR]).args(arguments).current_dir(directory);

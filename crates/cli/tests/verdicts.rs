@@ -7,8 +7,6 @@
 //! timing, a run during which other work had the cores is repeated.
 #![allow(clippy::print_stdout, reason = "what each run said is worth reading in a log")]
 
-mod common;
-
 use std::io::{Read as _, Write as _};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 use std::process::{Command, Stdio};
@@ -16,8 +14,8 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use crate::common::{Candor, Document, Target, candor, measure};
 use candor_testkit::process::{Managed, wait_until};
-use common::{Candor, Document, Target, candor, measure};
 use rustix::process::Signal;
 
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -370,15 +368,15 @@ fn a_loader_without_file_descriptors_says_so() {
     let _alone = alone();
     let target = Target::start(&[]);
     let url = target.url("/");
-    // A process inherits the files that its starter opened without CLOEXEC.
-    let open = std::fs::File::open("/dev/null").expect("a file");
-    let inherited: Vec<_> = (0..30).map(|_| rustix::io::dup(&open).expect("a number")).collect();
-    let run = Candor::start_as(Command::new("sh"), |directory, command| {
-        command.args(["-c", "ulimit -n 65 && exec \"$@\"", "sh", common::CANDOR]);
+    // A process inherits the files that its starter opened without CLOEXEC. Numbers of this process may be above the
+    // limit, so the shell opens them.
+    let inherited = "for n in {10..39}; do eval \"exec $n</dev/null\"; done";
+    let limited = format!("{inherited}; ulimit -n 65 && exec \"$@\"");
+    let run = Candor::start_as(Command::new("bash"), |directory, command| {
+        command.args(["-c", &limited, "bash", crate::common::CANDOR]);
         command.args(["-t", "1", "-c", "40", "-d", "1s", "--reactor", "epoll"]);
         command.args(["--json", "result.json", &url]).current_dir(directory);
     });
-    drop(inherited);
     let document = run.finish().document();
     let said = sentence(&document, "fds-exhausted");
     assert!(said.contains("File descriptors ran out"), "{said}");

@@ -5,19 +5,22 @@
 //! time (`lab/src/verify/checks/tests.rs`). Lines that are `exact` (complete logs on both sides,
 //! due times as scheduled, nothing before its cause, departures as computed) hold on any machine
 //! and must say yes.
-
+//!
+//! It is a binary of its own, which nothing runs beside: the kernel begins to stamp what arrives some time after it is
+//! asked to, and stops when the last who asked is gone.
 #![allow(clippy::unwrap_used, reason = "what a test sets up is there, or the test fails")]
 
+#[allow(dead_code, unused_imports, reason = "this binary uses a part")]
 mod common;
 
 use std::collections::BTreeSet;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
+use crate::common::{CANDOR, candor};
 use candor_serve::PartLog;
 use candor_serve::truth::{Record, now_ns};
 use candor_testkit::process::{Managed, read_port_file};
-use common::{CANDOR, candor};
 use rustix::process::Signal;
 use serde_json::Value;
 

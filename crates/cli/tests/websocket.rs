@@ -1,14 +1,12 @@
 //! `candor ws` against the embedded target, whose counts must equal the ledger, and what is refused.
 
-mod common;
-
 use std::io::{BufRead, BufReader, Write};
 use std::net::TcpListener;
 use std::thread;
 use std::time::Duration;
 
+use crate::common::*;
 use candor_protocol::ws::accept_of;
-use common::*;
 
 /// The messages that the target took and gave at one of its WebSockets.
 fn messages(target: &Target, scenario: &str) -> (u64, u64) {

@@ -1,16 +1,14 @@
 //! `candor wrk` as a replacement of wrk: it has the form of real outputs, compared with wrk itself,
 //! and the figures of the result document of the same run.
 
-mod common;
-
 use std::os::unix::fs::symlink;
 use std::path::Path;
 use std::process::Command;
 
+use crate::common::{CANDOR, Candor, Document, Outcome, Target, candor};
 use candor_testkit::nginx::Nginx;
 use candor_testkit::peer::{Peer, Script};
 use candor_testkit::wrk_form::{form, transcript};
-use common::{CANDOR, Candor, Document, Outcome, Target, candor};
 
 fn url(nginx: &Nginx) -> String {
     format!("http://{}/", nginx.address())

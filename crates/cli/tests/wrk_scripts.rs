@@ -4,8 +4,6 @@
 //! A server in the test records every request. The parts that a script decides (method, path,
 //! headers, body) are checked for each request, and the number of each kind if it is certain.
 
-mod common;
-
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
@@ -15,8 +13,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
+use crate::common::candor;
 use candor_testkit::wrk_form::{form, transcript};
-use common::candor;
 
 /// One request as the server saw it. Header names are in lower case.
 #[derive(Debug, Clone)]

@@ -1,11 +1,9 @@
 //! Early acknowledgements: a wait for the acknowledgement moves with it, and a server that takes as long does not.
 
-mod common;
-
+use crate::common::*;
 use candor_engine::{Control, drive};
 use candor_record::{AckCounts, RunRecord};
 use candor_testkit::sim::{Link, Reaction, SimReactor, SimServer, ok_bytes};
-use common::*;
 
 const DELAY_NS: u64 = 40 * MS;
 /// The most early acknowledgements of a thread.

@@ -1,13 +1,11 @@
 //! Requests that stop on their way, and runs that are one burst, on simulated time: every time is
 //! known to the nanosecond.
 
-mod common;
-
+use crate::common::trace::drive_traced;
+use crate::common::*;
 use candor_plan::{Arrivals, Delivery, Load, OpenLoad, Parts, Pieces, Segment};
 use candor_record::{EndReason, ErrorKind, Outcome, RunRecord, StatusCount};
 use candor_testkit::sim::{Link, Reaction, SimReactor, SimServer, ok_bytes};
-use common::trace::drive_traced;
-use common::*;
 use proptest::prelude::*;
 
 fn run(plan: &Parts, server: impl SimServer, link: Link) -> RunRecord {

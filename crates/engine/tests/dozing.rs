@@ -1,12 +1,10 @@
 //! A worker that sleeps through responses, on simulated time: they count from when they arrived.
 
-mod common;
-
+use crate::common::*;
 use candor_engine::{Control, drive};
 use candor_plan::{Arrivals, Pacing};
 use candor_record::RunRecord;
 use candor_testkit::sim::{Link, Reaction, SimReactor, ok_bytes};
-use common::*;
 
 const US: u64 = 1_000;
 /// From one request to the next; a worker dozes for up to a millisecond.

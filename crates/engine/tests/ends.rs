@@ -1,14 +1,12 @@
 //! Ends of runs and of connections, on simulated time: whatever ends a run, its ledger has what was due by
 //! then; no connection is in a state that neither a timeout nor an event ends.
 
-mod common;
-
+use crate::common::*;
 use candor_engine::{Control, Observer, drive, drive_observed};
 use candor_pace::{Limit, Schedule, Share};
 use candor_plan::{Arrivals, HttpVersion, Load, Parts};
 use candor_record::{EndReason, ErrorKind, IntervalSummary, LossKind, RunRecord};
 use candor_testkit::sim::{Link, Reaction, SimReactor, SimServer, ok_bytes};
-use common::*;
 use proptest::prelude::*;
 
 fn run(plan: &Parts, server: impl SimServer) -> RunRecord {

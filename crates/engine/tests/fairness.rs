@@ -1,15 +1,13 @@
 //! Servers that send without end: what they cost the others, the clock and the stop, on simulated
 //! time.
 
-mod common;
-
 use std::rc::Rc;
 
+use crate::common::*;
 use candor_engine::{Control, drive};
 use candor_plan::Arrivals;
 use candor_record::{EndReason, ErrorKind, Quantile, RunRecord};
 use candor_testkit::sim::{Link, Reaction, SimReactor, ok_bytes};
-use common::*;
 
 /// What one read of an endless response, and everything that is done with it, takes.
 const READ_NS: u64 = MS;

@@ -2,14 +2,12 @@
 //! asked; where its epoll waits by the millisecond, a run keeps its schedule. In a process of its own, because a
 //! pretence holds for a whole process.
 
-mod common;
-
+use crate::common::*;
 use candor_engine::reactor::{epoll_wait, uring};
 use candor_engine::{Control, probe_uring, run};
 use candor_plan::{Arrivals, Endpoint, ReactorChoice};
 use candor_record::Quantile;
 use candor_testkit::peer::{Peer, Script};
-use common::*;
 
 #[test]
 fn a_forbidden_uring_falls_back_to_epoll() {

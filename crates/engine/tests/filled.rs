@@ -1,8 +1,6 @@
 //! Requests with holes, on the wire: every request is told from all others, and what a server reads is the same for
 //! any number of threads.
 
-mod common;
-
 use std::collections::BTreeSet;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -10,10 +8,10 @@ use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::thread;
 
+use crate::common::*;
 use candor_engine::{Control, EngineError, run};
 use candor_plan::{Arrivals, DataFormat, DataOrder, DataSet, Load, Parts, Request};
 use candor_record::EndReason;
-use common::*;
 
 /// What came: request line, header lines but Host, body; joined.
 type Log = Arc<Mutex<Vec<String>>>;

@@ -1,8 +1,5 @@
 //! Runs for an agent of a fleet: held until they may begin, and ended by their clock when the permission to
 //! send is over.
-#![allow(clippy::unwrap_used, reason = "what a test sets up is there, or the test fails")]
-
-mod common;
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener};
@@ -11,12 +8,12 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 use std::time::Duration;
 
+use crate::common::*;
 use candor_engine::script::Scripts;
 use candor_engine::{Control, Observer, Part, drive, monotonic_ns, run_part};
 use candor_plan::{Arrivals, Endpoint, Parts};
 use candor_record::{EndReason, Interval, RunRecord, Workers, wire};
 use candor_testkit::sim::{Link, Reaction, SimReactor, ok_bytes};
-use common::*;
 
 /// The run of a simulated second that may send for half of it.
 fn cut(plan: &Parts) -> RunRecord {

@@ -1,11 +1,10 @@
 //! Users on simulated time, against closed forms: R users a second, K steps, D a response, Z a think time.
 
-mod common;
-
 use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::rc::Rc;
 
+use crate::common::*;
 use candor_engine::{Control, drive};
 use candor_plan::journey::{Capture, Journey, OnFailure, Step, Think};
 use candor_plan::{Arrivals, DataFormat, DataOrder, DataSet, Kept, Parts, Request};
@@ -13,7 +12,6 @@ use candor_record::{
     EndReason, ErrorKind, Failures, JourneyCounts, RunRecord, StepFailure, Workers,
 };
 use candor_testkit::sim::{Link, Reaction, SimReactor, SimServer, ok_bytes};
-use common::*;
 
 const Z: Think = Think::Fixed { ns: 20 * MS };
 

@@ -1,15 +1,13 @@
 //! Service time in three parts: exactly on simulated time, and with a real kernel on loopback.
 
-mod common;
-
+use crate::common::trace::drive_traced;
+use crate::common::*;
 use candor_engine::{Control, run};
 use candor_plan::{Arrivals, Endpoint, KernelTimestamps, Parts};
 use candor_record::RunRecord;
 use candor_record::kernel::KernelTimes;
 use candor_testkit::peer::{Peer, Script};
 use candor_testkit::sim::{Link, Reaction, SimReactor, ok_bytes};
-use common::trace::drive_traced;
-use common::*;
 
 const US: u64 = 1_000;
 

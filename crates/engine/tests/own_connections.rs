@@ -1,18 +1,16 @@
 //! Users with connections of their own, on simulated time: whose requests are on which connection, when they are made
 //! and closed, and what waiting for them costs.
 
-mod common;
-
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
+use crate::common::*;
 use candor_engine::{Control, drive};
 use candor_plan::journey::{Journey, OnFailure, Step, Think};
 use candor_plan::{Arrivals, Load, Parts, Request};
 use candor_record::RunRecord;
 use candor_testkit::sim::{Link, Reaction, SimReactor, SimServer, ok_bytes};
-use common::*;
 
 /// The paths that came on each connection.
 type Seen = Rc<RefCell<BTreeMap<u64, Vec<String>>>>;

@@ -1,10 +1,9 @@
 //! Whose requests and responses a script is called for, on simulated time: numbers of users, and when they leave.
 
-mod common;
-
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};
 
+use crate::common::*;
 use candor_engine::script::{Calls, DataRows, Destination, Failed, Next, Script, Scripts, Whose};
 use candor_engine::{Control, drive_scripted};
 use candor_plan::{Arrivals, Parts, Request, Timeouts};
@@ -12,7 +11,6 @@ use candor_protocol::Captured;
 use candor_protocol::made::Batch;
 use candor_record::RunRecord;
 use candor_testkit::sim::{Link, Reaction, SimReactor, SimServer, ok_bytes};
-use common::*;
 
 /// A call for a user.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

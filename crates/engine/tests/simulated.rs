@@ -1,11 +1,11 @@
 //! Whole runs on simulated time, against closed forms. See "Truth, in closed form" in
 //! docs/internals.md: R is a rate, D a service time, S a stall, T the length of a run.
 
-mod common;
-
 use std::cell::RefCell;
 use std::rc::Rc;
 
+use crate::common::trace::drive_traced;
+use crate::common::*;
 use candor_engine::{Control, drive};
 use candor_pace::{Limit, Schedule, Share};
 use candor_plan::{Arrivals, Load, Pacing, Parts, Rate, Segment};
@@ -13,8 +13,6 @@ use candor_record::{
     DeviationKind, EndReason, ErrorKind, Histogram, LossKind, Quantile, RunRecord,
 };
 use candor_testkit::sim::{Fifo, Link, Reaction, SimReactor, SimServer, ok_bytes};
-use common::trace::drive_traced;
-use common::*;
 use proptest::prelude::*;
 
 fn run(plan: &Parts, server: impl SimServer) -> RunRecord {

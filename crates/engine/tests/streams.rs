@@ -1,14 +1,12 @@
 //! Streams of events on simulated time: event k at t₀ + k·D, so that every figure is known to the nanosecond.
 
-mod common;
-
 use std::collections::BTreeSet;
 
+use crate::common::*;
 use candor_engine::{Control, drive};
 use candor_plan::{Arrivals, Parts, StreamForm, Streaming, Tokens};
 use candor_record::{ErrorKind, Histogram, RunRecord, StreamCounts};
 use candor_testkit::sim::{Link, Reaction, SimReactor, SimServer};
-use common::*;
 
 /// The head comes after this, the first event after `T0`, one more after each `D`.
 const HEAD: u64 = 10 * MS;

@@ -1,17 +1,14 @@
 //! An agent's results and leases, with coordinators and hosts that fail.
-#![allow(clippy::unwrap_used, reason = "what a test sets up is there, or the test fails")]
 
-mod common;
-
+use crate::common::lone::{
+    BOOT, LOOPBACK, NOW, Said, fetch, grant, head, key, order, policy, reserve, said, usual,
+};
+use crate::common::{MS, S, operator};
 use candor_fleet::agent::{Agent, Event, Now, Settings};
 use candor_fleet::audit::What;
 use candor_fleet::codec::MOST_KEPT;
 use candor_fleet::message::{Command, Ends, Go, Have, Order, Phase};
 use candor_fleet::{MOST_ROUND_TRIP_NS, Message, Refusal, Timings};
-use common::lone::{
-    BOOT, LOOPBACK, NOW, Said, fetch, grant, head, key, order, policy, reserve, said, usual,
-};
-use common::{MS, S, operator};
 
 fn agent(most_bytes: u64) -> Agent {
     let settings = Settings {

@@ -1,11 +1,13 @@
 //! The limits of an agent: it prepares and starts nothing without a grant of its own, and nothing that
 //! its policy forbids.
-#![allow(clippy::unwrap_used, reason = "what a test sets up is there, or the test fails")]
-
-mod common;
 
 use std::net::IpAddr;
 
+use crate::common::lone::{
+    BOOT, LOOPBACK, NOW, OTHER, SHARE, agent, fetch, fetch_with, grant, head, key, order, policy,
+    reserve, said, usual,
+};
+use crate::common::{MS, S, UNIX_S, operator, plan};
 use candor_fleet::agent::{Event, MOST_PLAN_BYTES, Now, read_plan};
 use candor_fleet::audit::What;
 use candor_fleet::message::{Command, Go, Have, Order, Phase};
@@ -15,11 +17,6 @@ use candor_fleet::{
 };
 use candor_plan::{Plan, Rate};
 use candor_record::{Workers, wire};
-use common::lone::{
-    BOOT, LOOPBACK, NOW, OTHER, SHARE, agent, fetch, fetch_with, grant, head, key, order, policy,
-    reserve, said, usual,
-};
-use common::{MS, S, UNIX_S, operator, plan};
 
 #[test]
 fn a_run_is_granted_prepared_and_started_once() {
@@ -59,8 +56,9 @@ fn a_run_is_granted_prepared_and_started_once() {
 fn bad_grants_start_nothing() {
     let plan = usual();
     let good = grant(&plan, 1);
-    let other_plan =
-        common::plan("url = \"http://127.0.0.1:8080/\"\nrate = \"101/s\"\nduration = \"5s\"\n");
+    let other_plan = crate::common::plan(
+        "url = \"http://127.0.0.1:8080/\"\nrate = \"101/s\"\nduration = \"5s\"\n",
+    );
     let stranger = OperatorKey::from_seed(&[8; 32]);
     let forged = SignedGrant { operator: operator().public(), ..stranger.sign(&good) };
     let mut changed = operator().sign(&good);
@@ -102,7 +100,7 @@ fn bad_grants_start_nothing() {
         let go = Go { origin_ns: NOW.ns + S, offset_ns: 0, bound_ns: 1 };
         agent.handle_message(NOW, order(1, Command::Prepare));
         agent.handle_message(NOW, order(1, Command::Go(go)));
-        assert_eq!(common::lone::said(&mut agent).events, []);
+        assert_eq!(crate::common::lone::said(&mut agent).events, []);
     }
 }
 
@@ -194,7 +192,7 @@ fn targets_outside_of_the_policy_are_refused_after_they_were_resolved() {
         assert_eq!(refused.audit.last().unwrap().0, What::Refused);
     }
     // Addresses that the plan itself gives for a name are not the name's.
-    let given = common::plan(
+    let given = crate::common::plan(
         "url = \"http://a.staging.example/\"\nrate = \"1/s\"\nduration = \"1s\"\nresolve = \
          [\"a.staging.example:80:10.9.9.9\"]\n",
     );
@@ -206,7 +204,7 @@ fn targets_outside_of_the_policy_are_refused_after_they_were_resolved() {
         "{refused:?}"
     );
     // Connections that go elsewhere are checked by where they go.
-    let elsewhere = common::plan(
+    let elsewhere = crate::common::plan(
         "url = \"http://127.0.0.1:8080/\"\nrate = \"1/s\"\nduration = \"1s\"\nconnect-to = \
          \"192.0.2.1:80\"\n",
     );
@@ -232,7 +230,7 @@ fn a_fetched_plan_is_checked() {
     assert_eq!(few.events, [Event::Abandon { key: key(1) }]);
     // A reservation for another life of the agent is none for this one.
     let stranger = Head { boot: BOOT + 1, ..head(2) };
-    let signed = operator().sign(&common::lone::grant(&usual(), 2));
+    let signed = operator().sign(&crate::common::lone::grant(&usual(), 2));
     let Message::Reserve { reserve, .. } = reserve(&usual(), 2, signed) else { unreachable!() };
     agent.handle_message(NOW, Message::Reserve { head: stranger, reserve });
     let ignored = said(&mut agent);

@@ -1,8 +1,6 @@
 //! A coordinator and agents that violate the protocol: the run ends once, with a reason.
-#![allow(clippy::unwrap_used, reason = "what a test sets up is there, or the test fails")]
 
-mod common;
-
+use crate::common::{MS, S, UNIX_S, operator, plan};
 use candor_fleet::agent::record_bytes;
 use candor_fleet::coordinator::{
     Coordinator, Event, Loss, OnLoss, Outcome, Settings, Stage, Verdict, Void, Wanted,
@@ -16,7 +14,6 @@ use candor_record::{
     Collector, CollectorSettings, EndReason, Interval, Machine, RunRecord, WorkerReport, Workers,
     wire,
 };
-use common::{MS, S, UNIX_S, operator, plan};
 
 const KEY: RunKey = RunKey { run: RunId([3; 16]), epoch: 0 };
 const STEP_NS: u64 = 50 * MS;

@@ -1,18 +1,15 @@
 //! Several operators ask for agents at the same time: each of their runs gets agents while there are enough, and
 //! one that gets none says who has them.
-#![allow(clippy::unwrap_used, reason = "what a test sets up is there, or the test fails")]
-
-mod common;
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
+use crate::common::{MS, Rng, S, UNIX_S, operator, plan, policy};
 use candor_fleet::agent::{self, Agent, Event, Now, To, read_plan};
 use candor_fleet::coordinator::{
     self, Coordinator, OnLoss, Settings, Stage, Verdict, Void, Wanted,
 };
 use candor_fleet::{AgentName, Message, RunId, RunKey, Threads, Timings};
-use common::{MS, Rng, S, UNIX_S, operator, plan, policy};
 
 /// All clocks are one, and messages are late by up to this.
 const WAY_NS: u64 = 60 * MS;

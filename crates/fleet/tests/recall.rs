@@ -1,9 +1,7 @@
 //! A coordinator of a run whose own coordinator died, and what the broker's stream gives it: each interval counts
 //! once, and nothing in the stream keeps the run from ending.
-#![allow(clippy::unwrap_used, reason = "what a test sets up is there, or the test fails")]
 
-mod common;
-
+use crate::common::{MS, S, UNIX_S, operator, plan};
 use candor_fleet::agent::record_bytes;
 use candor_fleet::codec::{self, CodecError};
 use candor_fleet::coordinator::{
@@ -16,7 +14,6 @@ use candor_fleet::{
 use candor_record::{
     Collector, CollectorSettings, EndReason, Interval, Machine, WorkerReport, Workers, wire,
 };
-use common::{MS, S, UNIX_S, operator, plan};
 
 const KEY: RunKey = RunKey { run: RunId([3; 16]), epoch: 0 };
 const AGENTS: u32 = 2;

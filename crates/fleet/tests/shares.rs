@@ -1,14 +1,11 @@
 //! Shares: their union is the schedule of one machine for every split; and their sizes.
-#![allow(clippy::unwrap_used, reason = "what a test sets up is there, or the test fails")]
 
-mod common;
-
+use crate::common::plan;
 use candor_fleet::{ShareError, Threads, planned, split};
 use candor_pace::{Limit, Schedule, Share};
 use candor_plan::journey::{Journey, OnFailure, Step, Think};
 use candor_plan::{Load, Plan};
 use candor_record::{Planned, Workers};
-use common::plan;
 use proptest::prelude::*;
 
 fn open(load: &str, connections: u32) -> Plan {

@@ -2,16 +2,13 @@
 //! without a lease, every run ends, and its ledger balances.
 //!
 //! `CANDOR_FLEET_SEEDS` is the number of runs, `CANDOR_FLEET_SEED` the first seed.
-#![allow(clippy::unwrap_used, reason = "what a test sets up is there, or the test fails")]
 
-mod common;
-
+use crate::common::host::{Host, Request};
+use crate::common::{COORDINATOR, Faults, MS, Node, Rng, S, World, plan};
 use candor_fleet::coordinator::{Loss, OnLoss, Outcome, Stage, Verdict, Void};
 use candor_fleet::planned;
 use candor_plan::Plan;
 use candor_record::Workers;
-use common::host::{Host, Request};
-use common::{COORDINATOR, Faults, MS, Node, Rng, S, World, plan};
 
 /// Runs take a few seconds of simulated time; time-outs are the real ones.
 fn plans() -> Vec<Plan> {

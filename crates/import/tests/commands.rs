@@ -1,13 +1,10 @@
 //! What becomes of the words of a curl command: redirections, escaped URLs, cookies, secrets.
-#![allow(clippy::unwrap_used, reason = "what a test sets up is there, or the test fails")]
-
-mod common;
 
 use candor_import::{Format, ImportError, Options, curl};
 
 fn plan(command: &str) -> String {
     let plan = curl(command.as_bytes(), &Options::default()).unwrap().plan;
-    common::check(&plan);
+    crate::common::check(&plan);
     plan
 }
 

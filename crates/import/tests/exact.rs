@@ -1,8 +1,5 @@
 //! Files and commands that people bring are imported exactly: each request as the program that made it sends it, and
 //! what cannot be is said.
-#![allow(clippy::unwrap_used, reason = "what a test sets up is there, or the test fails")]
-
-mod common;
 
 use candor_import::{ImportError, Imported, Options, curl, har, openapi, postman};
 use serde_json::{Value, json};
@@ -11,7 +8,7 @@ use toml::Table;
 /// The requests of a plan, with the header fields that all have, and its text.
 fn tables(imported: Result<Imported, ImportError>) -> (Vec<Table>, String) {
     let plan = imported.unwrap().plan;
-    common::check(&plan);
+    crate::common::check(&plan);
     let table: Table = toml::from_str(&plan).unwrap();
     let steps = match table.get("journey") {
         Some(journey) => journey[0]["step"].as_array().unwrap(),
@@ -145,8 +142,8 @@ fn options_without_a_meaning_here_are_accepted_and_said() {
         assert_eq!(
             refused(&format!("curl {option} -u u:p http://h/")),
             format!(
-                "curl command: line 1, column 6: the option {name}: a plan cannot authenticate so; remove it, or use \
-                 -u with Basic or a header"
+                "curl command: line 1, column 6: the option {name}: a plan cannot authenticate so; remove it, or \
+                 authenticate by Basic or a header field"
             )
         );
     }

@@ -2,9 +2,6 @@
 //! a form with a CSRF token and an interface with a bearer token; the other inputs are written by hand.
 //!
 //! After a change that is meant: `CANDOR_RENEW=1 cargo test -p candor-import`, and read the difference.
-#![allow(clippy::unwrap_used, reason = "what a test sets up is there, or the test fails")]
-
-mod common;
 
 use std::fs;
 use std::path::Path;
@@ -17,7 +14,7 @@ fn fixture(name: &str) -> Vec<u8> {
 
 fn is_as_recorded(name: &str, imported: Result<Imported, ImportError>) -> Imported {
     let imported = imported.unwrap();
-    common::check(&imported.plan);
+    crate::common::check(&imported.plan);
     let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/golden").join(name);
     if std::env::var_os("CANDOR_RENEW").is_some() {
         fs::write(&golden, &imported.plan).unwrap();

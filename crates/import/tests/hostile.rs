@@ -1,8 +1,5 @@
 //! Inputs that are made to take time or memory, and broken ones: each ends in a plan or in one sentence
 //! with the place and the remedy.
-#![allow(clippy::unwrap_used, reason = "what a test sets up is there, or the test fails")]
-
-mod common;
 
 use candor_import::{AccessLog, Options, access_log, curl, har, openapi, postman};
 
@@ -18,7 +15,7 @@ fn spec(rest: &str) -> String {
 
 fn plan_of(text: &str) -> String {
     let plan = openapi(text.as_bytes(), &options()).unwrap().plan;
-    common::check(&plan);
+    crate::common::check(&plan);
     plan
 }
 
@@ -98,7 +95,7 @@ fn deep_nesting_is_refused_by_every_format() {
             r#"{{"request":{{"method":"POST","url":"http://h/","headers":[],"postData":{{"mimeType":"application/json","text":{body}}}}},"response":{{"status":200,"content":{{"mimeType":"application/json","text":{body}}}}}}}"#
         );
         let recording = format!(r#"{{"log":{{"entries":[{entry},{entry}]}}}}"#);
-        common::check(&har(recording.as_bytes(), &options()).unwrap().plan);
+        crate::common::check(&har(recording.as_bytes(), &options()).unwrap().plan);
     }
     let folders = "{\"item\":[".repeat(60) + &"]}".repeat(60);
     assert!(postman(folders.as_bytes(), &options()).is_err());

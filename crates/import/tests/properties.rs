@@ -1,8 +1,6 @@
 //! Any input ends in a plan that Candor accepts or in one error; nothing breaks out; nothing secret is in
 //! the plan.
 
-mod common;
-
 use candor_import::{
     AccessLog, ImportError, Imported, Options, access_log, curl, har, openapi, postman,
 };
@@ -56,7 +54,7 @@ const SECRET: &str = "Zx9-sEcReT_q7W";
 fn check(imported: Result<Imported, ImportError>) -> Option<String> {
     match imported {
         Ok(imported) => {
-            common::check(&imported.plan);
+            crate::common::check(&imported.plan);
             let is_seen = |c: char| c == '\n' || c == '\t' || c.escape_debug().len() == 1;
             let is_seen = |c: char| "\"'\\".contains(c) || is_seen(c);
             assert!(imported.plan.chars().all(is_seen), "{}", imported.plan);

@@ -1,7 +1,4 @@
 //! What becomes of the parts of a recording, or of a collection: values that come again, cookies, statuses, bodies.
-#![allow(clippy::unwrap_used, reason = "what a test sets up is there, or the test fails")]
-
-mod common;
 
 use candor_import::{Options, har, postman};
 use serde_json::{Value, json};
@@ -42,7 +39,7 @@ fn get(path: &str, response: &str) -> Value {
 fn imported(entries: Vec<Value>) -> (Table, Vec<Table>, String) {
     let text = json!({"log": {"entries": entries}}).to_string();
     let plan = har(text.as_bytes(), &Options::default()).unwrap().plan;
-    common::check(&plan);
+    crate::common::check(&plan);
     let table: Table = toml::from_str(&plan).unwrap();
     let journey = table["journey"][0].as_table().unwrap().clone();
     let steps = journey["step"].as_array().unwrap().iter();
@@ -230,7 +227,7 @@ fn collections_may_have_urls_in_parts() {
         ]
     });
     let plan = postman(collection.to_string().as_bytes(), &Options::default()).unwrap().plan;
-    common::check(&plan);
+    crate::common::check(&plan);
     let table: Table = toml::from_str(&plan).unwrap();
     assert_eq!(table["url"].as_str(), Some("http://h:81"));
     let steps = table["journey"][0]["step"].as_array().unwrap();

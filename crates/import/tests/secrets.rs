@@ -1,12 +1,10 @@
 //! What is moved out of an input, and what stays: values that are secret, where they stand as values, and nothing else.
 
-mod common;
-
 use candor_import::{Options, curl, har, openapi, postman};
 
 fn checked(imported: Result<candor_import::Imported, candor_import::ImportError>) -> String {
     let plan = imported.expect("a plan").plan;
-    common::check(&plan);
+    crate::common::check(&plan);
     plan
 }
 

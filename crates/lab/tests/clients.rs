@@ -1,6 +1,5 @@
 //! Client suites from their text to their directory, with drivers that are functions: no process, no
 //! socket, no time.
-#![allow(clippy::unwrap_used, reason = "what a test sets up is there, or the test fails")]
 
 use std::collections::BTreeMap;
 use std::path::Path;

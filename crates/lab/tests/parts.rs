@@ -1,17 +1,15 @@
 //! Two processes get a plan as bytes, each runs half of its workers on simulated time, and their
 //! records come back as bytes: the document equals that of a run in one process.
 
-mod common;
-
 use std::path::Path;
 use std::process::Command;
 
+use crate::common::{MS, S};
 use candor_engine::{Control, drive_part};
 use candor_plan::{Arrivals, Load, OpenLoad, Plan, Rate, Segment, Trace};
 use candor_record::{RunRecord, Workers, merge, wire};
 use candor_report::{Document, Facts};
 use candor_testkit::sim::{Link, Reaction, SimReactor, ok_bytes};
-use common::{MS, S};
 
 const OF: u32 = 4;
 /// If this variable is set, the program is one of the two processes; its value is the directory of plan
@@ -44,7 +42,7 @@ fn run(plan: &Plan, workers: Workers) -> RunRecord {
 }
 
 fn plan(load: Load) -> Plan {
-    let changed = common::plan(4 * S).with(|parts| {
+    let changed = crate::common::plan(4 * S).with(|parts| {
         parts.load = load;
         parts.connections.count = 10;
         parts.connections.max = 14;
@@ -72,7 +70,7 @@ fn run_elsewhere(plan: &Plan, workers: Workers) -> RunRecord {
     std::fs::write(path.join("plan"), wire::to_bytes(plan)).expect("a file");
     std::fs::write(path.join("workers"), wire::to_bytes(&workers)).expect("a file");
     let child = Command::new(std::env::current_exe().expect("this program"))
-        .args(["--exact", "the_part_of_a_child"])
+        .args(["--exact", "parts::the_part_of_a_child"])
         .env(CHILD, path)
         .output()
         .expect("a child");

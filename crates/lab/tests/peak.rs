@@ -1,8 +1,8 @@
 //! The search for a peak against simulated servers with a calculated peak, and against functions
 //! unlike any server.
 
-mod common;
-
+use crate::common::noise::{Computed, KINDS, Machine};
+use crate::common::{MS, S, Simulated, open, plan};
 use candor_lab::peak::{Settings, find};
 use candor_lab::{LabError, Progress, Runner};
 use candor_plan::{Arrivals, Plan};
@@ -12,8 +12,6 @@ use candor_report::document::latency::Distribution;
 use candor_report::experiment::peak::{Confidence, Peak, Phase, Step, StepOutcome, Who};
 use candor_report::{Document, Expectation, Facts};
 use candor_testkit::sim::{Fifo, Reaction, ok_bytes};
-use common::noise::{Computed, KINDS, Machine};
-use common::{MS, S, Simulated, open, plan};
 
 fn settings(objectives: &[&str]) -> Settings {
     let parse = |text: &&str| Expectation::parse(text).expect("an objective");

@@ -1,9 +1,8 @@
 //! Suites from their text to their directory, against simulated servers: no sockets, no time.
 
-mod common;
-
 use std::path::Path;
 
+use crate::common::MS;
 use candor_engine::{Control, drive};
 use candor_lab::matrix::{About, Directory};
 use candor_lab::suite::content::Contents;
@@ -18,7 +17,6 @@ use candor_report::experiment::suite::Suite as SuiteDocument;
 use candor_report::render::{Depth, compose, csv};
 use candor_report::{Document, Facts};
 use candor_testkit::sim::{Fifo, Link, SimReactor};
-use common::MS;
 
 struct NoFiles;
 

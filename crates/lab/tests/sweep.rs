@@ -1,14 +1,12 @@
 //! Sweeps against simulated servers with known latencies.
 
-mod common;
-
+use crate::common::noise::{Computed, KINDS, Machine};
+use crate::common::{MS, S, Simulated, open, plan};
 use candor_lab::sweep::{Asked, Settings, run};
 use candor_lab::{LabError, Runner};
 use candor_plan::{Arrivals, Load, Plan, Segment};
 use candor_report::{Document, Facts};
 use candor_testkit::sim::Fifo;
-use common::noise::{Computed, KINDS, Machine};
-use common::{MS, S, Simulated, open, plan};
 
 fn asked(rates: &[f64]) -> Vec<Asked> {
     let one = |&rate_per_s: &f64| Asked { rate_per_s, fraction: Some(rate_per_s / 1000.0) };

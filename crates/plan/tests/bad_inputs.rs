@@ -1,9 +1,7 @@
 //! Bad inputs, and the exact message for each.
 
-mod common;
-
+use crate::common::{Memory, try_build};
 use candor_plan::options::Options;
-use common::{Memory, try_build};
 
 fn error(arguments: &[&str]) -> String {
     try_build(arguments).err().unwrap_or_else(|| panic!("{arguments:?}")).to_string()

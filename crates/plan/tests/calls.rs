@@ -1,18 +1,16 @@
 //! Calls of gRPC: what becomes of a method, a schema and a message, and errors in one sentence.
-#![allow(clippy::unwrap_used, reason = "what a test sets up is there, or the test fails")]
 
-mod common;
-
+use crate::common::{Memory, PROTO};
 use candor_plan::options::Unanswered;
 use candor_plan::{
     CallKind, DataFormat, HttpVersion, Kept, Options, Parts, Plan, PlanError, ReadFile,
 };
-use common::{Memory, PROTO};
 
 const FIXED: [&str; 4] = ["--proto", "a.proto", "--call", "a.S.One"];
 
 fn plan(arguments: &[&str]) -> Result<Plan, PlanError> {
-    common::try_build(&[&FIXED[..], arguments, &["http://h/"]].concat()).map(|(plan, _)| plan)
+    crate::common::try_build(&[&FIXED[..], arguments, &["http://h/"]].concat())
+        .map(|(plan, _)| plan)
 }
 
 fn says(arguments: &[&str]) -> String {
@@ -64,11 +62,11 @@ fn a_value_of_the_environment_cannot_break_the_json() {
 fn streams_of_the_client_have_several_messages() {
     let options =
         ["--proto", "a.proto", "--call", "a.S/Many", "-b", "{} [{\"id\": 1}, {}]", "http://h/"];
-    let plan = common::plan(&options);
+    let plan = crate::common::plan(&options);
     let call = plan.requests.list[0].call.unwrap();
     assert_eq!((call.kind, call.messages), (CallKind::ClientStreaming, 3));
     let options = ["--proto", "a.proto", "--call", "a.S/Watch", "https://h/"];
-    let plan = common::plan(&options);
+    let plan = crate::common::plan(&options);
     assert!(plan.requests.list[0].has_parts());
     assert_eq!(plan.target.tls.clone().unwrap().alpn, ["h2"]);
 }
@@ -172,7 +170,8 @@ fn a_server_that_says_nothing_is_named_with_the_remedy() {
     let error = Options::from_toml("plan.toml", own).unwrap().build(&Server(table[0].0.clone()));
     assert!(error.unwrap_err().to_string().contains("the server has no reflection"));
     for (answer, part) in table {
-        let error = common::flags(&typed).unwrap().build(&Server(answer)).unwrap_err().to_string();
+        let error =
+            crate::common::flags(&typed).unwrap().build(&Server(answer)).unwrap_err().to_string();
         assert!(error.contains(part), "{part}: {error}");
     }
 }
@@ -197,7 +196,7 @@ fn what_does_not_fit_is_refused() {
         let said = says(arguments);
         assert!(said.contains(part), "{arguments:?}: {said}");
     }
-    let other = |arguments: &[&str]| common::try_build(arguments).unwrap_err().to_string();
+    let other = |arguments: &[&str]| crate::common::try_build(arguments).unwrap_err().to_string();
     assert!(
         other(&["--call", "a.S/One", "--protoset", "body", "http://h/"]).contains("not a protoset")
     );
@@ -211,7 +210,7 @@ fn what_does_not_fit_is_refused() {
             .contains("write http:// or https://")
     );
     assert!(
-        common::flags(&["--call", "a b/c"])
+        crate::common::flags(&["--call", "a b/c"])
             .unwrap_err()
             .to_string()
             .contains("is not the name of a method")

@@ -1,9 +1,7 @@
 //! Data sets and templates, from options to the plan.
 
-mod common;
-
+use crate::common::*;
 use candor_plan::{DataFormat, DataOrder, Options, Plan};
-use common::*;
 
 fn files() -> Memory {
     Memory::with(&[

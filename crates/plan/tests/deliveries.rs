@@ -1,10 +1,8 @@
 //! How requests leave, and runs that are one burst: what they become, and what they exclude.
 
-mod common;
-
+use crate::common::{Memory, plan, try_build};
 use candor_plan::options::Options;
 use candor_plan::{Arrivals, Delivery, Load, OpenLoad, Pieces, Segment, describe};
-use common::{Memory, plan, try_build};
 
 const MS: u64 = 1_000_000;
 

@@ -1,12 +1,10 @@
 //! Flags: each is available in TOML too, the help is readable, bad values are refused with their
 //! place.
 
-mod common;
-
+use crate::common::{Command, flags};
 use candor_plan::options::{Options, RequestOptions};
 use candor_plan::{looks_like_plan, plan_file::keys_of};
 use clap::CommandFactory;
-use common::{Command, flags};
 
 #[test]
 fn every_flag_has_a_key_and_every_key_a_flag() {

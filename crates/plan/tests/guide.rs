@@ -1,9 +1,7 @@
 //! Tests every plan in docs/plan-files.md, so that copies of them work.
 
-mod common;
-
+use crate::common::Memory;
 use candor_plan::{Load, Options, Order};
-use common::Memory;
 
 const GUIDE: &str = include_str!("../../../docs/plan-files.md");
 

@@ -1,12 +1,10 @@
 //! Journeys, from a plan's tables to the plan.
 
-mod common;
-
 use std::time::Instant;
 
+use crate::common::*;
 use candor_plan::journey::Variables;
 use candor_plan::{Capture, OnFailure, Options, Plan, Segment, Think};
-use common::*;
 
 const BUY: &str = "
 url = 'http://h/'

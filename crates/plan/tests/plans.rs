@@ -1,10 +1,8 @@
 //! The plans that flags and TOML give.
 
-mod common;
-
+use crate::common::{Memory, flags, plan, try_build};
 use candor_plan::options::Options;
 use candor_plan::*;
-use common::{Memory, flags, plan, try_build};
 use proptest::prelude::*;
 
 const S: u64 = NS_PER_S;

@@ -1,12 +1,10 @@
 //! Streams of events: flags and keys, what is taken from the top level, and errors in one sentence.
 
-mod common;
-
+use crate::common::Memory;
 use candor_plan::{Options, Plan, PlanError, StreamForm, Streaming, Tokens};
-use common::Memory;
 
 fn plan(arguments: &[&str]) -> Result<Plan, PlanError> {
-    common::try_build(&[arguments, &["http://h/"]].concat()).map(|(plan, _)| plan)
+    crate::common::try_build(&[arguments, &["http://h/"]].concat()).map(|(plan, _)| plan)
 }
 
 fn from_toml(text: &str) -> Result<Plan, PlanError> {

@@ -1,9 +1,7 @@
 //! Plans as bytes: they come back as they were, and no other bytes become a plan that cannot run.
 
-mod common;
-
+use crate::common::{build, flags, plan};
 use candor_plan::{Load, Parts, Plan, PlanError, Rate, Segment};
-use common::{build, flags, plan};
 use proptest::prelude::*;
 use proptest::sample::subsequence;
 

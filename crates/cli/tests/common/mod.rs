@@ -3,7 +3,6 @@
 //! It treats the program as a black box: arguments go in; an exit code, two texts and the result
 //! document come out. Every document is checked against the shipped schema, and every ledger must
 //! balance.
-#![allow(dead_code, unused_imports, reason = "each test binary uses its own part")]
 #![allow(clippy::print_stdout, reason = "a test that is skipped says so")]
 
 mod document;

@@ -17,7 +17,7 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// A running `candor serve`. Dropping it ends it.
 pub(crate) struct Target {
     // Declared before the directory: the process ends before its files are removed.
-    process: Managed,
+    _process: Managed,
     address: SocketAddr,
     directory: TempDir,
 }
@@ -37,7 +37,7 @@ impl Target {
         let process = Managed::spawn(&mut command).expect("candor serve starts");
         let lines = read_port_file(&port_file, PATIENCE).expect("the port file");
         let port = lines["PORT"].parse().expect("a port");
-        Target { process, address: (Ipv4Addr::LOCALHOST, port).into(), directory }
+        Target { _process: process, address: (Ipv4Addr::LOCALHOST, port).into(), directory }
     }
 
     /// The URL of a path on it.
@@ -66,10 +66,5 @@ impl Target {
     pub(crate) fn assert_requests(&self, requests: u64) {
         wait_until(Duration::from_secs(2), || self.requests() >= requests);
         assert_eq!(self.requests(), requests);
-    }
-
-    /// Its process id.
-    pub(crate) fn pid(&self) -> u32 {
-        self.process.pid()
     }
 }

@@ -181,7 +181,7 @@ fn a_redirect_leads_nowhere() {
 /// A name that means another address later: a run keeps the address that was checked, the next one is refused.
 #[test]
 fn a_name_that_changes_leads_nowhere() {
-    if !common::is_root("a namespace of mounts") {
+    if !crate::common::is_root("a namespace of mounts") {
         return;
     }
     let nginx = Nginx::start(true).unwrap();

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use candor_testkit::peer::{ANSWER, Over, Player};
 
-use crate::{Server, many};
+use super::{Server, many};
 
 const CHUNKED: &str = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n";
 const LENGTH_5: &str = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n";

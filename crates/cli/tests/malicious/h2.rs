@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use candor_testkit::peer::{Over, Player};
 
-use crate::{Server, many};
+use super::{Server, many};
 
 pub(crate) const DATA: u8 = 0;
 pub(crate) const HEADERS: u8 = 1;

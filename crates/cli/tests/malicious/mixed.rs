@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use candor_testkit::peer::{ANSWER, Over, Peer, Player};
 
+use super::many;
 use crate::common::Candor;
-use crate::many;
 
 const CONNECTIONS: u64 = 100;
 
@@ -76,7 +76,7 @@ fn run(load: &[&str], reactor: &str) {
     );
     assert_eq!(document.ledger("ok"), answered.load(SeqCst), "{:?}", document.at("/ledger"));
     assert!(document.ledger("ok") > 100, "{:?}", document.at("/ledger"));
-    assert!(outcome.peak_kib < crate::MOST_KIB, "{} KiB", outcome.peak_kib);
+    assert!(outcome.peak_kib < super::MOST_KIB, "{} KiB", outcome.peak_kib);
 }
 
 #[test]

@@ -8,8 +8,8 @@ use rcgen::SanType;
 use rustls::version::{TLS12, TLS13};
 use rustls::{ContentType, ServerConfig};
 
-use crate::h2::{DATA, END_HEADERS, HEADERS, OK, SETTINGS, frame};
-use crate::{Server, many};
+use super::h2::{DATA, END_HEADERS, HEADERS, OK, SETTINGS, frame};
+use super::{Server, many};
 
 const HANDSHAKE_FAILED: &[&str] = &["no connection"];
 

@@ -1,9 +1,6 @@
 //! Fleets as black boxes: real agents, a real broker with mutual TLS, and nginx, which counts.
-#![allow(clippy::unwrap_used, reason = "what a test sets up is there, or the test fails")]
 
 mod authority;
-#[path = "../common/mod.rs"]
-mod common;
 mod loss;
 mod users;
 
@@ -15,6 +12,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
+use crate::common::{CANDOR, Candor, Document, Outcome, Target, candor};
 use candor_fleet::agent::To;
 use candor_fleet::coordinator::{Coordinator, Event, OnLoss, Settings, Verdict, Wanted};
 use candor_fleet::{Message, OperatorKey, RunId, RunKey, Threads, Timings};
@@ -22,7 +20,6 @@ use candor_fleet_nats::{Arrival, Broker, Certificates, Link};
 use candor_plan::options::{Options, ReadFile};
 use candor_testkit::nginx::{Listener, Nginx};
 use candor_testkit::process::{Managed, free_port, wait_for_port, wait_until};
-use common::{CANDOR, Candor, Document, Outcome, Target, candor};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
@@ -502,7 +499,7 @@ fn an_agent_that_is_ended_leaves_its_run() {
 /// Agents whose clocks began at other times, which time namespaces show to them, begin together all the same.
 #[test]
 fn clocks_that_differ_by_days_make_no_difference() {
-    if !common::is_root("a time namespace") {
+    if !crate::common::is_root("a time namespace") {
         return;
     }
     let nginx = Nginx::start(true).unwrap();

@@ -5,11 +5,8 @@
 //! As an ordinary test, each server gets one short run on one of the two reactors. With
 //! `CANDOR_MALICIOUS=full` (`make hostile`), each gets a run of a second on both reactors, one
 //! after the other, and the table of outcomes is printed.
-#![allow(clippy::unwrap_used, reason = "what a test sets up is there, or the test fails")]
 #![allow(clippy::print_stdout, reason = "the table is what is asked for")]
 
-#[path = "../common/mod.rs"]
-mod common;
 mod h1;
 mod h2;
 mod mixed;
@@ -21,8 +18,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use crate::common::{CANDOR, Candor, Document, Outcome};
 use candor_testkit::peer::{Over, Peer, Player};
-use common::{CANDOR, Candor, Document, Outcome};
 
 /// The memory limit of a run against any server: a run of four connections needs a third of it.
 const MOST_KIB: u64 = 64 << 10;

@@ -1,0 +1,54 @@
+//! The program as a black box, a module a subject. They are one binary, because linking them one by one would be most of
+//! the build.
+#![allow(clippy::unwrap_used, reason = "what a test sets up is there, or the test fails")]
+
+mod allow;
+mod architecture;
+mod clients;
+mod common;
+mod deliveries;
+mod dependencies;
+mod deploy;
+mod ends;
+mod faults;
+mod fleet;
+mod foreign_results;
+mod foreign_texts;
+mod grpc;
+mod h2_servers;
+mod h2load;
+mod help;
+mod hostile_h2;
+mod imports;
+mod lab_run;
+mod lab_scripts;
+mod lab_suite;
+mod last;
+mod links;
+mod live;
+mod malicious;
+mod modules;
+mod neighbours;
+mod nginx;
+mod outputs;
+mod page;
+mod parts;
+mod peers;
+mod plan_file;
+mod profiling;
+mod progress;
+mod scripts;
+mod secret_places;
+mod secrets;
+mod signals;
+mod stall;
+mod streams;
+mod terminal;
+mod tls;
+mod trace;
+mod try_out;
+mod usage;
+mod verdicts;
+mod websocket;
+mod wrk;
+mod wrk_scripts;
