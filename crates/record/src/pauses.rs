@@ -38,8 +38,49 @@ impl Pauses {
     }
 }
 
-/// The times of a slow request, from when it was due until it was done.
-pub(crate) type Slow = (u64, u64);
+/// Room for slow requests. They are judged when three quarters of it are full: the rest is for those that come until
+/// then. A request for which there is no room counts as untouched.
+const ROOM: usize = 16_384;
+
+/// Requests that a pause may have touched, until the pauses of their time are known: when each was due, and done.
+#[derive(Debug)]
+pub(crate) struct SlowRequests(Vec<(u64, u64)>);
+
+impl SlowRequests {
+    pub(crate) fn new() -> Self {
+        SlowRequests(Vec::with_capacity(ROOM))
+    }
+
+    /// Keeps one, if there is room.
+    #[cold]
+    pub(crate) fn keep(&mut self, due_ns: u64, done_ns: u64) {
+        if self.0.len() < ROOM {
+            self.0.push((due_ns, done_ns));
+        }
+    }
+
+    /// Whether they are so many that they should not wait for the end of their interval.
+    #[inline]
+    pub(crate) fn are_many(&self) -> bool {
+        self.0.len() >= ROOM / 4 * 3
+    }
+
+    /// Forgets those that were done by `known_ns`, and calls `touched` for those that a pause touched.
+    pub(crate) fn judge(
+        &mut self,
+        pauses: &Pauses,
+        known_ns: u64,
+        mut touched: impl FnMut(u64, u64),
+    ) {
+        self.0.retain(|&(due_ns, done_ns)| {
+            let is_known = done_ns <= known_ns;
+            if is_known && pauses.touch(due_ns, done_ns) {
+                touched(due_ns, done_ns);
+            }
+            !is_known
+        });
+    }
+}
 
 #[cfg(test)]
 mod tests {
@@ -78,6 +119,25 @@ mod tests {
         assert_eq!(all(&[(10, 20), (40, 50), (15, 45)]), [(10, 50)]);
         assert_eq!(all(&[(40, 50), (10, 20), (22, 30)]), [(10, 20), (22, 30), (40, 50)]);
         assert_eq!(all(&[(10, 50), (20, 30)]), [(10, 50)]);
+    }
+
+    #[test]
+    fn slow_requests_have_a_bounded_room() {
+        let mut slow = SlowRequests::new();
+        let room = slow.0.capacity();
+        for at in 0..ROOM as u64 * 2 {
+            assert_eq!(slow.are_many(), at >= ROOM as u64 * 3 / 4);
+            slow.keep(at, at + 10);
+        }
+        assert_eq!((slow.0.len(), slow.0.capacity()), (ROOM, room));
+        let mut pauses = Pauses::default();
+        pauses.add(0, u64::MAX);
+        let mut count = 0;
+        slow.judge(&pauses, ROOM as u64 + 9, |_, _| count += 1);
+        assert_eq!((count, slow.0.len(), slow.are_many()), (ROOM, 0, false));
+        slow.keep(20, 30);
+        slow.judge(&pauses, 29, |_, _| panic!("its pauses are not known"));
+        assert_eq!(slow.0.len(), 1);
     }
 
     #[test]

@@ -236,17 +236,7 @@ mod tests {
         for &done_ns in done_ns {
             let phase = if done_ns < warm_up_ns { Phase::WarmUp } else { Phase::Measured };
             recorder.sent(done_ns, phase, 0);
-            recorder.ok(&Sample {
-                due_ns: done_ns,
-                ready_ns: done_ns,
-                sent_ns: done_ns,
-                first_byte_ns: done_ns,
-                done_ns,
-                request: 0,
-                status: 200,
-                body_bytes: 0,
-                phase,
-            });
+            recorder.ok(&Sample::done_at(done_ns, done_ns, phase));
         }
         recorder.finish(end_ns + SLOT_NS, 0);
         let mut all = RateSamples::default();
