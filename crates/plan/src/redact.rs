@@ -17,24 +17,28 @@
 //! `--show-secrets` is [`Secrets::Shown`]: everything as it was typed.
 
 mod hidden;
+mod refused;
 mod secret;
+mod typed;
 
 pub use hidden::{Hidden, LEAST_OF_COOKIE};
+pub(crate) use refused::name_of_request;
+pub use refused::{columns, refused, without_refused};
 pub use secret::{SecretKind, is_random};
+pub use typed::{Kind, Typed};
 
 use std::borrow::Cow;
-use std::fmt;
 use std::net::{IpAddr, SocketAddr};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use refused::{has_no_secret, outside_holes};
 use secret::sounds_secret;
 
 use crate::kept::Kept;
 use crate::model::{BodyExpect, Endpoint, Load, Parts, Redacted, Request, Segment};
 use crate::tls::{Pem, Trust};
-use crate::units::fmt_plural;
 use crate::words;
 
 /// Replaces a hidden value.
@@ -175,12 +179,18 @@ impl Secrets {
         match authority.rfind('@') {
             Some(at) => format!("{before}{REDACTED}{}{path}", &authority[at..]),
             // What stands in the place of a port and is none may be a password whose host is missing.
-            None => match authority.rsplit_once(':') {
-                Some((host, port)) if port.contains(|c| !"0123456789abcdef]".contains(c)) => {
-                    format!("{before}{host}:{}{path}", refused(port))
-                }
-                _ => format!("{before}{authority}{path}"),
-            },
+            None => {
+                let address = authority.rfind(']').map_or(0, |at| at + 1);
+                let (host, port) = authority.split_at(
+                    authority[address..].find(':').map_or(authority.len(), |at| address + at),
+                );
+                let is_of_address = |c: char| c.is_ascii_hexdigit() || ":.".contains(c);
+                let port = match host.chars().chain(port.chars()).all(is_of_address) {
+                    true => port.to_owned(),
+                    false => refused(port),
+                };
+                format!("{before}{host}{port}{path}")
+            }
         }
     }
 
@@ -298,80 +308,6 @@ pub fn kind_of_option(name: &str) -> Option<Kind> {
         name if name.ends_with("-url") => Some(Kind::Url),
         _ => None,
     }
-}
-
-/// A value that was typed where it does not belong, for the sentence that refuses it: words that could be a secret's are
-/// hidden, and numbers, operators and short words in lower case are shown, so that a slip can be seen.
-pub fn refused(value: &str) -> String {
-    let mut shown = String::with_capacity(value.len());
-    for part in value.split_inclusive(is_between_words) {
-        let word = part.trim_end_matches(is_between_words);
-        shown += if may_be_said(word) { word } else { REDACTED };
-        shown += &part[word.len()..];
-    }
-    shown
-}
-
-/// The first columns of a data set, for an error, as `it has name, id`. If one of them looks like a value, the first line
-/// may be no header, and none is shown.
-pub fn columns(names: &[String]) -> String {
-    let first: Vec<&str> = names.iter().take(20).map(String::as_str).collect();
-    match first.iter().all(|name| name.split(is_between_words).all(may_be_said)) {
-        true => format!("it has {}", first.join(", ")),
-        false => format!(
-            "it has {}; is its first line a header?",
-            fmt_plural(names.len() as u64, "column")
-        ),
-    }
-}
-
-/// `text`, a sentence about this value, without the words of the value that [`refused`] hides.
-pub fn without_refused(text: &str, value: &str) -> String {
-    let mut hidden = Hidden::default();
-    for word in value.split(is_between_words).filter(|word| !may_be_said(word)) {
-        hidden.add(word.as_bytes());
-    }
-    hidden.text(text).into_owned()
-}
-
-fn is_between_words(c: char) -> bool {
-    c.is_whitespace() || "<>=;:,.'\"()[]{}|&@/?#".contains(c)
-}
-
-/// The name of a request, for the sentence that refuses it: it may be its path, and what was typed as a hole may be
-/// none.
-pub(crate) fn name_of_request(name: &str) -> String {
-    let mut parts = name.split("${");
-    let first = parts.next().unwrap_or_default().to_owned();
-    parts.fold(first, |shown, part| {
-        let (hole, behind) = part.split_at(part.find('}').unwrap_or(part.len()));
-        format!("{shown}${{{}{behind}", refused(hole))
-    })
-}
-
-/// A template with its holes, of which [`refused`] hides what stands between them.
-fn outside_holes(text: &str) -> String {
-    let part = |part: &str| match part.split_once("${") {
-        Some((before, hole)) => format!("{}${{{hole}", refused(before)),
-        None => refused(part),
-    };
-    text.split_inclusive('}').map(part).collect()
-}
-
-/// Methods of HTTP (RFC 9110 9, RFC 5789), which are no secrets.
-const METHODS: [&str; 9] =
-    ["GET", "HEAD", "POST", "PUT", "DELETE", "CONNECT", "OPTIONS", "TRACE", "PATCH"];
-
-/// Whether a word may stand in an error.
-fn may_be_said(word: &str) -> bool {
-    let is_word = |c: char| c.is_ascii_lowercase() || "-+_.*%/^$\\".contains(c);
-    let percentile = word.strip_prefix('p').unwrap_or(word);
-    word.chars().count() <= 2
-        || METHODS.contains(&word)
-        || word.len() <= 16 && word.chars().all(is_word)
-        || is_harmless(word)
-        || is_number(percentile)
-        || word.strip_prefix(['-', '+']).is_some_and(is_number)
 }
 
 /// A segment of a path: parameters (`;jsessionid=…`) are treated as a query's.
@@ -598,7 +534,7 @@ impl Parts {
         let is_named = |set: &str, column: &str| {
             let hole = format!("{set}.{column}");
             let names = |text: &str| text.contains(&hole);
-            column.split(is_between_words).all(may_be_said)
+            has_no_secret(column)
                 || requests.iter().any(|one| {
                     names(&one.path)
                         || one.headers.iter().any(|(_, value)| names(value))
@@ -659,94 +595,6 @@ impl Request {
         if let BodyExpect::Exact(body) = &mut self.expect.body {
             *body = body.redacted();
         }
-    }
-}
-
-/// The kind of a word in one of our own command lines.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
-    /// Harmless: the name of an option, a number, the name of a file.
-    Plain,
-    /// Not to be shown.
-    Hidden,
-    /// `Name: value`.
-    Header,
-    /// A URL.
-    Url,
-    /// A name that may have a token in it.
-    Name,
-    /// `NAME=VALUE`.
-    Setting,
-    /// A whole command in one word.
-    Command,
-}
-
-/// A command line as it was typed. [`Typed::shown`] is the only way to read it.
-#[derive(Clone, Default, PartialEq, Eq)]
-pub struct Typed(Vec<Word>);
-
-#[derive(Clone, PartialEq, Eq)]
-struct Word {
-    lead: String,
-    kind: Kind,
-    text: String,
-}
-
-impl Typed {
-    /// Adds a word: `lead`, which is shown, such as `--header=`, and `text` behind it.
-    pub fn push(&mut self, lead: impl Into<String>, kind: Kind, text: impl Into<String>) {
-        self.0.push(Word { lead: lead.into(), kind, text: text.into() });
-    }
-
-    /// The words, redacted.
-    pub fn shown(&self, secrets: Secrets) -> Vec<String> {
-        let shown = |word: &Word| format!("{}{}", word.lead, secrets.value(word.kind, &word.text));
-        self.0.iter().map(shown).collect()
-    }
-
-    /// The values that are not shown, for errors.
-    pub fn hidden(&self) -> Hidden {
-        let mut hidden = Hidden::default();
-        for word in &self.0 {
-            let text = word.text.as_str();
-            match word.kind {
-                Kind::Plain => {}
-                Kind::Hidden => hidden.unnamed(text),
-                Kind::Name => hidden.unnamed(text.rsplit('.').next().unwrap_or(text)),
-                Kind::Header => match text.char_indices().skip(1).find(|(_, c)| *c == ':') {
-                    Some((at, _)) => {
-                        let (name, value) = (&text[..at], text[at + 1..].trim());
-                        hidden.field(name, value);
-                        if Secrets::Hidden.header(name, value) == REDACTED {
-                            hidden.unnamed(value);
-                        }
-                    }
-                    None => hidden.unnamed(text),
-                },
-                Kind::Setting => {
-                    hidden.unnamed(text.split_once('=').map_or(text, |(_, value)| value));
-                }
-                Kind::Url => hidden.url(text),
-                Kind::Command => {
-                    let words = words::split(text).unwrap_or_default();
-                    let shown = Secrets::Hidden.command(&words);
-                    let differ = words.iter().zip(&shown).filter(|(word, shown)| word != shown);
-                    for (word, _) in differ {
-                        match word.contains("://") {
-                            true => hidden.url(word),
-                            false => hidden.unnamed(word.rsplit('=').next().unwrap_or(word)),
-                        }
-                    }
-                }
-            }
-        }
-        hidden
-    }
-}
-
-impl fmt::Debug for Typed {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_list().entries(self.shown(Secrets::Hidden)).finish()
     }
 }
 

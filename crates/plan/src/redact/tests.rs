@@ -71,6 +71,8 @@ fn urls_keep_hosts_paths_and_names() {
         ("http://h/p#access_token=x", "http://h/p#…"),
         ("http://h/p?a=1#x=2", "http://h/p?a=…#…"),
         ("http://h:S3cretPassword/a", "http://h:[redacted]/a"),
+        ("http://h:dead1234beef/a", "http://h:[redacted]/a"),
+        ("http://[::1]:S3cret12/a", "http://[::1]:[redacted]/a"),
         ("http://h:http/a", "http://h:http/a"),
         ("fe80::1/a", "fe80::1/a"),
         ("*", "*"),
