@@ -1,11 +1,12 @@
 //! Ends of runs and of connections, on simulated time: whatever ends a run, its ledger has what was due by
 //! then; no connection is in a state that neither a timeout nor an event ends.
 
+use crate::common::trace::drive_traced;
 use crate::common::*;
 use candor_engine::{Control, Observer, drive, drive_observed};
 use candor_pace::{Limit, Schedule, Share};
 use candor_plan::{Arrivals, HttpVersion, Load, Parts};
-use candor_record::{EndReason, ErrorKind, IntervalSummary, LossKind, RunRecord};
+use candor_record::{EndReason, ErrorKind, IntervalSummary, LossKind, Outcome, RunRecord};
 use candor_testkit::sim::{Link, Reaction, SimReactor, SimServer, ok_bytes};
 use proptest::prelude::*;
 
@@ -132,6 +133,24 @@ proptest! {
         prop_assert_eq!(record.end, reason);
         let due = due_by(&plan, warm_up_ms * MS + record.window_ns);
         prop_assert_eq!((warm_up.scheduled, ledger.scheduled), due);
+    }
+}
+
+/// Of two requests that alternate, each index has its own, whether it left or not.
+#[test]
+fn what_never_left_has_its_request_in_the_trace() {
+    let mut plan = plan(1, open(100, Arrivals::Constant), S);
+    let other = plan.requests.list[0].clone();
+    plan.requests.list.push(other);
+    if let Load::Open(load) = &mut plan.load {
+        load.shed_after_ns = Some(300 * MS);
+    }
+    let never = |_: u64, _: u64, _: u64| Reaction::Never;
+    let (_, traced) = drive_traced(&plan, SimReactor::new(never, Link::default()));
+    for outcome in [Outcome::Shed, Outcome::Unsent] {
+        let those: Vec<_> = traced.iter().filter(|one| one.outcome == outcome).collect();
+        assert!(those.len() > 20, "{outcome:?}");
+        assert!(those.iter().all(|one| u64::from(one.request) == one.index % 2), "{outcome:?}");
     }
 }
 
