@@ -288,10 +288,11 @@ impl Arguments<'_> {
         if let (Err(_), Some(Ok(one))) = (&found, name.strip_prefix("no-").map(known))
             && !one.has_value
         {
-            if one.name == "alpn" {
-                self.command().settings.push(("h1", true.into()));
+            let settings = &mut self.command().settings;
+            match one.name {
+                "alpn" => settings.push(("h1", true.into())),
+                name => settings.retain(|(key, _)| *key != name),
             }
-            self.command().settings.retain(|(key, _)| *key != one.name || one.name == "alpn");
             return Ok(());
         }
         match found {

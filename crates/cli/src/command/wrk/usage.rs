@@ -40,7 +40,7 @@ Options of wrk:
 Options of wrk2:
   -R, --rate <N>         Requests a second over all connections. 0.5, 7 and 20k are kept exactly
   -U, --u_latency        -L, and the spectrum of service times, from the send
-  -B, --batch_latency    Not with a script: each request of its batches has a latency of its own
+  -B, --batch_latency    Not with -s, of whose batches each request has a latency
 
 Options of yicwang's wrk2:
   -p, --report_interval <T>  A whole report for each interval of this length, each followed by
