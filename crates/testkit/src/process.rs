@@ -5,6 +5,7 @@ use std::io;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
@@ -72,9 +73,24 @@ impl Drop for Managed {
     }
 }
 
-/// A port of loopback that was free a moment ago. Where a server can pick its own, let it.
+/// A port of loopback that is free, and that no connection takes meanwhile: it lies below those that the system gives
+/// by itself. A process gets each once, and processes begin at different ones. Where a server can pick its own, let it.
 pub fn free_port() -> io::Result<u16> {
-    Ok(TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()?.port())
+    static TAKEN: AtomicU32 = AtomicU32::new(0);
+    const FIRST: u32 = 15_000;
+    let range = std::fs::read_to_string("/proc/sys/net/ipv4/ip_local_port_range")?;
+    let first_given = range.split_whitespace().next().and_then(|word| word.parse().ok());
+    let room = first_given.unwrap_or(0).max(FIRST + 1000) - FIRST;
+    // Neighbours in pids are far from each other.
+    let begin = std::process::id().wrapping_mul(2_654_435_761);
+    for _ in 0..room {
+        let number = begin.wrapping_add(TAKEN.fetch_add(1, Ordering::Relaxed));
+        let port = (FIRST + number % room) as u16;
+        if TcpListener::bind((Ipv4Addr::LOCALHOST, port)).is_ok() {
+            return Ok(port);
+        }
+    }
+    Err(io::Error::other("no port of loopback is free"))
 }
 
 /// Waits until a process listens; returns whether one does.
@@ -110,6 +126,8 @@ pub fn wait_until(patience: Duration, mut done: impl FnMut() -> bool) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::HashSet;
+
     use super::*;
 
     #[test]
@@ -122,13 +140,17 @@ mod tests {
 
     #[test]
     fn nobody_listens_on_a_free_port() {
-        // Other tests take ports meanwhile: one of a few is nobody's for as long as it takes.
-        let nobodys = |_| {
-            let address = SocketAddr::from((Ipv4Addr::LOCALHOST, free_port().unwrap()));
-            (!wait_for_port(address, Duration::from_millis(30))).then_some(address)
-        };
-        let address = (0..5).find_map(nobodys).unwrap();
+        let address = SocketAddr::from((Ipv4Addr::LOCALHOST, free_port().unwrap()));
+        assert!(!wait_for_port(address, Duration::from_millis(30)));
         let _listener = TcpListener::bind(address).unwrap();
         assert!(wait_for_port(address, Duration::from_secs(1)));
+    }
+
+    #[test]
+    fn no_free_port_is_given_twice() {
+        let ports: HashSet<u16> = (0..500).map(|_| free_port().unwrap()).collect();
+        assert_eq!(ports.len(), 500);
+        let given = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap().local_addr().unwrap();
+        assert!(ports.iter().all(|&port| port < given.port()), "{given}");
     }
 }
