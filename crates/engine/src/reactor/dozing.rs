@@ -21,7 +21,7 @@ use super::stamped::Stamping;
 use super::stamps::StampFacts;
 use super::{ConnectFailure, Key, Reactor, Ready, Received, Sent, Start, scm};
 
-/// So many reads in a row must have had a stamp: the kernel begins to stamp a while after it was asked.
+/// So many reads in a row must have had a stamp, before it is believed that all have one.
 const TRUSTED_FROM: u32 = 64;
 
 /// A reactor that has not met its thread yet.
@@ -52,7 +52,7 @@ impl Start for Unstarted {
         let mut plain = self.0.start();
         // The kernel's stamps are held against ours, part by part of a microsecond.
         plain.read_the_kernels_clock();
-        DozingReactor { plain, stamping: Stamping::default(), unstamped: 0, in_a_row: Some(0) }
+        DozingReactor { plain, stamping: Stamping::begin(), unstamped: 0, in_a_row: Some(0) }
     }
 }
 

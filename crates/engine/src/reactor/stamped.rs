@@ -9,7 +9,10 @@
 //! See Documentation/networking/timestamping.rst in the kernel's sources.
 
 use std::io::IoSlice;
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 use std::os::fd::{AsRawFd, OwnedFd};
+use std::thread;
+use std::time::{Duration, Instant};
 
 use rustix::io::Errno;
 
@@ -49,12 +52,7 @@ impl Start for Unstarted {
         let mut plain = self.plain.start();
         // The kernel's stamps are held against ours, part by part of a microsecond.
         plain.read_the_kernels_clock();
-        StampedReactor {
-            plain,
-            one_in: self.one_in,
-            logs: Vec::new(),
-            stamping: Stamping::default(),
-        }
+        StampedReactor { plain, one_in: self.one_in, logs: Vec::new(), stamping: Stamping::begin() }
     }
 }
 
@@ -95,14 +93,32 @@ impl StampedReactor {
     }
 }
 
+/// So long may the kernel take until it stamps what arrives.
+const STAMPS_WITHIN: Duration = Duration::from_secs(1);
+/// The pause before it is asked again.
+const ASK_AGAIN: Duration = Duration::from_micros(200);
+
 /// What reactors with stamps have in common: stamps are brought to the time of a run.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Stamping {
     realtime: Realtime,
     facts: StampFacts,
+    /// Never read again: as long as there is a socket that asked for stamps, the kernel makes them.
+    _witness: Option<OwnedFd>,
 }
 
 impl Stamping {
+    /// Returns when the kernel stamps what arrives, which a job of its own begins a while after the first socket
+    /// asked for it, or after [`STAMPS_WITHIN`]. From then on it does so for as long as this lives, also if other
+    /// processes stop asking.
+    pub(super) fn begin() -> Stamping {
+        Stamping {
+            realtime: Realtime::default(),
+            facts: StampFacts::default(),
+            _witness: stamped_witness(),
+        }
+    }
+
     /// A connection was asked for stamps. Whether it has them.
     pub(super) fn asked(&mut self, outcome: Result<(), Errno>) -> bool {
         match outcome {
@@ -156,6 +172,27 @@ impl Stamping {
             ..self.facts.clone()
         }
     }
+}
+
+/// A socket that has received a stamped datagram, from itself; `None` where that cannot be had.
+fn stamped_witness() -> Option<OwnedFd> {
+    let loopback: [SocketAddr; 2] =
+        [(Ipv4Addr::LOCALHOST, 0).into(), (Ipv6Addr::LOCALHOST, 0).into()];
+    let socket = UdpSocket::bind(&loopback[..]).ok()?;
+    socket.connect(socket.local_addr().ok()?).ok()?;
+    let socket = OwnedFd::from(socket);
+    scm::stamp_arrivals(&socket).ok()?;
+    let end = Instant::now() + STAMPS_WITHIN;
+    while Instant::now() < end {
+        rustix::net::send(&socket, b"?", rustix::net::SendFlags::empty()).ok()?;
+        // Over loopback a datagram is there when it was sent; if not, the next turn finds it.
+        let received = scm::receive(socket.as_raw_fd(), &mut [0; 8]);
+        if matches!(received, Ok((_, Some(_)))) {
+            break;
+        }
+        thread::sleep(ASK_AGAIN);
+    }
+    Some(socket)
 }
 
 /// Takes the stamps of what left from the error queue.
