@@ -14,7 +14,9 @@ use std::io;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Mutex, PoisonError, TryLockError};
+use std::time::{Duration, Instant};
+use std::{mem, thread};
 
 use rustix::fs::{FlockOperation, flock};
 use rustix::process::geteuid;
@@ -28,14 +30,25 @@ const PREFIX: &str = "candor-";
 const DIRECTORY: &str = "candor-private-";
 /// Tries to make one: another process may remove it before it is locked.
 const TRIES: u32 = 10;
+/// How long a process that ends waits for a directory that is being made or removed.
+const LAST_WAIT: Duration = Duration::from_millis(200);
+const LOOK_AGAIN: Duration = Duration::from_millis(1);
 
-/// The directory of this process.
+/// A holder of the directory of this process.
 #[derive(Debug)]
 pub struct Private {
+    path: PathBuf,
+}
+
+/// The directory that there is.
+#[derive(Debug)]
+struct Held {
     directory: TempDir,
     in_use: InUse,
-    named: AtomicU64,
+    holders: usize,
 }
+
+static HELD: Mutex<Option<Held>> = Mutex::new(None);
 
 /// As long as this lives, no other process removes the directory as a dead one's.
 #[derive(Debug)]
@@ -55,38 +68,56 @@ impl InUse {
     /// Removes the directory, which is at this path, unless another process uses it.
     pub fn give_up(&self, path: &Path) {
         if flock(&self.0, FlockOperation::NonBlockingLockExclusive).is_ok() {
-            let _ = fs::remove_dir_all(path);
+            // By another name first: who makes files there finds it no more, but for what is being made at this moment.
+            let mut gone = path.as_os_str().to_owned();
+            gone.push("-gone");
+            let _ = fs::rename(path, &gone);
+            let _ = (0..TRIES).find(|_| fs::remove_dir_all(&gone).is_ok());
         }
     }
 }
 
-static HELD: Mutex<Weak<Private>> = Mutex::new(Weak::new());
-
-/// The process ends at once: removes its directory, unless a keeper uses it, which does so later.
+/// The process ends at once: removes its directory, unless a keeper uses it, which does so later. From then on none can
+/// be made.
 pub fn give_up() {
-    // Whoever holds the lock is making a directory; the next process removes that.
-    if let Ok(held) = HELD.try_lock()
-        && let Some(private) = held.upgrade()
-    {
-        private.in_use.give_up(private.path());
+    let end = Instant::now() + LAST_WAIT;
+    let held = loop {
+        match HELD.try_lock() {
+            Ok(held) => break held,
+            Err(TryLockError::Poisoned(held)) => break held.into_inner(),
+            Err(TryLockError::WouldBlock) if Instant::now() < end => thread::sleep(LOOK_AGAIN),
+            // The file system hangs; the next process removes what is there.
+            Err(TryLockError::WouldBlock) => return,
+        }
+    };
+    if let Some(held) = &*held {
+        held.in_use.give_up(held.directory.path());
     }
+    mem::forget(held);
 }
 
 /// The directory of this process: a new one, unless other code in the process holds it already.
-pub fn private() -> io::Result<Arc<Private>> {
+pub fn private() -> io::Result<Private> {
     let mut held = HELD.lock().unwrap_or_else(PoisonError::into_inner);
-    if let Some(private) = held.upgrade() {
-        return Ok(private);
+    if held.is_none() {
+        *held = Some(make()?);
     }
+    let held = held.as_mut().expect("it was made if there was none");
+    held.holders += 1;
+    Ok(Private { path: held.directory.path().to_owned() })
+}
+
+/// A new directory, locked.
+fn make() -> io::Result<Held> {
     let (parent, mode) = (temporary_directory(), Permissions::from_mode(0o700));
     check_keeps(&parent)?;
     remove_dead(&parent);
-    let make = || -> io::Result<Private> {
+    let make = || -> io::Result<Held> {
         let mode = mode.clone();
         let directory = Builder::new().prefix(DIRECTORY).permissions(mode).tempdir_in(&parent)?;
         // Between these two another process may take it for a dead one's.
         let in_use = InUse::of(directory.path())?;
-        Ok(Private { directory, in_use, named: AtomicU64::new(0) })
+        Ok(Held { directory, in_use, holders: 0 })
     };
     let mut made = make();
     for _ in 1..TRIES {
@@ -94,9 +125,7 @@ pub fn private() -> io::Result<Arc<Private>> {
             made = make();
         }
     }
-    let private = Arc::new(made?);
-    *held = Arc::downgrade(&private);
-    Ok(private)
+    made
 }
 
 /// Removes directories of this user's processes that ended without doing so.
@@ -121,13 +150,26 @@ fn remove_dead(parent: &Path) {
 impl Private {
     /// Where it is.
     pub fn path(&self) -> &Path {
-        self.directory.path()
+        &self.path
     }
 
     /// A name in it that nothing else has, ending in `kind`.
     pub fn name(&self, kind: &str) -> PathBuf {
-        let number = self.named.fetch_add(1, Ordering::Relaxed);
+        static NAMED: AtomicU64 = AtomicU64::new(0);
+        let number = NAMED.fetch_add(1, Ordering::Relaxed);
         self.path().join(format!("{number}.{kind}"))
+    }
+}
+
+impl Drop for Private {
+    fn drop(&mut self) {
+        let mut held = HELD.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(directory) = &mut *held {
+            directory.holders -= 1;
+            if directory.holders == 0 {
+                *held = None;
+            }
+        }
     }
 }
 

@@ -36,7 +36,7 @@ pub(crate) struct Tls {
     /// The file of the certificate.
     pub(crate) certificate: PathBuf,
     /// The private directory, if the user named no file.
-    _private: Option<Arc<Private>>,
+    _private: Option<Private>,
 }
 
 impl std::fmt::Debug for Tls {

@@ -8,7 +8,6 @@
 use std::fs;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 use candor_files::{Private, private};
 use candor_plan::url::parse_host_port;
@@ -292,7 +291,7 @@ pub fn missing(server: &Server) -> Option<String> {
 struct WorkDirectory {
     path: PathBuf,
     /// The directory that contains it.
-    _private: Arc<Private>,
+    _private: Private,
 }
 
 impl WorkDirectory {

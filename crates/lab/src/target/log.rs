@@ -4,7 +4,6 @@
 use std::fs::{self, File};
 use std::io::{Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 use candor_files::{Private, append, private, refuge};
 
@@ -24,7 +23,7 @@ pub(crate) struct Log {
     /// Where the output of this target begins.
     begins_at: u64,
     /// The temporary directory, if the file is kept only on a failure.
-    scratch: Option<Arc<Private>>,
+    scratch: Option<Private>,
 }
 
 impl Log {

@@ -6,7 +6,6 @@
 use std::io;
 use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::thread;
 
 use candor_engine::{Control, Observer};
@@ -159,7 +158,7 @@ pub(super) struct Server {
     running: Running,
     log: PathBuf,
     /// The directory of the log.
-    _private: Arc<Private>,
+    _private: Private,
 }
 
 impl Server {

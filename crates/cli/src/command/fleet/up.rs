@@ -8,7 +8,6 @@
 use std::net::{Ipv4Addr, TcpListener};
 use std::path::PathBuf;
 use std::process::ExitCode;
-use std::sync::Arc;
 use std::sync::mpsc::channel;
 
 use candor_engine::usable_cores;
@@ -46,7 +45,7 @@ pub(crate) struct Here {
     // Before the directory of their files. The broker outlives the agents.
     agents: Vec<Running>,
     broker: Option<Running>,
-    _private: Arc<Private>,
+    _private: Private,
 }
 
 impl Here {

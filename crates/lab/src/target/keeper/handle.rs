@@ -4,7 +4,6 @@ use std::ffi::OsString;
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::sync::Arc;
 use std::sync::mpsc::{Receiver, channel};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -26,7 +25,7 @@ pub(crate) struct Keeper {
     /// Its lines.
     pub(crate) said: Receiver<Said>,
     /// The keeper removes this directory if we cannot.
-    _private: Arc<Private>,
+    _private: Private,
 }
 
 /// A message of a keeper.
@@ -57,7 +56,7 @@ pub(crate) struct Start<'a> {
     pub(crate) env: &'a [(String, String)],
     pub(crate) cores: &'a [usize],
     /// The directory that the keeper removes if this process dies.
-    pub(crate) private: Arc<Private>,
+    pub(crate) private: Private,
 }
 
 impl Keeper {

@@ -7,7 +7,6 @@
 
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
-use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -81,7 +80,7 @@ struct Loader {
     process: Child,
     result: PathBuf,
     /// The directory of the result.
-    _private: Arc<Private>,
+    _private: Private,
 }
 
 impl Loader {
