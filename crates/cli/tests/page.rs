@@ -269,11 +269,11 @@ fn figures_under_the_cursor_are_the_reports() {
 #[test]
 fn pages_of_experiments_are_pages() {
     let target = Target::start(&[]);
-    let flags = ["-c", "4", "-d", "1s", "--warm-up", "0s"];
+    let flags = ["-c", "4", "-d", "2s", "--warm-up", "0s"];
     let sweep = [
         "sweep",
         "--rates",
-        "500,1000",
+        "1000,2000",
         "--rounds",
         "2",
         "--html",
@@ -296,7 +296,7 @@ fn pages_of_experiments_are_pages() {
     let (x, y) = middle(&mut browser, "#against .frame");
     browser.pointer("hover", x, y).unwrap();
     let here = text(&mut browser, "#against .here");
-    assert!(here == "500/s" || here == "1,000/s", "{here}");
+    assert!(here == "1,000/s" || here == "2,000/s", "{here}");
 }
 
 /// What was found, bars, and courses that are folded away: of two servers, one of which waits for
