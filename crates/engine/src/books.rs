@@ -110,6 +110,15 @@ impl Books {
         self.recorder.sent(at_ns, flight.phase, flight.request);
     }
 
+    /// What was sent at `queued_ns` left at `at_ns`; unless it has ended since.
+    #[inline]
+    pub(crate) fn left(&mut self, id: RequestId, queued_ns: u64, at_ns: u64) {
+        let flight = self.flights.get_mut(id);
+        if flight.sent_ns == queued_ns.max(flight.ready_ns) {
+            flight.sent_ns = at_ns.max(flight.sent_ns);
+        }
+    }
+
     /// The first byte of its response was read.
     #[inline]
     pub(crate) fn first_byte(&mut self, id: RequestId, at_ns: u64) {

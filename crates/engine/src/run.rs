@@ -455,6 +455,7 @@ impl<U: Start> Use for Thread<'_, U> {
             let mut ended = worker.run(origin_ns, control, &mut link);
             ended.health = WorkerHealth {
                 spun_ns: worker.spun_ns(),
+                batches: worker.batches(),
                 ..before.until(Snapshot::take(), core, worker.waits())
             };
             end = Some(ended);

@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, reason = "what a test sets up is there, or the test fails")]
 
 mod acks;
+mod batches;
 mod common;
 mod deliveries;
 mod dozing;

@@ -51,7 +51,7 @@ pub use pauses::{LEAST_PAUSE_NS, Pauses};
 pub use rates::{RateSamples, SLOT_NS};
 pub use recorder::{Disconnect, FailedRequest, Phase, Recorder, RecorderSettings, Sample};
 pub use run::{
-    Agent, EndReason, Host, Lost, Machine, Memory, RunRecord, Throttled, WorkerFigures,
+    Agent, Batches, EndReason, Host, Lost, Machine, Memory, RunRecord, Throttled, WorkerFigures,
     WorkerHealth, WorkerReport, Workers,
 };
 pub use streams::{StreamCounts, StreamEnd, StreamParts};

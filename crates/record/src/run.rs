@@ -97,6 +97,32 @@ pub struct WorkerHealth {
     /// For a worker that never sleeps: how long it polled without finding events over `wall_ns`.
     /// That is CPU time that it did not need.
     pub spun_ns: u64,
+    /// Sends that left together; `None`: each leaves by itself.
+    pub batches: Option<Batches>,
+}
+
+/// Sends that were handed to the kernel together: the time of a send is off by less than its batch took.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Batches {
+    /// Number of batches, warm-up and drain included.
+    pub count: u64,
+    /// Sends in them.
+    pub sends: u64,
+    /// Time that handing them over took, altogether.
+    pub took_ns: u64,
+    /// The longest that one took.
+    pub longest_ns: u64,
+}
+
+impl Batches {
+    /// One more, of so many sends.
+    #[inline]
+    pub fn add(&mut self, sends: u64, took_ns: u64) {
+        self.count += 1;
+        self.sends += sends;
+        self.took_ns += took_ns;
+        self.longest_ns = self.longest_ns.max(took_ns);
+    }
 }
 
 /// Memory of the loader's process, as the kernel accounts for it.

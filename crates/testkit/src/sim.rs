@@ -15,6 +15,7 @@ use std::io::IoSlice;
 use candor_engine::reactor::stamps::StampLog;
 use candor_engine::reactor::{
     ConnectCause, ConnectFailure, IoFailure, Key, Reactor, Ready, Received, Segments, Sent,
+    Submission,
 };
 use candor_record::ConnectErrorKind;
 
@@ -194,6 +195,9 @@ pub struct Link {
     /// The kernel stamps what is sent and received, as it would on Linux, and hands what is sent
     /// to the device so long after the call; `None`: it does not stamp.
     pub left_after_ns: Option<u64>,
+    /// What is sent is queued, and leaves with the next submission, in which the n-th of all sends takes so long;
+    /// `None`: it leaves at once, in no time.
+    pub queued_for_ns: Option<fn(u64) -> u64>,
     /// It carries datagrams, and loses those, counted from 0 over both directions, of which this is
     /// true; `None`: it carries streams.
     pub loses: Option<fn(u64) -> bool>,
@@ -274,6 +278,10 @@ pub struct SimReactor<S, const DOZES: bool = false> {
     buffer: Vec<u8>,
     /// Datagrams that were sent, in both directions.
     sent_datagrams: u64,
+    /// What waits to be handed over.
+    queued: Vec<(Key, Vec<u8>)>,
+    /// How many were handed over.
+    handed_over: u64,
     idle_waits: u32,
     /// It sleeps through nothing any more.
     wakes: bool,
@@ -308,6 +316,8 @@ impl<S: SimServer, const DOZES: bool> SimReactor<S, DOZES> {
             ready: VecDeque::new(),
             buffer: Vec::new(),
             sent_datagrams: 0,
+            queued: Vec::new(),
+            handed_over: 0,
             idle_waits: 0,
             wakes: false,
         }
@@ -593,7 +603,7 @@ impl<S: SimServer, const DOZES: bool> Reactor for SimReactor<S, DOZES> {
         let (now_ns, left_after_ns) = (self.now_ns, self.link.left_after_ns);
         let rel_ns = self.rel();
         let generation = self.connection(key).generation;
-        let reads = self.server.reads(generation);
+        let (reads, queues) = (self.server.reads(generation), self.queues());
         let connection = self.connection(key);
         if connection.reset {
             let message = "simulated: broken pipe".to_owned();
@@ -601,6 +611,11 @@ impl<S: SimServer, const DOZES: bool> Reactor for SimReactor<S, DOZES> {
         }
         if connection.full {
             return Sent::Blocked;
+        }
+        if queues {
+            let bytes = slices.iter().flat_map(|slice| slice.iter().copied()).collect();
+            self.queued.push((key, bytes));
+            return Sent::Queued;
         }
         let offered: usize = slices.iter().map(|slice| slice.len()).sum();
         let wanted = if limit == 0 { offered } else { offered.min(limit) };
@@ -622,6 +637,23 @@ impl<S: SimServer, const DOZES: bool> Reactor for SimReactor<S, DOZES> {
         }
         self.serve(key);
         Sent::Written(taken)
+    }
+
+    fn queues(&self) -> bool {
+        self.link.queued_for_ns.is_some()
+    }
+
+    fn submit(&mut self) -> Submission {
+        let began_ns = self.rel();
+        for (key, bytes) in std::mem::take(&mut self.queued) {
+            let takes_ns = self.link.queued_for_ns.map_or(0, |takes| takes(self.handed_over));
+            self.handed_over += 1;
+            // The server has it before the call for the next one begins.
+            self.connection(key).at_server.extend(bytes);
+            self.serve(key);
+            self.now_ns += takes_ns;
+        }
+        Submission { began_ns, ended_ns: self.rel() }
     }
 
     fn acknowledge(&mut self, key: Key) -> bool {
@@ -686,6 +718,7 @@ impl<S: SimServer, const DOZES: bool> Reactor for SimReactor<S, DOZES> {
     }
 
     fn wait(&mut self, until_ns: u64) {
+        self.submit();
         let until_ns = self.origin_ns.saturating_add(until_ns);
         self.idle_waits += 1;
         assert!(self.idle_waits < SPINNING, "the worker spins at {} ns", self.now_ns);

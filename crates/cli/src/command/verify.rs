@@ -9,10 +9,10 @@ use std::time::Instant;
 use candor_files::write_atomically;
 use candor_lab::Ahead;
 use candor_lab::verify::{self, Answer, CHECKS, Finding, Floor, Length, Line, Settings};
-use candor_plan::Pacing;
 use candor_plan::options::WatchingOptions;
 use candor_plan::units::{fmt_count, fmt_duration_ns, fmt_plural};
 use candor_plan::values::{Count, PositiveNanos};
+use candor_plan::{Pacing, ReactorChoice};
 use candor_report::Host;
 use candor_report::render::json;
 use clap::Args;
@@ -44,6 +44,9 @@ pub(crate) struct VerifyArguments {
     /// How loads wait for due times; a load that cannot wait in this way spins
     #[arg(long, value_name = "WAY", default_value = "spin")]
     pacing: Pacing,
+    /// How loads ask the kernel; a load that cannot use it, or a machine, has epoll
+    #[arg(long, value_name = "WAY", default_value = "auto")]
+    reactor: ReactorChoice,
     /// Requests of each Poisson run, instead of as many as fit
     #[arg(long, value_name = "N")]
     requests: Option<Count>,
@@ -70,6 +73,7 @@ struct Verification {
     version: &'static str,
     quick: bool,
     pacing: Pacing,
+    reactor: ReactorChoice,
     host: Host,
     /// The worst answer of the checks.
     answer: Answer,
@@ -101,6 +105,7 @@ pub(crate) fn verify(arguments: &VerifyArguments) -> Result<ExitCode, UserError>
         version: env!("CARGO_PKG_VERSION"),
         quick: arguments.quick,
         pacing: arguments.pacing,
+        reactor: arguments.reactor,
         host: candor_engine::host(),
         answer: checks.iter().map(|finding| finding.answer).max().unwrap_or(Answer::Yes),
         elapsed_s: begun.elapsed().as_secs_f64(),
@@ -182,6 +187,7 @@ fn settings(arguments: &VerifyArguments) -> Result<Settings, UserError> {
     Ok(Settings {
         length: if arguments.quick { Length::Quick } else { Length::Full },
         pacing: arguments.pacing,
+        reactor: arguments.reactor,
         only: arguments.only.clone(),
         poisson_requests: arguments.requests.map(|one| one.get()),
         poisson_service_ns: arguments.service_time.get(),

@@ -14,9 +14,9 @@ pub enum ReactorKind {
     Uring,
 }
 
-/// From this number of connections per worker on, [`ReactorChoice::Auto`] is io_uring: never. From 50 to
-/// 10,000 connections the two differ in CPU per request by less than rounds of the same do
-/// (`bench/results`), and epoll takes half the memory.
+/// From this number of connections per worker on, [`ReactorChoice::Auto`] is io_uring: never. It is the cheaper one
+/// in closed loops of many connections and short responses, by up to a tenth, where the loader is the limit, and the
+/// dearer one with responses of some KiB and with servers that are slower than the loader (docs/cost.md).
 pub const URING_FROM_CONNECTIONS: u32 = u32::MAX;
 
 /// What [`ReactorChoice::Auto`] is, where both are possible.

@@ -15,7 +15,7 @@
 //!
 //! - [`epoll`] is told that something came, and reads it: a system call to learn of a batch, one
 //!   for each read, one for each write.
-//! - [`uring`] is told what came: a system call for a batch of responses, one for each write.
+//! - [`uring`] is told what came, and writes together: a system call for a batch of responses, one for a batch of writes.
 //! - [`stamped`] is epoll with the kernel's own time stamps, which [`stamps`] keeps.
 //! - [`dozing`] is epoll with the times of arrival, which need not be awake for them.
 //! - [`datagram`] has UDP sockets, for epoll.
@@ -110,7 +110,8 @@ impl Segments {
     pub(crate) fn sent(self, sent: &Sent) -> u64 {
         match sent {
             Sent::Written(bytes) => self.count(*bytes),
-            Sent::Blocked | Sent::Failed(_) => 0,
+            // Datagrams are not queued.
+            Sent::Queued | Sent::Blocked | Sent::Failed(_) => 0,
         }
     }
 
@@ -135,10 +136,22 @@ impl Segments {
 pub enum Sent {
     /// So many bytes were taken by the kernel; fewer than offered means that it is full.
     Written(usize),
+    /// All of it leaves with the next [`Reactor::submit`]. What the kernel does not take then leaves as soon as there
+    /// is room, before anything that is sent later.
+    Queued,
     /// None: wait for writable.
     Blocked,
     /// The connection broke.
     Failed(IoFailure),
+}
+
+/// When what was queued was handed to the kernel: one after the other, between these two.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Submission {
+    /// Before the first.
+    pub began_ns: u64,
+    /// After the last.
+    pub ended_ns: u64,
 }
 
 /// Why a connection broke.
@@ -270,6 +283,17 @@ pub trait Reactor {
     /// Writes `slices` in order, as much as the kernel takes.
     fn send(&mut self, key: Key, slices: &[IoSlice<'_>]) -> Sent;
 
+    /// Whether it queues what is sent: always or never.
+    #[inline]
+    fn queues(&self) -> bool {
+        false
+    }
+
+    /// Hands what was queued since the last time to the kernel, in order. Without it, [`Reactor::wait`] does so.
+    fn submit(&mut self) -> Submission {
+        Submission::default()
+    }
+
     /// Reads datagrams of one connection that the kernel put together: [`Received::Bytes`] has their
     /// payloads, one after the other.
     fn receive_datagrams(&mut self, key: Key) -> (Received<'_>, Segments) {
@@ -366,6 +390,18 @@ impl Reactor for Box<dyn Reactor> {
 
     fn send(&mut self, key: Key, slices: &[IoSlice<'_>]) -> Sent {
         (**self).send(key, slices)
+    }
+
+    fn queues(&self) -> bool {
+        (**self).queues()
+    }
+
+    fn submit(&mut self) -> Submission {
+        (**self).submit()
+    }
+
+    fn acknowledge(&mut self, key: Key) -> bool {
+        (**self).acknowledge(key)
     }
 
     fn receive_datagrams(&mut self, key: Key) -> (Received<'_>, Segments) {

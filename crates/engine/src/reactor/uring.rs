@@ -3,8 +3,14 @@
 //! Each connection has one multishot receive, begun when it is established, which fills buffers
 //! that all connections share; so a batch of responses costs one system call. What was received is
 //! queued by connection, as a chain through the buffers, and handed out one buffer at a time.
-//! Requests leave by a system call of their own, as on epoll.
+//! Requests are queued too, and leave together: a batch of them costs one system call.
 //!
+//! - *Sends* wait for nothing, so that the kernel has read, refused or sent all of a batch when the call returns.
+//!   What it had no room for is *owed*: it leaves when there is room, before anything else of its connection.
+//!   A connection that breaks says so where it is received from. What is longer than a send of a batch may be leaves by
+//!   a call of its own, after those before it.
+//! - *Greed.* A connection that fills many buffers before the worker takes them gets one at a time from then on, so
+//!   that a flood leaves some to the others.
 //! - *Generations.* An operation's name has its connection's generation in it. Completions of a
 //!   connection that was closed find another generation, give their buffer back, and are gone.
 //! - *Running out of buffers* ends a receive (ENOBUFS) and loses nothing: the bytes stay in the
@@ -31,9 +37,9 @@ use candor_protocol::Transport;
 
 use super::clock::Clock;
 use super::socket::{self, Dialer};
-use super::{ConnectFailure, Key, Reactor, Ready, Received, Sent, Start};
-use connection::{Ending, Filled, GENERATIONS, NONE, Purpose, Socket, name};
-use ring::Ring;
+use super::{ConnectFailure, Key, Reactor, Ready, Received, Sent, Start, Submission};
+use connection::{Ending, Filled, GENERATIONS, NONE, Purpose, Socket, is_send, name};
+use ring::{Ring, SEND_BYTES, SENDS};
 
 pub use buffers::Shape;
 pub use probe::{pretend_forbidden, probe};
@@ -43,6 +49,9 @@ pub use ring::TaskWork;
 /// that a large response comes in few pieces. They take 16 MiB of addresses, and of memory what was
 /// ever used.
 pub const BUFFERS: Shape = Shape { count: 1024, bytes: 16 * 1024 };
+
+/// A connection with more filled buffers than this is greedy.
+const GREEDY_FROM: u16 = 8;
 
 /// A reactor that has not met its thread yet. Making one can fail; starting it cannot.
 pub struct Unstarted {
@@ -63,6 +72,8 @@ pub struct UringReactor {
     ready: VecDeque<Key>,
     /// Connections that ran out of buffers, the longest waiting first; likewise.
     starved: VecDeque<Key>,
+    /// When the first of what was handed over since the worker last asked was.
+    handed_over_ns: Option<u64>,
     /// A ring answers to one thread only.
     stays_on_its_thread: PhantomData<*const ()>,
 }
@@ -103,6 +114,7 @@ impl Start for Unstarted {
             handed_out: NONE,
             ready: VecDeque::new(),
             starved: VecDeque::new(),
+            handed_over_ns: None,
             stays_on_its_thread: PhantomData,
         }
     }
@@ -121,7 +133,12 @@ impl UringReactor {
     fn begin_to_receive(&mut self, key: Key) {
         let socket = &mut self.sockets[key as usize];
         let Some(fd) = socket.fd.as_ref().filter(|_| !socket.receiving) else { return };
-        self.ring.receive(fd, name(key, socket.generation, Purpose::Receive));
+        let name = name(key, socket.generation, Purpose::Receive);
+        match socket.greedy {
+            false => self.ring.receive(fd, name),
+            true if socket.waiting > 0 => return,
+            true => self.ring.receive_once(fd, name),
+        }
         socket.receiving = true;
         socket.batch = self.ring.batch();
     }
@@ -143,8 +160,50 @@ impl UringReactor {
         match sent {
             Sent::Written(bytes) if *bytes == offered => {}
             Sent::Written(_) | Sent::Blocked => self.await_writable(key),
-            Sent::Failed(_) => {}
+            Sent::Queued | Sent::Failed(_) => {}
         }
+    }
+
+    /// Whether something of this connection is queued.
+    #[inline]
+    fn is_queued(&self, key: Key) -> bool {
+        let batch = self.ring.send_batch();
+        matches!(self.sockets[key as usize].queued, Some((queued, _)) if queued == batch)
+    }
+
+    /// Hands over what is queued, if anything is. What the kernel had no room for is owed.
+    fn hand_over(&mut self) {
+        if self.ring.sends() == 0 {
+            return;
+        }
+        let began_ns = self.clock.now_ns();
+        self.handed_over_ns.get_or_insert(began_ns);
+        let failed = self.ring.send_all(is_send);
+        self.clock.time_passed();
+        for (name, result) in failed {
+            self.was_not_sent(name, result);
+        }
+    }
+
+    /// Sends what is owed. Whether nothing is owed any more.
+    fn pay(&mut self, key: Key) -> bool {
+        let socket = &mut self.sockets[key as usize];
+        let Some(fd) = &socket.fd else { return false };
+        self.clock.time_passed();
+        match socket::send(fd, &[IoSlice::new(&socket.owed)]) {
+            Sent::Written(bytes) => drop(socket.owed.drain(..bytes)),
+            // It says so where it is received from.
+            Sent::Failed(_) => return false,
+            Sent::Queued | Sent::Blocked => {}
+        }
+        if !socket.owed.is_empty() {
+            self.await_writable(key);
+            return false;
+        }
+        if socket.ends {
+            socket::end_sending(fd);
+        }
+        true
     }
 
     /// The worker is done with the buffer that it was given last.
@@ -231,10 +290,14 @@ impl Reactor for UringReactor {
             let buffer = socket.first;
             let Filled { length, next, at_ns } = self.filled[usize::from(buffer)];
             socket.first = next;
+            socket.waiting -= 1;
+            let more = next != NONE || socket.ending.is_some();
             if next == NONE {
                 socket.last = NONE;
+                if socket.greedy && !socket.starved && !more {
+                    self.begin_to_receive(key);
+                }
             }
-            let more = next != NONE || socket.ending.is_some();
             self.handed_out = buffer;
             return Received::Bytes {
                 bytes: self.ring.buffers().bytes(buffer, length),
@@ -253,11 +316,34 @@ impl Reactor for UringReactor {
 
     #[inline]
     fn send(&mut self, key: Key, slices: &[IoSlice<'_>]) -> Sent {
-        let Some(fd) = &self.sockets[key as usize].fd else { return Sent::Blocked };
-        self.clock.time_passed();
-        let sent = socket::send(fd, slices);
-        self.await_room(key, &sent, slices.iter().map(|slice| slice.len()).sum());
-        sent
+        let offered = slices.iter().map(|slice| slice.len()).sum();
+        if self.ring.sends() == SENDS || self.is_queued(key) {
+            self.hand_over();
+        }
+        let socket = &mut self.sockets[key as usize];
+        let Some(fd) = socket.fd.as_ref().filter(|_| socket.owed.is_empty()) else {
+            return Sent::Blocked;
+        };
+        if offered > SEND_BYTES || socket.ends || self.ring.sends() == SENDS {
+            self.clock.time_passed();
+            let sent = socket::send(fd, slices);
+            self.await_room(key, &sent, offered);
+            return sent;
+        }
+        let name = name(key, socket.generation, Purpose::Send);
+        socket.queued = Some((self.ring.send_batch(), self.ring.send(fd, name, slices)));
+        socket.batch = self.ring.batch();
+        Sent::Queued
+    }
+
+    fn queues(&self) -> bool {
+        true
+    }
+
+    fn submit(&mut self) -> Submission {
+        self.hand_over();
+        let ended_ns = self.clock.recent_ns();
+        Submission { began_ns: self.handed_over_ns.take().unwrap_or(ended_ns), ended_ns }
     }
 
     fn acknowledge(&mut self, key: Key) -> bool {
@@ -265,13 +351,20 @@ impl Reactor for UringReactor {
     }
 
     fn end_sending(&mut self, key: Key) {
-        if let Some(fd) = &self.sockets[key as usize].fd {
+        self.hand_over();
+        let socket = &mut self.sockets[key as usize];
+        socket.ends = true;
+        if let Some(fd) = socket.fd.as_ref().filter(|_| socket.owed.is_empty()) {
             socket::end_sending(fd);
         }
         self.clock.time_passed();
     }
 
     fn close(&mut self, key: Key) {
+        self.slot(key);
+        if self.is_queued(key) {
+            self.hand_over();
+        }
         self.clock.time_passed();
         let socket = std::mem::take(self.slot(key));
         let generation = socket.generation;
@@ -299,6 +392,7 @@ impl Reactor for UringReactor {
 
     fn wait(&mut self, until_ns: u64) {
         self.take_back();
+        self.hand_over();
         self.feed_starved();
         let left_ns = match until_ns {
             1.. if self.ready.is_empty() => until_ns.saturating_sub(self.clock.recent_ns()),

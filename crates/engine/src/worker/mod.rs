@@ -14,6 +14,7 @@
 //! Nothing here allocates, locks, formats or logs while a run goes well.
 
 mod acks;
+mod batch;
 mod connect;
 mod dispatch;
 mod ending;
@@ -39,6 +40,7 @@ use candor_protocol::Protocol;
 use candor_record::{HeldUp, Interval, Recorder, RecorderSettings, Traced, WorkerReport};
 
 use self::acks::Acks;
+use self::batch::Batch;
 pub(crate) use self::connect::words;
 use self::dispatch::Dispatch;
 use self::ending::Patience;
@@ -123,6 +125,8 @@ pub(crate) struct Worker<R, S> {
     first_failure: Option<ConnectFailure>,
     waits: u64,
     turn: Turn,
+    /// What is queued, on a reactor that does so.
+    batch: Batch,
     /// Makes requests or reads responses; plain runs have none.
     script: Option<Box<Scripted>>,
     /// Fills requests that have holes; plans without have none.
@@ -171,6 +175,7 @@ impl<R: Reactor, S: Protocol> Worker<R, S> {
             first_failure: None,
             waits: 0,
             turn: Turn::default(),
+            batch: Batch::default(),
             script: None,
             filling: None,
             data_failed: false,

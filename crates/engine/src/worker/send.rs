@@ -179,6 +179,20 @@ impl<R: Reactor, S: Protocol> Worker<R, S> {
         let connection = &mut self.pool[key];
         let Some(session) = &mut connection.session else { return false };
         match sent {
+            Sent::Queued => {
+                let (books, batch) = (&mut self.books, &mut self.batch);
+                books.recorder.bytes_sent(offered as u64);
+                let has_word =
+                    session.handle_transmitted(at_ns + self.shift_ns, offered, &mut |id| {
+                        books.sent(id, at_ns);
+                        batch.hold(id, at_ns);
+                    });
+                connection.blocked = false;
+                self.queued(at_ns);
+                if has_word {
+                    self.poll_events(key, at_ns);
+                }
+            }
             Sent::Written(bytes) => {
                 let books = &mut self.books;
                 books.recorder.bytes_sent(bytes as u64);

@@ -57,6 +57,9 @@ impl<R: Reactor, S: Protocol> Worker<R, S> {
     /// Waits until `until_ns`, unless there is something to do already, and finds what is ready.
     #[inline]
     pub(super) fn find(&mut self, until_ns: u64) -> Option<Ready> {
+        if self.reactor.queues() {
+            self.submit();
+        }
         if !self.turn.has_found {
             self.reactor.wait(if self.turn.postponed.is_empty() { until_ns } else { 0 });
         }
@@ -82,6 +85,9 @@ impl<R: Reactor, S: Protocol> Worker<R, S> {
         let mut found = first;
         while let Some(ready) = found {
             self.handle(ready);
+            if self.reactor.queues() {
+                self.submit_if_late();
+            }
             if self.is_turn_over() {
                 self.turn.has_found = true;
                 return true;

@@ -30,6 +30,7 @@ mod failures;
 mod halves;
 mod harness;
 mod keys;
+mod queued;
 mod runs;
 mod sends;
 mod talk;

@@ -89,7 +89,19 @@ pub(crate) fn pairs<R: Reactor>(
 /// Sends; all of it fits.
 pub(crate) fn say<R: Reactor>(reactor: &mut R, what: &[(u32, &[u8])]) {
     for (key, bytes) in what {
-        let sent = reactor.send(*key, &[IoSlice::new(bytes)]);
+        let sent = send(reactor, *key, bytes);
         assert!(matches!(sent, Sent::Written(n) if n == bytes.len()), "{sent:?}");
+    }
+}
+
+/// Sends, at once.
+pub(crate) fn send<R: Reactor>(reactor: &mut R, key: u32, bytes: &[u8]) -> Sent {
+    match reactor.send(key, &[IoSlice::new(bytes)]) {
+        Sent::Queued => {
+            assert!(reactor.queues());
+            reactor.submit();
+            Sent::Written(bytes.len())
+        }
+        sent => sent,
     }
 }

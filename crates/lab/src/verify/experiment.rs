@@ -70,7 +70,11 @@ impl Experiment {
         let load = format!("{} --pacing spin", self.load);
         let spinning = Experiment { server, load, ..*self };
         spinning.made(
-            |plan| plan.with(|parts| parts.threads.pacing = settings.pacing).unwrap_or(plan),
+            |plan| {
+                let plan =
+                    plan.with(|parts| parts.threads.reactor = settings.reactor).unwrap_or(plan);
+                plan.with(|parts| parts.threads.pacing = settings.pacing).unwrap_or(plan)
+            },
             meanwhile,
         )
     }

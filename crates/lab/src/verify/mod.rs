@@ -27,7 +27,7 @@ mod witness;
 
 use std::num::NonZeroU32;
 
-use candor_plan::Pacing;
+use candor_plan::{Pacing, ReactorChoice};
 use serde::Serialize;
 
 use crate::error::LabError;
@@ -62,6 +62,8 @@ pub struct Settings {
     pub length: Length,
     /// How a load waits for due times, if it can in this way; otherwise it spins.
     pub pacing: Pacing,
+    /// How a load asks the kernel, if it can in this way.
+    pub reactor: ReactorChoice,
     /// Ids of the checks to make; empty: all of them.
     pub only: Vec<String>,
     /// Requests of each Poisson run; `None`: as many as fit.

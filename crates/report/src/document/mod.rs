@@ -30,8 +30,9 @@ pub mod users;
 use candor_plan::redact::Typed;
 use candor_plan::{Parts, Plan};
 use candor_record::{
-    AckCounts, Agent, Bytes, ConnectErrorKind, DatagramCounts, DeviationKind, IntervalSummary,
-    Lost, Machine, PartCounts, RateSamples, RunRecord, SLOT_NS, StatusCount, WorkerReport, Workers,
+    AckCounts, Agent, Batches, Bytes, ConnectErrorKind, DatagramCounts, DeviationKind,
+    IntervalSummary, Lost, Machine, PartCounts, RateSamples, RunRecord, SLOT_NS, StatusCount,
+    WorkerReport, Workers,
 };
 pub use candor_record::{EndReason, Host, Memory, Throttled};
 use schemars::JsonSchema;
@@ -271,6 +272,9 @@ pub struct WorkerRow {
     /// whether it ran or was stalled.
     #[serde(default)]
     pub spun_ns: u64,
+    /// Sends that left together, with io_uring; null: each left by itself.
+    #[serde(default)]
+    pub batches: Option<Batches>,
     /// Mean response time of its requests; null without expected responses.
     #[serde(default)]
     pub response_mean_ns: Option<f64>,
@@ -593,6 +597,7 @@ impl WorkerRow {
             involuntary_switches: health.involuntary_switches,
             waits: health.waits,
             spun_ns: health.spun_ns,
+            batches: health.batches,
             response_mean_ns: worker.figures.response_mean_ns(),
         }
     }

@@ -103,6 +103,7 @@ impl Run {
                 involuntary_switches: 7,
                 waits: 1000,
                 spun_ns: 0,
+                batches: None,
             };
             let report = WorkerReport::new(self.window_end_ns(), self.end);
             collector.worker_ended(worker, WorkerReport { health, ..report });

@@ -12,6 +12,9 @@ const LAG_SHARE_LIMIT: f64 = 0.1;
 /// Lag below this is the cost of a system call, whatever its share.
 const LAG_FLOOR_NS: u64 = 100_000;
 
+/// The largest share of the average batch of sends in the median service time.
+const BATCH_SHARE_LIMIT: f64 = 0.1;
+
 /// The share of time waiting for a core above which a thread shares it.
 const WAITED_SHARE_LIMIT: f64 = 0.1;
 /// Less waiting than this is normal on any machine.
@@ -74,6 +77,28 @@ pub(super) fn shared_core(document: &Document, machine: &MachineRow) -> Option<F
     })
 }
 
+/// Requests left in batches that are a material share of the time that is measured.
+pub(super) fn batches(document: &Document, machine: &MachineRow) -> Option<Finding> {
+    let service_ns = document.latencies.service.percentile_ns("p50")?;
+    let took_ns = |worker: &WorkerRow| {
+        let batches = worker.batches.filter(|batches| batches.count > 0)?;
+        Some(batches.took_ns as f64 / batches.count as f64)
+    };
+    let took_ns = document.workers_of(machine).iter().filter_map(took_ns).max_by(f64::total_cmp)?;
+    let share = took_ns / service_ns.max(1) as f64;
+    (share > BATCH_SHARE_LIMIT).then(|| Finding {
+        severity: Severity::Note,
+        sentence: format!(
+            "Requests left together: a batch took {}, {} of the median service time, and when each of its requests \
+             left is not known more exactly.",
+            fmt_duration_ns(took_ns as u64),
+            fmt_share(share)
+        ),
+        evidence: vec![("batch_ns", took_ns), ("share", share)],
+        remedy: "With --reactor epoll each request leaves by itself, for more CPU time.",
+    })
+}
+
 /// Our lag is a material share of the percentile being reported.
 pub(super) fn send_lag(document: &Document) -> Option<Finding> {
     let lag_ns = document.latencies.send_lag.percentile_ns("p99")?;
@@ -93,8 +118,24 @@ pub(super) fn send_lag(document: &Document) -> Option<Finding> {
 
 #[cfg(test)]
 mod tests {
+    use candor_record::Batches;
+
     use super::super::found;
     use crate::testing;
+
+    #[test]
+    fn batches_that_take_long_beside_a_response() {
+        let mut document = testing::healthy_open();
+        let service_ns = document.latencies.service.percentile_ns("p50").unwrap();
+        let batches = |took_ns| Batches { count: 10, sends: 50, took_ns, longest_ns: took_ns };
+        document.workers[1].batches = Some(batches(service_ns / 10 * 9));
+        assert!(found(&document, "batched").is_none());
+        document.workers[1].batches = Some(batches(service_ns * 2));
+        let verdict = found(&document, "batched").unwrap();
+        assert!((verdict.evidence["share"] - 0.2).abs() < 0.01, "{:?}", verdict.evidence);
+        document.workers[1].batches = Some(Batches::default());
+        assert!(found(&document, "batched").is_none());
+    }
 
     #[test]
     fn a_busy_worker() {

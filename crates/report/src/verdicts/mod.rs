@@ -106,6 +106,7 @@ const CHECKS: &[Check] = &[
     Check { id: "profile-failed", find: Run(profiling::profile_failed) },
     Check { id: "loader-cpu", find: Machine(loader::cpu) },
     Check { id: "send-lag", find: Run(loader::send_lag) },
+    Check { id: "batched", find: Machine(loader::batches) },
     Check { id: "shared-core", find: Machine(loader::shared_core) },
     Check { id: "host-hiccup", find: Machine(machine::host_hiccup) },
     Check { id: "loader-throttled", find: Machine(machine::loader_throttled) },
@@ -240,13 +241,18 @@ mod tests {
         let mut aborted = testing::healthy_open();
         let why = crate::Expectation::parse("errors > 0").unwrap().judge(&aborted);
         aborted.set_aborted(why);
-        for document in [&mut unsent, &mut late, &mut limited, &mut agent] {
+        let mut together = testing::healthy_closed();
+        let service_ns = together.latencies.service.percentile_ns("p50").unwrap();
+        let (took_ns, longest_ns) = (service_ns, service_ns);
+        together.workers[0].batches =
+            Some(candor_record::Batches { count: 1, sends: 9, took_ns, longest_ns });
+        for document in [&mut unsent, &mut late, &mut limited, &mut agent, &mut together] {
             document.verdicts = judge(document);
         }
         let documents = testing::every_document()
             .into_iter()
             .chain(testing::provoked())
-            .chain([spoilt, unsent, late, aborted, limited, agent]);
+            .chain([spoilt, unsent, late, aborted, limited, agent, together]);
         let found: std::collections::BTreeSet<_> =
             documents.flat_map(|one| one.verdicts).map(|one| one.id).collect();
         for check in CHECKS {

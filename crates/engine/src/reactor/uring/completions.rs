@@ -5,9 +5,10 @@
 
 use rustix::io::Errno;
 
+use super::GREEDY_FROM;
 use super::UringReactor;
-use super::connection::{Ending, Filled, GENERATIONS, NONE, Purpose, name};
-use super::ring::{CANCELLATION, Completion};
+use super::connection::{Ending, Filled, NONE, Purpose, name, whose};
+use super::ring::{CANCELLATION, Completion, Name};
 use crate::reactor::{Key, Ready};
 
 impl UringReactor {
@@ -26,8 +27,7 @@ impl UringReactor {
         if completion.name == CANCELLATION {
             return;
         }
-        let key = completion.name as Key;
-        let generation = (completion.name >> 32) as u32 % GENERATIONS;
+        let (key, generation) = whose(completion.name);
         if self.sockets[key as usize].generation != generation {
             if let Some(buffer) = completion.buffer {
                 self.ring.buffers_mut().give(buffer);
@@ -36,7 +36,29 @@ impl UringReactor {
             self.received(key, completion, now_ns);
         } else {
             self.sockets[key as usize].polling = false;
-            self.tell(key, false, true, false);
+            if self.sockets[key as usize].owed.is_empty() || self.pay(key) {
+                self.tell(key, false, true, false);
+            }
+        }
+    }
+
+    /// A send was short, or failed: what is left of it is owed, unless the connection broke.
+    #[cold]
+    pub(super) fn was_not_sent(&mut self, name: Name, result: i32) {
+        let (key, generation) = whose(name);
+        let socket = &mut self.sockets[key as usize];
+        let Some((_, number)) = socket.queued.filter(|_| socket.generation == generation) else {
+            return;
+        };
+        let errno = Errno::from_raw_os_error(result.min(0).saturating_neg());
+        if result >= 0 || matches!(errno, Errno::AGAIN | Errno::INTR) {
+            let sent = usize::try_from(result).unwrap_or(0);
+            socket.owed.extend_from_slice(self.ring.unsent(number, sent));
+            self.await_writable(key);
+        } else if !socket.receiving && socket.ending.is_none() {
+            // Nothing else would say so.
+            let at_ns = self.clock.recent_ns();
+            self.input_ended(key, Ending::Failed(errno), at_ns);
         }
     }
 
@@ -53,6 +75,13 @@ impl UringReactor {
                     last => self.filled[usize::from(last)].next = buffer,
                 }
                 socket.last = buffer;
+                socket.waiting += 1;
+                if socket.waiting > GREEDY_FROM && !socket.greedy {
+                    socket.greedy = true;
+                    if completion.more {
+                        self.ring.cancel(completion.name);
+                    }
+                }
                 self.tell(key, true, false, false);
                 if !completion.more {
                     // The kernel may end a multishot receive when it likes.
@@ -70,7 +99,8 @@ impl UringReactor {
                     socket.starved = true;
                     self.starved.push_back(key);
                 }
-                Errno::INTR | Errno::AGAIN => self.begin_to_receive(key),
+                // Cancelled: it was greedy.
+                Errno::INTR | Errno::AGAIN | Errno::CANCELED => self.begin_to_receive(key),
                 errno => self.input_ended(key, Ending::Failed(errno), at_ns),
             },
         }

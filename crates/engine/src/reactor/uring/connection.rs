@@ -12,19 +12,34 @@ pub(super) const NONE: u16 = u16::MAX;
 /// Generations are counted modulo this: a name has 30 bits for them.
 pub(super) const GENERATIONS: u32 = 1 << 30;
 
+/// Marks the names of sends.
+const SEND: Name = 2 << 62;
+
 /// What an operation is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Purpose {
     Receive,
     Writable,
+    Send,
 }
 
 pub(super) fn name(key: Key, generation: u32, purpose: Purpose) -> Name {
     let purpose = match purpose {
         Purpose::Receive => 0,
         Purpose::Writable => 1 << 62,
+        Purpose::Send => SEND,
     };
     purpose | u64::from(generation) << 32 | u64::from(key)
+}
+
+/// Whether an operation is a send.
+pub(super) fn is_send(name: Name) -> bool {
+    name >> 62 == 2
+}
+
+/// The key and the generation in a name.
+pub(super) fn whose(name: Name) -> (Key, u32) {
+    (name as Key, (name >> 32) as u32 % GENERATIONS)
 }
 
 /// How a connection's input ended.
@@ -46,6 +61,16 @@ pub(super) struct Socket {
     pub(super) polling: bool,
     /// In the queue of those that wait for buffers.
     pub(super) starved: bool,
+    /// It took so many buffers at once that it gets one at a time, the next when the worker has taken the last.
+    pub(super) greedy: bool,
+    /// Filled buffers that the worker has not taken.
+    pub(super) waiting: u16,
+    /// The batch and the number in it of what was sent last, if it was queued.
+    pub(super) queued: Option<(u64, usize)>,
+    /// What the worker takes for sent and the kernel had no room for.
+    pub(super) owed: Vec<u8>,
+    /// Our side ends, as soon as nothing is owed.
+    pub(super) ends: bool,
     /// What the worker has not been told.
     pub(super) news: Option<Ready>,
     /// The chain of filled buffers.
@@ -65,6 +90,11 @@ impl Default for Socket {
             receiving: false,
             polling: false,
             starved: false,
+            greedy: false,
+            waiting: 0,
+            queued: None,
+            owed: Vec::new(),
+            ends: false,
             news: None,
             first: NONE,
             last: NONE,

@@ -1,10 +1,11 @@
 //! The ring: what is asked of the kernel, and what it answers, without knowing of connections.
 //!
 //! All unsafe calls on the ring are here. They are sound because the only memory that operations
-//! use is that of the provided buffers, which this owns and keeps until no operation is left.
+//! use is that of the provided buffers, which this owns and keeps until no operation is left, and that of
+//! sends, which the kernel is done with when it has taken them: they wait for nothing.
 
 use std::collections::VecDeque;
-use std::io;
+use std::io::{self, IoSlice};
 use std::mem::ManuallyDrop;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::ptr::NonNull;
@@ -26,6 +27,11 @@ const GROUP: u16 = 0;
 /// How long the end of a ring waits for the ends of its operations. They are all cancelled, which
 /// takes microseconds.
 const LAST_WAIT: Duration = Duration::from_secs(1);
+
+/// Sends that are handed over together, at most.
+pub(super) const SENDS: usize = 64;
+/// Bytes of one of them, at most.
+pub(super) const SEND_BYTES: usize = 2048;
 
 /// An operation's name, by which its completions are known.
 pub(super) type Name = u64;
@@ -71,6 +77,19 @@ pub(super) struct Ring {
     /// Files that an operation may name by a number, which the kernel has not seen: open until it
     /// has, so that the number is no other file's.
     kept: Vec<OwnedFd>,
+    /// What the sends of the present batch send.
+    outgoing: Box<[Outgoing; SENDS]>,
+    /// How many they are.
+    sends: usize,
+    /// Counts batches of sends.
+    send_batch: u64,
+}
+
+/// What one send sends.
+#[derive(Clone, Copy)]
+struct Outgoing {
+    length: u16,
+    bytes: [u8; SEND_BYTES],
 }
 
 // SAFETY: an io_uring may go to another thread, and the submitter has pointers into it and
@@ -101,6 +120,9 @@ impl Ring {
             batch: 0,
             aside: VecDeque::new(),
             kept: Vec::new(),
+            outgoing: Box::new([Outgoing { length: 0, bytes: [0; SEND_BYTES] }; SENDS]),
+            sends: 0,
+            send_batch: 0,
         };
         // SAFETY: the ring's memory is as long as `count` entries and is freed after `uring` is
         // dropped, or never: see `drop`.
@@ -142,6 +164,80 @@ impl Ring {
     pub(super) fn receive(&mut self, fd: &OwnedFd, name: Name) {
         let entry = opcode::RecvMulti::new(Fd(fd.as_raw_fd()), GROUP).build();
         self.start(entry.user_data(name));
+    }
+
+    /// Receives into one provided buffer.
+    pub(super) fn receive_once(&mut self, fd: &OwnedFd, name: Name) {
+        let bytes = self.buffers.shape().bytes;
+        let entry = opcode::Recv::new(Fd(fd.as_raw_fd()), std::ptr::null_mut(), bytes);
+        let entry = entry.buf_group(GROUP).build().flags(Flags::BUFFER_SELECT);
+        self.start(entry.user_data(name));
+    }
+
+    /// How many sends are in the present batch; with [`SENDS`] there is no room for another.
+    #[inline]
+    pub(super) fn sends(&self) -> usize {
+        self.sends
+    }
+
+    /// The batch that the next send will belong to.
+    #[inline]
+    pub(super) fn send_batch(&self) -> u64 {
+        self.send_batch
+    }
+
+    /// Sends all of `slices`, at most [`SEND_BYTES`], without waiting for room. Completes only if less is sent, or
+    /// nothing; [`Ring::unsent`] has the rest then. Returns its number in the batch.
+    #[inline]
+    pub(super) fn send(&mut self, fd: &OwnedFd, name: Name, slices: &[IoSlice<'_>]) -> usize {
+        let number = self.sends;
+        let outgoing = &mut self.outgoing[number];
+        let mut length = 0;
+        for slice in slices {
+            outgoing.bytes[length..length + slice.len()].copy_from_slice(slice);
+            length += slice.len();
+        }
+        outgoing.length = length as u16;
+        let entry = opcode::Send::new(Fd(fd.as_raw_fd()), outgoing.bytes.as_ptr(), length as u32);
+        // With WAITALL a short send counts as a failure, which has a completion.
+        let flags = libc::MSG_DONTWAIT | libc::MSG_WAITALL | libc::MSG_NOSIGNAL;
+        let entry = entry.flags(flags).build().user_data(name).flags(Flags::SKIP_SUCCESS);
+        self.sends += 1;
+        self.push(&entry);
+        number
+    }
+
+    /// What this send of the present batch did not send, if the kernel took `sent` bytes of it.
+    pub(super) fn unsent(&self, number: usize, sent: usize) -> &[u8] {
+        let outgoing = &self.outgoing[number];
+        &outgoing.bytes[sent.min(outgoing.length.into())..outgoing.length.into()]
+    }
+
+    /// Hands over what was pushed. Waits for nothing. Returns the names and results of sends that failed or were short,
+    /// in order; [`Ring::unsent`] has what they did not send until the next send. There is room for sends again.
+    pub(super) fn send_all(&mut self, is_send: impl Fn(Name) -> bool) -> Vec<(Name, i32)> {
+        for _ in 0..ATTEMPTS {
+            self.submit();
+            // SAFETY: as in `next_completion`.
+            self.aside.extend(unsafe { self.uring.as_ref().completion_shared() });
+            if self.submission().is_empty() {
+                // Before that, the kernel may still read them.
+                self.sends = 0;
+                self.send_batch += 1;
+                break;
+            }
+        }
+        let mut failed = Vec::new();
+        if self.aside.iter().any(|entry| is_send(entry.user_data())) {
+            self.aside.retain(|entry| {
+                let is_send = is_send(entry.user_data());
+                if is_send {
+                    failed.push((entry.user_data(), entry.result()));
+                }
+                !is_send
+            });
+        }
+        failed
     }
 
     /// Completes once, when there is room to send, an attempt to connect has ended, or the

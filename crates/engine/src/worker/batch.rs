@@ -1,0 +1,104 @@
+//! Sends that leave together, on a reactor that queues them.
+//!
+//! What is queued is handed to the kernel in one call, which sends one after the other. When each of them left is not
+//! known, only that it was in this time: a request was *sent* when the call began, and later by what those before it
+//! took at the least, as far as recent batches tell. So no request is stamped after it left, whatever held the machine
+//! up in the meantime, and none before it by more than the call took. A batch is cut so that this stays below
+//! [`BOUND_NS`], and that none waits longer for its call. How long calls took is recorded.
+
+use candor_protocol::{Protocol, RequestId};
+use candor_record::Batches;
+
+use super::Worker;
+use crate::reactor::{Reactor, Submission};
+
+/// What a batch should take at most, to be handed over and before that.
+const BOUND_NS: u64 = 50_000;
+/// Sends in a batch at most.
+const MOST: u64 = 64;
+
+/// What is queued.
+#[derive(Debug)]
+pub(super) struct Batch {
+    /// Requests in it: when they were queued, and behind how many sends.
+    requests: Vec<(RequestId, u64, u64)>,
+    sends: u64,
+    /// So many are enough.
+    limit: u64,
+    /// When it is to be handed over, whatever is in it.
+    until_ns: u64,
+    /// What one send took in the quickest of recent batches.
+    least_ns: u64,
+    facts: Batches,
+}
+
+impl Default for Batch {
+    fn default() -> Self {
+        let facts = Batches::default();
+        Batch { requests: Vec::new(), sends: 0, limit: 1, until_ns: u64::MAX, least_ns: 0, facts }
+    }
+}
+
+impl Batch {
+    /// A request begins with the next send.
+    #[inline]
+    pub(super) fn hold(&mut self, id: RequestId, at_ns: u64) {
+        self.requests.push((id, at_ns, self.sends));
+    }
+}
+
+impl<R: Reactor, S: Protocol> Worker<R, S> {
+    /// What left together, if anything does.
+    pub(crate) fn batches(&self) -> Option<Batches> {
+        self.reactor.queues().then_some(self.batch.facts)
+    }
+
+    /// A send was queued at `at_ns`.
+    #[inline]
+    pub(super) fn queued(&mut self, at_ns: u64) {
+        let batch = &mut self.batch;
+        if batch.sends == 0 {
+            batch.until_ns = at_ns.saturating_add(BOUND_NS);
+        }
+        batch.sends += 1;
+        if batch.sends >= batch.limit || at_ns >= batch.until_ns {
+            self.submit();
+        }
+    }
+
+    /// After something that took its time.
+    #[inline]
+    pub(super) fn submit_if_late(&mut self) {
+        if self.batch.sends > 0 && self.reactor.now_ns() >= self.batch.until_ns {
+            self.submit();
+        }
+    }
+
+    /// Hands over what is queued.
+    #[inline]
+    pub(super) fn submit(&mut self) {
+        if self.batch.sends > 0 {
+            self.submit_all();
+        }
+    }
+
+    #[inline(never)]
+    fn submit_all(&mut self) {
+        let Submission { began_ns, ended_ns } = self.reactor.submit();
+        let batch = &mut self.batch;
+        let (took_ns, sends) = (ended_ns.saturating_sub(began_ns), batch.sends);
+        // It grows by a thirty-second in a batch, so that a machine that gets slower is followed.
+        batch.least_ns = (took_ns / sends).min(batch.least_ns + batch.least_ns / 32 + 1);
+        // Not all of them take the same.
+        let each_ns = batch.least_ns * 3 / 4;
+        // The control of verify: the time of its end.
+        #[cfg(candor_mutant = "batch_end")]
+        let (began_ns, each_ns) = (ended_ns, each_ns);
+        for (id, queued_ns, before) in batch.requests.drain(..) {
+            self.books.left(id, queued_ns, began_ns + each_ns * before);
+        }
+        batch.facts.add(sends, took_ns);
+        batch.limit = (BOUND_NS * sends / took_ns.max(1)).clamp(1, MOST);
+        batch.sends = 0;
+    }
+}
