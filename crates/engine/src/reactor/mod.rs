@@ -289,7 +289,8 @@ pub trait Reactor {
         false
     }
 
-    /// Hands what was queued since the last time to the kernel, in order. Without it, [`Reactor::wait`] does so.
+    /// Hands what was queued since the last time to the kernel, in order. Without it, [`Reactor::wait`] does so, and
+    /// when that was is not known.
     fn submit(&mut self) -> Submission {
         Submission::default()
     }

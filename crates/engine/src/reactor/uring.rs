@@ -393,6 +393,8 @@ impl Reactor for UringReactor {
     fn wait(&mut self, until_ns: u64) {
         self.take_back();
         self.hand_over();
+        // Nobody asked for its time.
+        self.handed_over_ns = None;
         self.feed_starved();
         let left_ns = match until_ns {
             1.. if self.ready.is_empty() => until_ns.saturating_sub(self.clock.recent_ns()),
