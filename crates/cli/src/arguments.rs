@@ -4,6 +4,7 @@
 
 use candor_plan::options::EXAMPLES;
 use candor_plan::redact;
+use candor_plan::suggest::did_you_mean;
 use candor_report::render::visible;
 use candor_serve::ServeOptions;
 use clap::error::{ContextKind, ContextValue};
@@ -254,6 +255,12 @@ pub(crate) fn with_message(mut words: Vec<String>) -> Vec<String> {
 /// The typed command. Ends the process on `--help`, `--version` and usage errors.
 pub(crate) fn parse(typed: &[String]) -> Command {
     let matches = command().try_get_matches_from(with_command(typed));
+    if let Some(word) = matches.as_ref().ok().and_then(only_word)
+        && !may_be_host(word, &std::fs::read_to_string(HOSTS).unwrap_or_default())
+    {
+        console::lines(&no_host(word));
+        std::process::exit(Exit::Usage as i32);
+    }
     match matches.and_then(|matches| Candor::from_arg_matches(&matches)) {
         Ok(candor) => candor.command,
         // Help, which is a page of ours.
@@ -263,6 +270,34 @@ pub(crate) fn parse(typed: &[String]) -> Command {
             std::process::exit(Exit::Usage as i32);
         }
     }
+}
+
+/// Names that this machine knows (hosts(5)).
+const HOSTS: &str = "/etc/hosts";
+
+/// What a run has for its URL.
+fn only_word(matches: &clap::ArgMatches) -> Option<&str> {
+    let ("run", run) = matches.subcommand()? else { return None };
+    run.get_one::<String>("url").map(String::as_str)
+}
+
+/// Whether a word can be meant as a URL. A single word without a dot is more likely a mistyped command, and would
+/// otherwise be looked up and get load, unless it stands in `hosts`, the text of [`HOSTS`].
+fn may_be_host(word: &str, hosts: &str) -> bool {
+    let names = hosts.lines().filter_map(|line| line.split('#').next());
+    let mut names = names.flat_map(|line| line.split_whitespace().skip(1));
+    word.is_empty()
+        || word.contains(['.', ':', '/', '@', '?'])
+        || word.eq_ignore_ascii_case("localhost")
+        || names.any(|name| name.eq_ignore_ascii_case(word))
+}
+
+/// The message for such a word.
+fn no_host(word: &str) -> String {
+    let shown = visible(&redact::refused(word)).into_owned();
+    let command = command();
+    let meant = did_you_mean(word, command.get_subcommands().map(clap::Command::get_name));
+    format!("error: \"{shown}\" is no command, and a URL would be http://{shown}/{meant}\n")
 }
 
 /// The parser's own message. It repeats no value that may be a secret, and no value begins a line in it.
@@ -357,6 +392,17 @@ mod tests {
         assert_eq!(resolved(&["candor", "run", "serve"]), ["candor", "run", "serve"]);
         assert_eq!(resolved(&["candor", "serve"]), ["candor", "serve"]);
         assert_eq!(resolved(&["candor", "--help"]), ["candor", "--help"]);
+    }
+
+    #[test]
+    fn a_host_has_a_dot_a_colon_a_slash_or_is_known() {
+        let hosts = "127.0.0.1 localhost\n10.0.0.7 Shop shop.internal # backend\n";
+        for word in ["a.b", "a:80", "a/", "//a", "[::1]", "u@a", "LOCALHOST", "shop", ""] {
+            assert!(may_be_host(word, hosts), "{word}");
+        }
+        for word in ["bech", "backend", "127", "10"] {
+            assert!(!may_be_host(word, hosts), "{word}");
+        }
     }
 
     #[test]

@@ -37,6 +37,19 @@ fn under_shell(preparation: &str, arguments: &[&str]) -> crate::common::Outcome 
     run.finish()
 }
 
+/// Nothing is looked up, and nothing gets load.
+#[test]
+fn a_mistyped_command_is_no_host() {
+    for (arguments, words) in [
+        (&["bech"][..], &["\"bech\" is no command", "http://bech/", "did you mean \"bench\"?"][..]),
+        (&["-c", "2", "verfy"], &["\"verfy\" is no command", "did you mean \"verify\"?"]),
+        (&["run", "backend"], &["\"backend\" is no command", "http://backend/"]),
+        (&["a\nb"], &["is no command"]),
+    ] {
+        assert_usage(arguments, words);
+    }
+}
+
 #[test]
 fn too_few_file_descriptors() {
     let target = Target::start(&[]);
