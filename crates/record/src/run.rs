@@ -104,7 +104,7 @@ pub struct WorkerHealth {
 /// Sends that were handed to the kernel together: the time of a send is off by less than its batch took.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Batches {
-    /// Number of batches, warm-up and drain included.
+    /// Number of batches of two sends and more, warm-up and drain included.
     pub count: u64,
     /// Sends in them.
     pub sends: u64,

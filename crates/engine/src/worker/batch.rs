@@ -97,7 +97,9 @@ impl<R: Reactor, S: Protocol> Worker<R, S> {
         for (id, queued_ns, before) in batch.requests.drain(..) {
             self.books.left(id, queued_ns, began_ns + each_ns * before);
         }
-        batch.facts.add(sends, took_ns);
+        if sends > 1 {
+            batch.facts.add(sends, took_ns);
+        }
         batch.limit = (BOUND_NS * sends / took_ns.max(1)).clamp(1, MOST);
         batch.sends = 0;
     }
