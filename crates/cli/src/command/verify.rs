@@ -44,7 +44,7 @@ pub(crate) struct VerifyArguments {
     /// How loads wait for due times; a load that cannot wait in this way spins
     #[arg(long, value_name = "WAY", default_value = "spin")]
     pacing: Pacing,
-    /// How loads ask the kernel; a load that cannot use it, or a machine, has epoll
+    /// How loads wait for network events; where io_uring is not possible, it is epoll
     #[arg(long, value_name = "WAY", default_value = "auto")]
     reactor: ReactorChoice,
     /// Requests of each Poisson run, instead of as many as fit

@@ -15,7 +15,8 @@
 //!
 //! - [`epoll`] is told that something came, and reads it: a system call to learn of a batch, one
 //!   for each read, one for each write.
-//! - [`uring`] is told what came, and writes together: a system call for a batch of responses, one for a batch of writes.
+//! - [`uring`] is told what came, and writes together: a system call for a batch of responses, one for
+//!   a batch of writes.
 //! - [`stamped`] is epoll with the kernel's own time stamps, which [`stamps`] keeps.
 //! - [`dozing`] is epoll with the times of arrival, which need not be awake for them.
 //! - [`datagram`] has UDP sockets, for epoll.

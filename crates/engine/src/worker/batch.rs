@@ -2,9 +2,10 @@
 //!
 //! What is queued is handed to the kernel in one call, which sends one after the other. When each of them left is not
 //! known, only that it was in this time: a request was *sent* when the call began, and later by what those before it
-//! took at the least, as far as recent batches tell. So no request is stamped after it left, whatever held the machine
-//! up in the meantime, and none before it by more than the call took. A batch is cut so that this stays below
-//! [`BOUND_NS`], and that none waits longer for its call. How long calls took is recorded.
+//! took at the least, as far as recent batches tell. So what holds the machine up in a batch moves no stamp behind its
+//! send, and no stamp is before it by more than the call took. A batch is cut so that the next takes [`BOUND_NS`] if
+//! its sends take what those of the last took, and so that none waits longer for its call. How long calls took is
+//! recorded.
 
 use candor_protocol::{Protocol, RequestId};
 use candor_record::Batches;
@@ -14,29 +15,20 @@ use crate::reactor::{Reactor, Submission};
 
 /// What a batch should take at most, to be handed over and before that.
 const BOUND_NS: u64 = 50_000;
-/// Sends in a batch at most.
-const MOST: u64 = 64;
 
 /// What is queued.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Batch {
     /// Requests in it: when they were queued, and behind how many sends.
     requests: Vec<(RequestId, u64, u64)>,
     sends: u64,
-    /// So many are enough.
+    /// So many are enough; 0 before the first, which leaves alone.
     limit: u64,
     /// When it is to be handed over, whatever is in it.
     until_ns: u64,
     /// What one send took in the quickest of recent batches.
     least_ns: u64,
     facts: Batches,
-}
-
-impl Default for Batch {
-    fn default() -> Self {
-        let facts = Batches::default();
-        Batch { requests: Vec::new(), sends: 0, limit: 1, until_ns: u64::MAX, least_ns: 0, facts }
-    }
 }
 
 impl Batch {
@@ -93,14 +85,14 @@ impl<R: Reactor, S: Protocol> Worker<R, S> {
         let each_ns = batch.least_ns * 3 / 4;
         // The control of verify: the time of its end.
         #[cfg(candor_mutant = "batch_end")]
-        let (began_ns, each_ns) = (ended_ns, each_ns);
+        let began_ns = ended_ns;
         for (id, queued_ns, before) in batch.requests.drain(..) {
             self.books.left(id, queued_ns, began_ns + each_ns * before);
         }
         if sends > 1 {
             batch.facts.add(sends, took_ns);
         }
-        batch.limit = (BOUND_NS * sends / took_ns.max(1)).clamp(1, MOST);
+        batch.limit = BOUND_NS * sends / took_ns.max(1);
         batch.sends = 0;
     }
 }

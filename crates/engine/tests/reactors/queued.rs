@@ -7,9 +7,9 @@ use std::time::Duration;
 
 use candor_engine::reactor::{Reactor, Sent, Submission};
 
-use crate::common::{MS, S};
+use crate::common::MS;
 use crate::harness::{On, With, dialer, tcp};
-use crate::talk::{pairs, read, say, send};
+use crate::talk::{await_room, pairs, read, say, send};
 
 on_each_reactor! {
     what_does_not_fit_leaves_later_in_order what_was_sent_leaves_before_the_close a_batch_leaves_in_its_time
@@ -51,15 +51,7 @@ fn what_does_not_fit_leaves_later_in_order(on: On) {
                 stream.read_exact(&mut got).unwrap();
                 (got, stream)
             });
-            let deadline_ns = reactor.now_ns() + 5 * S;
-            let mut is_writable = false;
-            while !is_writable {
-                assert!(reactor.now_ns() < deadline_ns);
-                reactor.wait(deadline_ns);
-                while let Some(ready) = reactor.next_ready() {
-                    is_writable |= ready.key == 0 && ready.writable;
-                }
-            }
+            await_room(&mut reactor, 0);
             say(&mut reactor, &[(0, &text(taken..taken + 700))]);
             let (got, _stream) = reader.join().unwrap();
             assert!(

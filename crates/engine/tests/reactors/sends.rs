@@ -8,7 +8,7 @@ use candor_engine::reactor::{Reactor, Received, Sent};
 
 use crate::common::{MS, S};
 use crate::harness::{On, With, dialer, tcp};
-use crate::talk::{establish, pairs, say, send};
+use crate::talk::{await_room, establish, pairs, say, send};
 
 on_each_reactor! {
     an_answer_before_a_reset_is_an_answer sends_that_do_not_fit_or_fail waiting
@@ -79,15 +79,8 @@ fn sends_that_do_not_fit_or_fail(on: On) {
             let mut got = vec![0; taken];
             peers[0].read_exact(&mut got).unwrap();
             assert!(got.iter().all(|byte| *byte == 7));
+            await_room(&mut reactor, 0);
             let deadline_ns = reactor.now_ns() + 5 * S;
-            let mut is_writable = false;
-            while !is_writable {
-                assert!(reactor.now_ns() < deadline_ns);
-                reactor.wait(deadline_ns);
-                while let Some(ready) = reactor.next_ready() {
-                    is_writable |= ready.key == 0 && ready.writable;
-                }
-            }
             drop(peers.remove(1));
             let mut said = 0;
             let mut has_ended = false;

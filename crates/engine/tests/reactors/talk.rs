@@ -94,6 +94,19 @@ pub(crate) fn say<R: Reactor>(reactor: &mut R, what: &[(u32, &[u8])]) {
     }
 }
 
+/// Waits until there is room to send on `key`.
+pub(crate) fn await_room<R: Reactor>(reactor: &mut R, key: u32) {
+    let deadline_ns = reactor.now_ns() + 5 * S;
+    let mut is_writable = false;
+    while !is_writable {
+        assert!(reactor.now_ns() < deadline_ns, "there is no room");
+        reactor.wait(deadline_ns);
+        while let Some(ready) = reactor.next_ready() {
+            is_writable |= ready.key == key && ready.writable;
+        }
+    }
+}
+
 /// Sends, at once.
 pub(crate) fn send<R: Reactor>(reactor: &mut R, key: u32, bytes: &[u8]) -> Sent {
     match reactor.send(key, &[IoSlice::new(bytes)]) {
