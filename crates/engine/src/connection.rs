@@ -6,6 +6,9 @@ use crate::chain::Chain;
 use crate::reactor::{Key, Ready};
 use crate::users::{NOBODY, UserKey};
 
+/// What one connection may read, or write, before the others: as much as one read takes.
+pub(crate) const SHARE_BYTES: usize = 128 * 1024;
+
 /// Where a connection is in its life.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum State {
@@ -52,6 +55,10 @@ pub(crate) struct Connection<S> {
     pub(crate) last_byte_ns: u64,
     /// When it was established, or the run began, if that was later.
     pub(crate) opened_ns: u64,
+    /// What it may read before the others.
+    pub(crate) share_bytes: usize,
+    /// How many of its next reads are timed.
+    pub(crate) watched: u8,
 }
 
 /// What events of its session change.
@@ -106,6 +113,8 @@ impl<S> Default for Connection<S> {
             parked: 0,
             last_byte_ns: 0,
             opened_ns: 0,
+            share_bytes: SHARE_BYTES,
+            watched: 0,
         }
     }
 }

@@ -55,6 +55,19 @@ fn one_endless_response_delays_the_others_by_one_read_at_most() {
     assert_eq!(latencies.queue_wait.max_ns(), Some(0));
 }
 
+/// The share of a flood shrinks to what is read in 100 µs: ten floods take a millisecond of each turn of all, and not ten.
+#[test]
+fn floods_take_less_the_longer_they_last() {
+    let record = measured(100, 1000, 10);
+    let ledger = &record.total.ledger;
+    assert_eq!((ledger.scheduled, ledger.error(ErrorKind::Timeout)), (1000, 10));
+    let service = &record.total.latencies.service;
+    let median_ns = service.quantile_ns(Quantile::nearest(0.5)).unwrap();
+    assert!(median_ns <= 5 * MS + 300_000, "{median_ns}");
+    let lag = &record.total.latencies.send_lag;
+    assert!(lag.quantile_ns(Quantile::nearest(0.9)) <= Some(300_000), "{:?}", lag.max_ns());
+}
+
 #[test]
 fn half_of_the_connections_endless_and_the_other_half_is_served() {
     let record = measured(100, 1000, 50);

@@ -241,6 +241,8 @@ struct Connection {
     datagrams: VecDeque<Vec<u8>>,
     /// What every read finds once the inbox is empty, and how long it takes.
     endless: Option<(Vec<u8>, u64)>,
+    /// From where in it.
+    endless_at: usize,
     ended: bool,
     reset: bool,
     full: bool,
@@ -283,6 +285,8 @@ pub struct SimReactor<S, const DOZES: bool = false> {
     /// How many were handed over.
     handed_over: u64,
     idle_waits: u32,
+    /// What a read of an endless response takes at most.
+    at_most: usize,
     /// It sleeps through nothing any more.
     wakes: bool,
 }
@@ -319,6 +323,7 @@ impl<S: SimServer, const DOZES: bool> SimReactor<S, DOZES> {
             queued: Vec::new(),
             handed_over: 0,
             idle_waits: 0,
+            at_most: usize::MAX,
             wakes: false,
         }
     }
@@ -571,6 +576,10 @@ impl<S: SimServer, const DOZES: bool> Reactor for SimReactor<S, DOZES> {
         Ok(connection.open)
     }
 
+    fn read_at_most(&mut self, bytes: usize) {
+        self.at_most = bytes;
+    }
+
     fn receive(&mut self, key: Key) -> Received<'_> {
         let at_ns = self.rel();
         let connection = &mut self.connections[key as usize];
@@ -590,8 +599,13 @@ impl<S: SimServer, const DOZES: bool> Reactor for SimReactor<S, DOZES> {
             return Received::Bytes { bytes: &self.buffer, at_ns, more };
         }
         if let Some((block, read_ns)) = &connection.endless {
-            self.buffer.clone_from(block);
-            self.now_ns += read_ns;
+            // A part of the block takes its part of the time, and the next read goes on behind it.
+            let taken = block.len().min(self.at_most);
+            let from = connection.endless_at;
+            self.buffer.clear();
+            self.buffer.extend(block.iter().cycle().skip(from).take(taken));
+            self.now_ns += read_ns * taken as u64 / block.len() as u64;
+            connection.endless_at = (from + taken) % block.len();
             let at_ns = self.now_ns - self.origin_ns;
             return Received::Bytes { bytes: &self.buffer, at_ns, more: true };
         }

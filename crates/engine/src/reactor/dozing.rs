@@ -102,6 +102,10 @@ impl Reactor for DozingReactor {
         Ok(established)
     }
 
+    fn read_at_most(&mut self, bytes: usize) {
+        self.plain.read_at_most(bytes);
+    }
+
     #[inline]
     fn receive(&mut self, key: Key) -> Received<'_> {
         let (received, arrived_ns) = self.stamping.receive(&mut self.plain, key);

@@ -60,6 +60,8 @@ pub struct EpollReactor {
     events: Vec<Event>,
     next_event: usize,
     buffer: Box<[u8]>,
+    /// What one read takes of it.
+    at_most: usize,
 }
 
 impl Unstarted {
@@ -85,6 +87,7 @@ impl Start for Unstarted {
             events: Vec::with_capacity(EVENTS),
             next_event: 0,
             buffer: vec![0; BUFFER_BYTES].into_boxed_slice(),
+            at_most: BUFFER_BYTES,
         }
     }
 }
@@ -112,7 +115,7 @@ impl EpollReactor {
 
     /// What it takes to read from a connection.
     pub(super) fn parts(&mut self, key: Key) -> (Option<&OwnedFd>, &mut [u8], &mut Clock) {
-        (self.sockets[key as usize].fd.as_ref(), &mut self.buffer, &mut self.clock)
+        (self.sockets[key as usize].fd.as_ref(), &mut self.buffer[..self.at_most], &mut self.clock)
     }
 
     fn slot(&mut self, key: Key) -> &mut Socket {
@@ -157,12 +160,16 @@ impl Reactor for EpollReactor {
         self.dialer.outcome(socket.turn, fd)
     }
 
+    fn read_at_most(&mut self, bytes: usize) {
+        self.at_most = bytes.clamp(1, self.buffer.len());
+    }
+
     #[inline]
     fn receive(&mut self, key: Key) -> Received<'_> {
         let Some(fd) = &self.sockets[key as usize].fd else { return Received::Nothing };
         let result = loop {
             // Not read(2), which goes to the socket by way of the file system.
-            match rustix::net::recv(fd, &mut self.buffer[..], RecvFlags::empty()) {
+            match rustix::net::recv(fd, &mut self.buffer[..self.at_most], RecvFlags::empty()) {
                 Err(Errno::INTR) => {}
                 Ok((n, _)) => break Ok(n),
                 Err(errno) => break Err(errno),
@@ -175,9 +182,7 @@ impl Reactor for EpollReactor {
         let at_ns = self.clock.now_ns();
         match result {
             Ok(0) => Received::End { at_ns },
-            Ok(n) => {
-                Received::Bytes { bytes: &self.buffer[..n], at_ns, more: n == self.buffer.len() }
-            }
+            Ok(n) => Received::Bytes { bytes: &self.buffer[..n], at_ns, more: n == self.at_most },
             Err(errno) => Received::Failed { error: socket::io_failure(errno), at_ns },
         }
     }

@@ -278,6 +278,11 @@ pub trait Reactor {
     /// After the first writable: whether the connection is established. `Ok(false)`: not yet.
     fn finish_connect(&mut self, key: Key) -> Result<bool, ConnectFailure>;
 
+    /// From now on one read takes at most so many bytes. A reactor whose reads are short anyway does not care.
+    fn read_at_most(&mut self, bytes: usize) {
+        let _ = bytes;
+    }
+
     /// Reads what is there.
     fn receive(&mut self, key: Key) -> Received<'_>;
 
@@ -384,6 +389,10 @@ impl Reactor for Box<dyn Reactor> {
 
     fn finish_connect(&mut self, key: Key) -> Result<bool, ConnectFailure> {
         (**self).finish_connect(key)
+    }
+
+    fn read_at_most(&mut self, bytes: usize) {
+        (**self).read_at_most(bytes);
     }
 
     fn receive(&mut self, key: Key) -> Received<'_> {

@@ -246,6 +246,10 @@ impl Reactor for StampedReactor {
         Ok(established)
     }
 
+    fn read_at_most(&mut self, bytes: usize) {
+        self.plain.read_at_most(bytes);
+    }
+
     #[inline]
     fn receive(&mut self, key: Key) -> Received<'_> {
         match self.logs.get(key as usize) {

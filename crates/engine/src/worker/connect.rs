@@ -10,7 +10,7 @@ use candor_record::{Cause, ConnectErrorKind, Disconnect, ErrorKind, LossKind, Re
 
 use super::timers::{Timer, Watch};
 use super::{Stage, Worker};
-use crate::connection::State;
+use crate::connection::{SHARE_BYTES, State};
 use crate::reactor::{ConnectCause, ConnectFailure, IoFailure, Key, Reactor, Segments};
 use crate::source::Source;
 use crate::users::Users;
@@ -93,6 +93,7 @@ impl<R: Reactor, S: Protocol> Worker<R, S> {
         let Some(connect_ns) = self.pool.establish(key) else { return };
         self.books.recorder.connected(now_ns, connect_ns);
         self.pool[key].opened_ns = now_ns;
+        (self.pool[key].share_bytes, self.pool[key].watched) = (SHARE_BYTES, 0);
         if let (Some(lifetime_ns), Stage::Running) = (self.own.lifetime_ns, self.stage) {
             self.timers.watch(now_ns.saturating_add(lifetime_ns), Watch::Age, key);
         }

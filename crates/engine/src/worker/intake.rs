@@ -5,7 +5,7 @@ use candor_protocol::{Input, Protocol, Session, Transport};
 use super::Worker;
 use super::connect::Loss;
 use super::events::{Applying, CameTo};
-use super::turn::{LEAST_BYTES, SHARE_BYTES};
+use super::turn::LEAST_BYTES;
 use crate::connection::State;
 use crate::reactor::{Key, Reactor, Ready, Received, Segments};
 
@@ -98,13 +98,15 @@ impl<R: Reactor, S: Protocol> Worker<R, S> {
 
     /// Reads what is there, up to the connection's share, and sends what can be sent then.
     pub(super) fn receive_all(&mut self, key: Key, ended: bool) {
-        let mut share = SHARE_BYTES;
+        let mut share = self.pool[key].share_bytes;
         loop {
+            let begun_ns = self.begin_read(key);
             let Some(intake) = self.receive_piece(key) else {
                 let now_ns = if self.speaks_unasked(key) { self.reactor.now_ns() } else { 0 };
                 return self.speak_unasked(key, now_ns);
             };
             let Intake { came_to, at_ns, bytes, more } = intake;
+            self.end_read(key, bytes, begun_ns);
             self.follow_up(key, came_to, at_ns);
             // What a full read of HTTP/1.1 has left behind answers nothing that is sent from now on:
             // it is read first. That takes one more read, because it is an error.

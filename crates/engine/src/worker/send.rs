@@ -6,10 +6,9 @@ use candor_protocol::{Outgoing, Protocol, Transport};
 
 use super::connect::Loss;
 use super::dispatch::Next;
-use super::turn::SHARE_BYTES;
 use super::{Stage, Worker};
 use crate::books::Departure;
-use crate::connection::State;
+use crate::connection::{SHARE_BYTES, State};
 use crate::reactor::{Key, Reactor, Ready, Segments, Sent};
 use crate::source::Source;
 

@@ -6,6 +6,10 @@
 //! that has taken its time is over, with what is left for the next one. The order of events changes
 //! by this, their number does not: nothing is dropped, and nothing is read twice.
 //!
+//! A share is bytes, and what is made of them takes what it takes: a response in chunks of one byte a thousand times as
+//! long as one in a piece. So the share of a connection whose reads take long is halved until they do not, and doubled
+//! when they take little.
+//!
 //! The clock is read for this only once in [`LOOK_BYTES`], so that small responses pay a few
 //! instructions.
 
@@ -14,10 +18,20 @@ use std::collections::VecDeque;
 use candor_protocol::Protocol;
 
 use super::Worker;
+use crate::connection::SHARE_BYTES;
 use crate::reactor::{Key, Reactor, Ready};
 
-/// What one connection may read, or write, before the others: as much as one read takes.
-pub(super) const SHARE_BYTES: usize = 128 * 1024;
+/// The least that the share of a connection gets.
+const LEAST_SHARE_BYTES: usize = 4096;
+/// After a read that is at least so long the next ones are timed.
+const WATCHED_BYTES: usize = 2048;
+/// How many: a flood does not hide behind short reads.
+const WATCHED_READS: u8 = 16;
+/// What a read, with all that is done with it, takes at most before the share is halved.
+const LONG_NS: u64 = 100_000;
+/// What a read of the whole share would take at most before it is doubled.
+const SHORT_NS: u64 = LONG_NS / 3;
+
 /// What an event or a read counts at least, in bytes.
 pub(super) const LEAST_BYTES: usize = 512;
 /// What is handled between two looks at the clock.
@@ -112,6 +126,55 @@ impl<R: Reactor, S: Protocol> Worker<R, S> {
             }
         }
         true
+    }
+
+    /// Before a read: when it begins, if it is timed, and what it may take then.
+    #[inline]
+    pub(super) fn begin_read(&mut self, key: Key) -> Option<u64> {
+        if self.pool[key].watched == 0 { None } else { Some(self.begin_timed_read(key)) }
+    }
+
+    #[inline(never)]
+    fn begin_timed_read(&mut self, key: Key) -> u64 {
+        self.reactor.read_at_most(self.pool[key].share_bytes);
+        self.reactor.now_ns()
+    }
+
+    /// After a read of `bytes`, and all that was done with it.
+    #[inline]
+    pub(super) fn end_read(&mut self, key: Key, bytes: usize, begun_ns: Option<u64>) {
+        if bytes >= WATCHED_BYTES || begun_ns.is_some() {
+            self.judge_read(key, bytes, begun_ns);
+        }
+    }
+
+    #[inline(never)]
+    fn judge_read(&mut self, key: Key, bytes: usize, begun_ns: Option<u64>) {
+        let connection = &mut self.pool[key];
+        connection.watched = match bytes {
+            WATCHED_BYTES.. => WATCHED_READS,
+            _ => connection.watched.saturating_sub(1),
+        };
+        let Some(begun_ns) = begun_ns else { return };
+        self.reactor.read_at_most(SHARE_BYTES);
+        let took_ns = self.reactor.now_ns().saturating_sub(begun_ns);
+        let share_bytes = connection.share_bytes;
+        // What a short read took says little of a long one.
+        let of_all_ns =
+            took_ns.saturating_mul(share_bytes as u64) / bytes.max(WATCHED_BYTES) as u64;
+        connection.share_bytes = if connection.watched == 0 {
+            SHARE_BYTES
+        } else if took_ns > LONG_NS {
+            LEAST_SHARE_BYTES.max(share_bytes / 2)
+        } else if of_all_ns < SHORT_NS {
+            SHARE_BYTES.min(share_bytes * 2)
+        } else {
+            share_bytes
+        };
+        if took_ns >= SHORT_NS {
+            // The turn may be over by now, however few bytes that were.
+            self.turn.unlooked_bytes = LOOK_BYTES;
+        }
     }
 
     #[inline]
