@@ -114,12 +114,12 @@ impl Evidence {
                 self.log.entries.len() as u64 + self.log.unlogged,
             ),
             Line::never("contradictions of schedule, trace, log", contradictions, detail),
-            Line::at_most(
+            late.line(Line::at_most(
                 "responses that left late, p99, by the server's log",
                 Unit::Ns,
                 WITHIN_NS,
                 quantile(late.values(), 0.99),
-            ),
+            )),
         ]
     }
 
@@ -328,12 +328,23 @@ impl Evidence {
         let off = self.untouched(errors.map(f64::abs));
         let at_most = |what: &str, of: &Rest| {
             let measured = quantile(of.values(), 0.99);
-            Line::at_most(format!("{what}, p99"), Unit::Ns, WITHIN_NS, measured)
+            of.line(Line::at_most(format!("{what}, p99"), Unit::Ns, WITHIN_NS, measured))
         };
         vec![
             at_most("response time off its own path", &off),
             at_most("responses read after they left", &self.read_lag_ns()),
         ]
+    }
+
+    /// Service times of requests with the expected response, without what the server says it was late by.
+    pub(super) fn punctual_service_ns(&self) -> Rest {
+        let late =
+            self.log.entries.iter().map(|one| one.departed_ns.saturating_sub(one.computed_ns));
+        let all = self.sent().iter().zip(late).zip(self.touched());
+        let ok = all.filter(|((one, _), _)| one.outcome == Outcome::Ok);
+        Rest::of(ok.map(|((one, late_ns), touched)| {
+            ((one.done_ns - one.sent_ns) as f64 - late_ns as f64, touched)
+        }))
     }
 
     /// Service times of requests with the expected response.

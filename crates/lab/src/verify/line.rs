@@ -129,6 +129,11 @@ impl Line {
         self
     }
 
+    /// The same where the machine paused too much for a no.
+    pub fn unless_it_holds(self) -> Self {
+        if self.is_yes() { self } else { self.cannot_tell() }
+    }
+
     /// Whether it holds.
     pub fn is_yes(&self) -> bool {
         self.answer == Answer::Yes

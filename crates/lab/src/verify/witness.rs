@@ -6,7 +6,8 @@
 //! ([`PATIENCE_NS`]), and of all requests only [`MOST_TOUCHED`] may be excused.
 //!
 //! A time without pauses is judged in full. With some, lines are about the rest:
-//! - a figure of single requests leaves out those that were touched;
+//! - a figure of single requests leaves out those that were touched; where that leaves too few, it is that of all, and
+//!   no answer if it does not hold ([`Rest::line`]);
 //! - a histogram cannot, so its quantile says no only if it would whatever the touched values were
 //!   ([`Rest::quantile_line`]);
 //! - a formula for a whole run has a tolerance that includes the pauses' effect ([`with_effect`]).
@@ -103,9 +104,15 @@ impl Rest {
         rest
     }
 
-    /// The untouched ones; all of them if none is, for a figure that is no answer.
+    /// The untouched ones; all of them if these are too few to judge by.
     pub(super) fn values(&self) -> &[f64] {
-        if self.untouched.is_empty() { &self.all } else { &self.untouched }
+        if self.is_too_little() { &self.all } else { &self.untouched }
+    }
+
+    /// `line`, which is about these [`values`](Rest::values). What holds for all of them holds, whatever touched them;
+    /// what does not, is no answer if too few are untouched.
+    pub(super) fn line(&self, line: Line) -> Line {
+        if self.is_too_little() { line.unless_it_holds() } else { line }
     }
 
     /// The share of the values that was touched.
@@ -122,10 +129,7 @@ impl Rest {
     /// `line`, which is about `measured`, a quantile `q` of all values, touched ones too. If it does not hold, but could
     /// for some touched values, it is no answer.
     pub(super) fn quantile_line(&self, line: Line, q: f64, measured: f64, within: f64) -> Line {
-        match !line.is_yes() && self.can_have(q, measured, within) {
-            true => line.cannot_tell(),
-            false => line,
-        }
+        if self.can_have(q, measured, within) { line.unless_it_holds() } else { line }
     }
 
     /// Whether a quantile `q` of all values can be within `within` of `measured`: at the ends the touched ones are all
@@ -141,13 +145,17 @@ impl Rest {
 }
 
 /// The `lines` of an experiment with these requests, and one about the requests that were touched. If they were too
-/// many, no line that depends on time is an answer. `pauses` are the words for one that does not hold.
+/// many, a line that depends on time and does not hold is no answer. `pauses` are the words for it.
 pub(super) fn told(mut lines: Vec<Line>, requests: &Rest, pauses: &str) -> Vec<Line> {
     let share = requests.touched();
-    lines.push(Line::at_most("requests touched by a pause", Unit::Share, MOST_TOUCHED, share));
     let cannot_tell = requests.is_too_little();
+    let holds = lines.iter().all(|line| line.exact || line.is_yes());
+    // Where none had to be left out, all of them may be touched.
+    let most = if cannot_tell && holds { 1.0 } else { MOST_TOUCHED };
+    let touched = Line::at_most("requests touched by a pause", Unit::Share, most, share);
+    lines.push(if cannot_tell && !holds { touched.cannot_tell() } else { touched });
     let told = |line: Line| {
-        let line = if cannot_tell { line.cannot_tell() } else { line };
+        let line = if cannot_tell { line.unless_it_holds() } else { line };
         let detail = (!line.exact && !line.is_yes()).then(|| pauses.to_owned());
         Line { detail: line.detail.clone().or(detail), ..line }
     };

@@ -70,7 +70,8 @@ pub(super) fn judge(evidence: &Evidence, service_ns: u64, name: &str) -> Vec<Lin
     let value = mean(expected.values());
     let what = format!("response time mean, {name}");
     let within = (value * 0.01).max(WAY_NS);
-    lines.push(Line::near(what, Unit::Ns, value, within, mean(measured.values())));
+    let line = Line::near(what, Unit::Ns, value, within, mean(measured.values()));
+    lines.push(measured.line(line));
     let single = evidence.single_requests(departures(evidence, service_ns));
     lines.extend(single.into_iter().map(|line| line.of(name)));
     if evidence.queues() > 1 {

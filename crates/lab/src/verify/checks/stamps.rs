@@ -41,8 +41,9 @@ fn experiment(server: &str, load: &str) -> Result<Evidence, LabError> {
 pub(super) fn judge(evidence: &Evidence, theory: Theory, name: &str) -> Vec<Line> {
     let mut lines = evidence.books(theory);
     let what = format!("stamps after responses left, p99, {name}");
-    let off_ns = quantile(evidence.read_lag_ns().values(), 0.99);
-    lines.push(Line::at_most(what, Unit::Ns, WITHIN_NS, off_ns));
+    let read_lag = evidence.read_lag_ns();
+    let off_ns = quantile(read_lag.values(), 0.99);
+    lines.push(read_lag.line(Line::at_most(what, Unit::Ns, WITHIN_NS, off_ns)));
     let without =
         evidence.record.kernel.as_ref().map_or(u64::MAX, |times| times.without_receive_stamp);
     lines.push(Line::exactly("reads without a stamp", 0, without));

@@ -56,9 +56,10 @@ fn books(parted: &Parted, delay_ns: u64) -> Vec<Line> {
 pub(super) fn judge(parted: &Parted, name: &str) -> Vec<Line> {
     let mut lines = books(parted, DELAY_NS);
     let evidence = &parted.evidence;
-    let median = quantile(evidence.untouched(evidence.responses_ns()).values(), 0.5);
+    let responses = evidence.untouched(evidence.responses_ns());
+    let median = quantile(responses.values(), 0.5);
     let what = format!("response time p50: D, {name}");
-    lines.push(Line::near(what, Unit::Ns, DELAY_NS as f64, WITHIN_NS, median));
+    lines.push(responses.line(Line::near(what, Unit::Ns, DELAY_NS as f64, WITHIN_NS, median)));
     lines.extend(evidence.single_requests(|arrival_ns, _| arrival_ns + DELAY_NS));
     evidence.told(lines)
 }
