@@ -1,7 +1,8 @@
 //! The books of a worker: every request handed to a session comes back here exactly once.
 //!
 //! Requests in flight and the recorder are kept together, so that an outcome takes a request out
-//! of the one and enters it into the other in a single step, and the ledger cannot come apart.
+//! of the one and enters it into the other in a single step, and the ledger cannot come apart. In the same step the
+//! author of the request hears of it.
 
 use std::num::NonZeroU16;
 use std::sync::Arc;
@@ -9,17 +10,18 @@ use std::sync::Arc;
 use candor_pace::Due;
 use candor_plan::Request;
 use candor_protocol::expect::Mismatch;
-use candor_protocol::{Answer, Deviations, Part, RequestId};
+use candor_protocol::{Answer, Deviations, Part, RequestId, Session};
 use candor_record::trace::Tracer;
 use candor_record::{
     DeviationKind, ErrorKind, FailedRequest, Outcome, Phase, Reason, Recorder, Sample, Traced,
 };
 
+use crate::author::{Author, Ended};
 use crate::chain::Chain;
 use crate::flight::{Flight, Flights};
 use crate::reactor::Key;
 use crate::streams::Streams;
-use crate::users::{Ended, NOBODY, UserKey};
+use crate::users::{NOBODY, UserKey};
 
 /// A request that is about to be handed to a session.
 #[derive(Debug, Clone, Copy)]
@@ -34,6 +36,16 @@ pub(crate) struct Departure {
     pub(crate) phase: Phase,
 }
 
+/// Where and when an outcome came, and who hears of it.
+pub(crate) struct Came<'a> {
+    /// The requests of its connection.
+    pub(crate) chain: &'a mut Chain,
+    pub(crate) author: &'a mut Author,
+    /// Has what was kept of the response, if there is one.
+    pub(crate) session: Option<&'a mut dyn Session>,
+    pub(crate) at_ns: u64,
+}
+
 /// Requests in flight and the record of the others.
 #[derive(Debug)]
 pub(crate) struct Books {
@@ -45,10 +57,6 @@ pub(crate) struct Books {
     streams: Option<Box<Streams>>,
     /// When the last response was complete, as expected or not.
     pub(crate) answered_ns: u64,
-    /// Outcomes of requests of users, who were not told yet.
-    pub(crate) ended: Vec<Ended>,
-    /// Requests that failed, if a script makes them, until it was told.
-    pub(crate) failed: Option<Vec<(RequestId, Flight)>>,
     /// Names of the plan's requests, for examples of errors.
     names: Arc<[String]>,
 }
@@ -66,16 +74,7 @@ impl Books {
     ) -> Self {
         let names = requests.iter().map(|request| request.name.clone()).collect();
         let streams = Streams::of(requests);
-        Books {
-            flights: Flights::default(),
-            recorder,
-            tracer,
-            streams,
-            answered_ns: 0,
-            ended: Vec::new(),
-            failed: None,
-            names,
-        }
+        Books { flights: Flights::default(), recorder, tracer, streams, answered_ns: 0, names }
     }
 
     /// A request is handed to a session.
@@ -145,19 +144,21 @@ impl Books {
 
     /// Its response is complete.
     #[inline]
-    pub(crate) fn complete(&mut self, answer: &Answer, chain: &mut Chain, at_ns: u64) {
+    pub(crate) fn complete(&mut self, answer: &Answer, came: Came<'_>) {
+        let at_ns = came.at_ns;
         self.answered_ns = at_ns;
         if answer.deviations != Deviations::default() {
             self.deviates(answer, at_ns);
         }
         let expected = match answer.expected {
-            Ok(()) => self.flights.remove(answer.id, chain),
-            Err(mismatch) => return self.mismatch(answer, mismatch, chain, at_ns),
+            Ok(()) => self.flights.remove(answer.id, came.chain),
+            Err(mismatch) => return self.mismatch(answer, mismatch, came),
         };
         if expected.sent_ns == NOT_SENT {
             // A response to a request that has not left is a response to nothing.
             self.forget_stream(answer.id);
-            return self.enter_failure(expected, ErrorKind::Malformed, None, at_ns, || {
+            let why = (ErrorKind::Malformed, None);
+            return self.enter_failure(answer.id, expected, why, came, || {
                 "answered before it was sent".to_owned()
             });
         }
@@ -174,7 +175,7 @@ impl Books {
             phase: expected.phase,
         };
         self.recorder.ok(&sample);
-        self.tell(&expected, None, at_ns);
+        self.tell(answer.id, &expected, (None, sample.status), came);
         if self.tracer.is_some() || self.streams.is_some() {
             self.complete_beside(answer.id, expected, &sample, at_ns);
         }
@@ -207,20 +208,21 @@ impl Books {
     }
 
     #[cold]
-    fn mismatch(&mut self, answer: &Answer, mismatch: Mismatch, chain: &mut Chain, at_ns: u64) {
+    fn mismatch(&mut self, answer: &Answer, mismatch: Mismatch, came: Came<'_>) {
         let kind = match mismatch {
             Mismatch::Status(_) => ErrorKind::Status,
             Mismatch::Length { .. } | Mismatch::Content { .. } => ErrorKind::Body,
             Mismatch::ErrorEvent(_) => ErrorKind::StreamError,
             Mismatch::Unended(_) => ErrorKind::StreamUnended,
             Mismatch::BrokenOff => {
-                return self.break_off(answer.id, chain, status(answer), at_ns);
+                return self.break_off(answer.id, status(answer), came);
             }
         };
-        let flight = self.flights.remove(answer.id, chain);
+        let flight = self.flights.remove(answer.id, came.chain);
         self.forget_stream(answer.id);
         let name = self.names[flight.request as usize].clone();
-        self.enter_failure(flight, kind, status(answer), at_ns, || format!("{name}: {mismatch}"));
+        let why = (kind, status(answer));
+        self.enter_failure(answer.id, flight, why, came, || format!("{name}: {mismatch}"));
     }
 
     /// The events of a response that does not count as a stream must not be those of the next one.
@@ -233,34 +235,25 @@ impl Books {
 
     /// It failed without a complete response.
     #[cold]
-    pub(crate) fn fail(
-        &mut self,
-        id: RequestId,
-        chain: &mut Chain,
-        kind: ErrorKind,
-        at_ns: u64,
-        reason: &Reason,
-    ) {
-        let flight = self.flights.remove(id, chain);
-        if let Some(failed) = &mut self.failed {
-            failed.push((id, flight));
-        }
+    pub(crate) fn fail(&mut self, id: RequestId, kind: ErrorKind, reason: &Reason, came: Came<'_>) {
+        let flight = self.flights.remove(id, came.chain);
         let kind = match &mut self.streams {
-            Some(streams) => streams.failed(id, &flight, kind, at_ns, &mut self.recorder),
+            Some(streams) => streams.failed(id, &flight, kind, came.at_ns, &mut self.recorder),
             None => kind,
         };
         let name = self.names[flight.request as usize].clone();
-        self.enter_failure(flight, kind, None, at_ns, || reason.of(name));
+        self.enter_failure(id, flight, (kind, None), came, || reason.of(name));
     }
 
     fn enter_failure<E: Into<Reason>>(
         &mut self,
+        id: RequestId,
         mut flight: Flight,
-        kind: ErrorKind,
-        status: Option<u16>,
-        at_ns: u64,
+        (kind, status): (ErrorKind, Option<u16>),
+        came: Came<'_>,
         example: impl FnOnce() -> E,
     ) {
+        let at_ns = came.at_ns;
         if flight.sent_ns == NOT_SENT {
             // It was given to a connection that broke before it took the first byte. The
             // attempt was made, so it counts as sent, and as failed.
@@ -275,32 +268,32 @@ impl Books {
             age_ns: at_ns.saturating_sub(flight.due_ns),
         };
         self.recorder.error(at_ns, failure, example);
-        self.tell(&flight, Some(kind), at_ns);
         self.trace(&flight, Outcome::Failed(kind), status.unwrap_or(0), at_ns);
+        self.tell(id, &flight, (Some(kind), status.unwrap_or(0)), came);
     }
 
     /// It was broken off, as it was meant to be, and had no response by then. `status` is that of one
     /// that came afterwards.
-    pub(crate) fn break_off(
-        &mut self,
-        id: RequestId,
-        chain: &mut Chain,
-        status: Option<u16>,
-        at_ns: u64,
-    ) {
-        let flight = self.flights.remove(id, chain);
+    pub(crate) fn break_off(&mut self, id: RequestId, status: Option<u16>, came: Came<'_>) {
+        let at_ns = came.at_ns;
+        let flight = self.flights.remove(id, came.chain);
         self.forget_stream(id);
         self.recorder.broken_off(at_ns, flight.phase, status);
-        self.tell(&flight, None, at_ns);
         self.trace(&flight, Outcome::BrokenOff, status.unwrap_or(0), at_ns);
+        self.tell(id, &flight, (None, status.unwrap_or(0)), came);
     }
 
-    /// The user of a request, if it has one, is to be told what became of it.
+    /// The author of a request hears what became of it.
     #[inline]
-    fn tell(&mut self, flight: &Flight, error: Option<ErrorKind>, at_ns: u64) {
-        if flight.user != NOBODY {
-            self.ended.push(Ended { user: flight.user, error, at_ns });
-        }
+    fn tell(
+        &mut self,
+        id: RequestId,
+        flight: &Flight,
+        (error, status): (Option<ErrorKind>, u16),
+        came: Came<'_>,
+    ) {
+        let ended = Ended { id, flight, error, status, at_ns: came.at_ns };
+        came.author.ended(ended, came.session, &mut self.recorder);
     }
 
     /// The drain is over: what is in flight is unfinished.

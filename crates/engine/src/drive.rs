@@ -1,12 +1,11 @@
 //! Workers without threads of their own: one after the other, on the calling thread.
 
-use std::borrow::Cow;
-
 use candor_pace::Share;
-use candor_plan::{Parts, Plan, Requests};
+use candor_plan::{Parts, Plan};
 use candor_protocol::{CaptureRoom, Protocol};
 use candor_record::{Collector, Interval, Machine, RunRecord, Traced, WorkerReport, Workers};
 
+use crate::author::{self, own_plan};
 use crate::control::Control;
 use crate::fill::Tables;
 use crate::observer::{Observer, TraceIntake};
@@ -14,7 +13,6 @@ use crate::reactor::Reactor;
 use crate::registry::{Sessions, Spoken, Use};
 use crate::run::collecting_part;
 use crate::script::{Scripted, Scripts};
-use crate::users::Users;
 use crate::worker::{Sink, Worker};
 
 /// Runs a whole plan with one worker on `reactor`, and returns what happened. The way to test a
@@ -123,8 +121,7 @@ fn drive_workers<R: Reactor, O: Observer + ?Sized>(
         let share = Share { worker, workers: workers.of };
         let (reactor, script) = (reactors(worker), scripts.take(worker));
         let own = own_plan(plan, script.as_ref());
-        let of_script = script.as_ref().and_then(Scripted::capture_room);
-        let room = of_script.or_else(|| Users::capture_room(plan));
+        let room = author::room(plan, script.as_ref(), None);
         let sink = Alone {
             at,
             collector: &mut collector,
@@ -160,9 +157,7 @@ impl<R: Reactor, O: Observer + ?Sized> Use for Drive<'_, R, O> {
 
     fn with<S: Protocol>(self, sessions: Sessions<S>) -> (u64, WorkerReport) {
         let Drive { plan, tables, share, reactor, script, control, mut sink } = self;
-        let mut worker = Worker::new(plan, share, reactor, sessions);
-        worker.follow(script);
-        worker.fill_with(plan, tables);
+        let mut worker = Worker::new(plan, tables, share, script, reactor, sessions);
         worker.prepare(control);
         let origin_ns = worker.now_ns();
         if sink.at == 0 {
@@ -197,16 +192,5 @@ impl<O: Observer + ?Sized> Sink for Alone<'_, O> {
 
     fn take_back(&mut self) -> Option<(Vec<Traced>, u64)> {
         self.back.pop()
-    }
-}
-
-/// The plan as one worker's sessions need it: with the request of its script, if that has one.
-pub(crate) fn own_plan<'a>(plan: &'a Plan, script: Option<&Scripted>) -> Cow<'a, Parts> {
-    match script.and_then(Scripted::request) {
-        None => Cow::Borrowed(plan),
-        Some(request) => {
-            let requests = Requests { list: vec![request.clone()], ..plan.requests.clone() };
-            Cow::Owned(Parts { requests, ..Parts::clone(plan) })
-        }
     }
 }

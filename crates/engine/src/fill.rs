@@ -17,6 +17,7 @@ use candor_plan::journey::{Variables, step_of};
 use candor_plan::template::{Names, Piece, Template, Value};
 use candor_plan::url::HttpUrl;
 use candor_plan::{DataOrder, Load, Messages, Plan};
+use candor_protocol::Outgoing;
 use candor_protocol::made::{Form, Made, Values, write_text};
 
 use crate::control::Control;
@@ -177,9 +178,9 @@ pub(crate) struct Filling {
     text: Vec<u8>,
 }
 
-/// Whose values a request is filled with.
+/// Who a request is filled for.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Whose<'a> {
+pub(crate) struct Owner<'a> {
     /// Of the request in the load, or of the user.
     pub(crate) index: u64,
     /// How often the user made this request before.
@@ -198,7 +199,7 @@ pub(crate) struct Cookies {
     pub(crate) is_https: bool,
 }
 
-impl Whose<'_> {
+impl Owner<'_> {
     /// The seed of random values: repetitions differ.
     fn seed(&self, seed: u64) -> u64 {
         if self.repetition == 0 { seed } else { draw(seed, REPETITIONS, self.repetition.into()) }
@@ -250,11 +251,20 @@ impl Filling {
 
     /// The request with the values of somebody; `None`: a row cannot be read or does not fit, and nothing may
     /// be sent.
-    pub(crate) fn fill(&mut self, request: u32, whose: Whose<'_>) -> Option<Made<'_>> {
+    pub(crate) fn fill(&mut self, request: u32, owner: Owner<'_>) -> Option<Made<'_>> {
         let form = self.forms[request as usize].as_mut()?;
-        self.row.index = whose.index;
-        let made = form.fill(&mut Of { row: &mut self.row, seed: whose.seed(self.seed), whose });
+        self.row.index = owner.index;
+        let made = form.fill(&mut Of { row: &mut self.row, seed: owner.seed(self.seed), owner });
         (!self.row.has_failed).then_some(made)
+    }
+
+    /// A request of the plan, with the values of somebody where it has holes; `None` as in [`Filling::fill`].
+    #[inline]
+    pub(crate) fn write(&mut self, request: u32, owner: Owner<'_>) -> Option<Outgoing<'_>> {
+        if !self.has(request) {
+            return Some(Outgoing::Listed(request));
+        }
+        self.fill(request, owner).map(Outgoing::Made)
     }
 
     /// Whether this request is a call whose messages have holes.
@@ -263,21 +273,21 @@ impl Filling {
     }
 
     /// The captured variable whose value does not fit into the request's messages.
-    pub(crate) fn unfit(&mut self, request: u32, whose: Whose<'_>) -> Option<u32> {
+    pub(crate) fn unfit(&mut self, request: u32, owner: Owner<'_>) -> Option<u32> {
         let form = self.forms[request as usize].as_mut()?;
-        self.row.index = whose.index;
+        self.row.index = owner.index;
         let had_failed = self.row.has_failed;
-        form.fill(&mut Of { row: &mut self.row, seed: whose.seed(self.seed), whose });
+        form.fill(&mut Of { row: &mut self.row, seed: owner.seed(self.seed), owner });
         // Everything else is found again when it is to be sent.
         self.row.has_failed = had_failed;
         self.row.refused.take()?
     }
 
     /// A text with the values of somebody.
-    pub(crate) fn text(&mut self, pieces: &[Piece], whose: Whose<'_>) -> &[u8] {
+    pub(crate) fn text(&mut self, pieces: &[Piece], owner: Owner<'_>) -> &[u8] {
         self.text.clear();
-        self.row.index = whose.index;
-        let mut values = Of { row: &mut self.row, seed: whose.seed(self.seed), whose };
+        self.row.index = owner.index;
+        let mut values = Of { row: &mut self.row, seed: owner.seed(self.seed), owner };
         write_text(pieces, &mut values, &mut self.text);
         &self.text
     }
@@ -348,19 +358,19 @@ impl Row {
 struct Of<'a> {
     row: &'a mut Row,
     seed: u64,
-    whose: Whose<'a>,
+    owner: Owner<'a>,
 }
 
 impl Of<'_> {
     fn draw(&self, hole: u64) -> u64 {
-        draw(self.seed, hole, self.whose.index)
+        draw(self.seed, hole, self.owner.index)
     }
 }
 
 impl Values for Of<'_> {
     fn write(&mut self, value: &Value, out: &mut Vec<u8>) {
         match value {
-            Value::Index => digits(self.whose.index, out),
+            Value::Index => digits(self.owner.index, out),
             Value::UnixMs => {
                 let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
                 digits(now.as_millis() as u64, out);
@@ -374,7 +384,7 @@ impl Values for Of<'_> {
                 out.extend_from_slice(of[which].as_bytes());
             }
             Value::Uuid { draw: hole } => {
-                uuid(self.draw(*hole), draw(!self.seed, *hole, self.whose.index), out);
+                uuid(self.draw(*hole), draw(!self.seed, *hole, self.owner.index), out);
             }
             Value::Column { set, column } => match self.row.column(*set, *column) {
                 Ok(value) => out.extend_from_slice(value),
@@ -382,7 +392,7 @@ impl Values for Of<'_> {
             },
             Value::Variable(number) => {
                 // A step whose variables have no values is not sent; in a condition that is nothing.
-                let value = self.whose.memory.and_then(|memory| memory.value(*number as u32));
+                let value = self.owner.memory.and_then(|memory| memory.value(*number as u32));
                 out.extend_from_slice(value.unwrap_or_default());
             }
             Value::Group(_) => {}
@@ -390,7 +400,7 @@ impl Values for Of<'_> {
     }
 
     fn write_cookies(&mut self, path: &[u8], out: &mut Vec<u8>) -> bool {
-        let Whose { memory: Some(memory), cookies: Some(cookies), .. } = self.whose else {
+        let Owner { memory: Some(memory), cookies: Some(cookies), .. } = self.owner else {
             return false;
         };
         memory.write_cookies(path, cookies.is_https, cookies.now_s, out)
@@ -433,9 +443,9 @@ mod tests {
     fn random_numbers_stay_in_their_range_and_reach_its_ends() {
         let mut row = Row { sets: Vec::new(), index: 0, has_failed: false, refused: None };
         let mut number = |low, high, index| {
-            let whose = Whose { index, ..Whose::default() };
+            let owner = Owner { index, ..Owner::default() };
             let mut out = Vec::new();
-            Of { row: &mut row, seed: 1, whose }
+            Of { row: &mut row, seed: 1, owner }
                 .write(&Value::Random { low, high, draw: 1 }, &mut out);
             String::from_utf8(out).unwrap().parse::<i64>().unwrap()
         };

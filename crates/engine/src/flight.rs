@@ -72,11 +72,6 @@ impl Flights {
         &mut self.table[id as usize]
     }
 
-    /// The one that was taken out last, until another one is put in.
-    pub(crate) fn ended_last(&self) -> Option<(RequestId, &Flight)> {
-        self.free.last().map(|&id| (id, &self.table[id as usize]))
-    }
-
     /// Takes one out.
     #[inline]
     pub(crate) fn remove(&mut self, id: RequestId, chain: &mut Chain) -> Flight {

@@ -1,6 +1,7 @@
 //! Running a plan: workers, reactors and the clock.
 //!
-//! The only crate that makes system calls. A [`run`] starts one worker per thread;
+//! The crate that moves bytes and waits; beside it only the embedded target, the fleet's link and the commands make
+//! system calls of their own. A [`run`] starts one worker per thread;
 //! a worker asks pace when the next request is due, drives protocol sessions over a
 //! [`reactor::Reactor`], and tells record what happened. Workers share nothing while they run:
 //! finished intervals go over a channel to the thread that called [`run`], which sums them.
@@ -9,6 +10,7 @@
 //! simulated time.
 #![deny(unsafe_op_in_unsafe_fn, clippy::undocumented_unsafe_blocks)]
 
+mod author;
 mod books;
 mod chain;
 mod child;

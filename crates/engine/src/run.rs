@@ -17,10 +17,10 @@ use candor_record::{
     Workers,
 };
 
+use crate::author::{self, own_plan};
 use crate::control::Control;
-use crate::drive::own_plan;
 use crate::error::EngineError;
-use crate::exchange::{self, Watch};
+use crate::exchange::Watch;
 use crate::fill::Tables;
 use crate::health::Snapshot;
 use crate::hiccup::{self, Post};
@@ -36,7 +36,6 @@ use crate::registry::{Sessions, Spoken, Use};
 use crate::resolve::Addresses;
 use crate::script::{Destination, Scripted, Scripts};
 use crate::throttle;
-use crate::users::Users;
 use crate::worker::{Sink, Worker};
 use rustix::io::Errno;
 
@@ -306,11 +305,7 @@ fn run_on<U: Start>(
                 }
                 let script = scripts.take(share.worker);
                 let own = own_plan(plan, script.as_ref());
-                let of_script = script.as_ref().and_then(Scripted::capture_room);
-                let room = of_script.or_else(|| match &exchanges {
-                    Some(exchanges) => Some(exchange::room(plan, exchanges)),
-                    None => Users::capture_room(plan),
-                });
+                let room = author::room(plan, script.as_ref(), exchanges.as_ref());
                 let watch = exchanges.map(|exchanges| Watch::new(&own, exchanges));
                 let thread = Thread {
                     plan,
@@ -404,9 +399,7 @@ impl<U: Start> Use for Thread<'_, U> {
         let core = core.filter(|&core| keep_to_cores(&[core]));
         let thread = rustix::thread::gettid().as_raw_nonzero().get();
         meeting.threads[link.worker].store(thread, Ordering::Relaxed);
-        let mut worker = Worker::new(plan, share, reactor.start(), sessions);
-        worker.follow(script);
-        worker.fill_with(plan, tables);
+        let mut worker = Worker::new(plan, tables, share, script, reactor.start(), sessions);
         meeting.memory.add_tables(worker.connection_table_bytes());
         if meeting.barrier.wait().is_leader() {
             meeting.memory.made();

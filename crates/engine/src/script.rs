@@ -5,7 +5,7 @@
 //! the engine's connections; it makes requests as text, is shown responses, and may pause a
 //! connection or stop its thread.
 
-mod users;
+mod callers;
 
 use std::net::SocketAddr;
 use std::sync::{Mutex, PoisonError};
@@ -13,13 +13,14 @@ use std::sync::{Mutex, PoisonError};
 use candor_pace::Share;
 use candor_plan::Request;
 use candor_protocol::made::Batch;
-use candor_protocol::{CaptureRoom, Captured, RequestId, Session};
+use candor_protocol::{Capture, CaptureRoom, Captured, Outgoing, RequestId};
 use candor_record::EndReason;
 
-use crate::books::{Books, Departure};
-use crate::flight::Flight;
+use crate::author::Ended;
+use crate::books::Departure;
+use crate::fill::{Filling, Owner};
 
-use self::users::Users;
+use self::callers::Callers;
 pub use crate::fill::DataRows;
 
 /// A worker has room for this number of the longest bodies that are kept for a script.
@@ -134,85 +135,123 @@ impl Scripts {
 /// A script in its worker.
 pub(crate) struct Scripted {
     script: Box<dyn Script>,
-    pub(crate) batch: Batch,
-    pub(crate) calls: Calls,
+    calls: Calls,
+    /// What it made last.
+    batch: Batch,
+    /// What the plan's requests are filled with where it makes none.
+    filling: Option<Filling>,
     /// It asked for an end, or failed.
-    pub(crate) end: Option<EndReason>,
-    users: Users,
+    end: Option<EndReason>,
+    callers: Callers,
 }
 
 impl Scripted {
     pub(crate) fn new(script: Box<dyn Script>) -> Self {
         let calls = script.calls();
-        Scripted { script, batch: Batch::new(0), calls, end: None, users: Users::default() }
+        let callers = Callers::default();
+        Scripted { script, calls, batch: Batch::new(0), filling: None, end: None, callers }
     }
 
     pub(crate) fn request(&self) -> Option<&Request> {
         self.script.request()
     }
 
-    /// The load is closed: each connection of this share is a user.
-    pub(crate) fn close_load(&mut self, share: Share) {
-        self.users = Users::of_closed_load(share);
-    }
-
-    pub(crate) fn take_rows(&mut self, rows: DataRows) {
-        self.script.take_rows(rows);
-    }
-
-    /// Fills the batch, for a user whose first request departs like this. False: there is nothing to send.
-    pub(crate) fn make(&mut self, first: Departure) -> bool {
-        if self.end.is_some() {
-            return false;
-        }
-        let Departure { connection, index, .. } = first;
-        let user = self.users.number(connection, index);
-        let outcome = self.script.make(Whose { connection, user }, &mut self.batch);
-        self.note(outcome);
-        if outcome.is_ok() {
-            self.users.begin(user, self.batch.left());
-        }
-        outcome.is_ok()
-    }
-
-    /// A request of the text made last departs.
-    pub(crate) fn depart(&mut self, id: RequestId, departure: Departure) {
-        self.users.depart(id, departure.connection, departure.index);
-    }
-
-    /// Requests have failed, which are not told to the script.
-    #[cold]
-    pub(crate) fn forget(&mut self, failed: &mut Vec<(RequestId, Flight)>) {
-        for (id, flight) in failed.drain(..) {
-            let user = self.users.of_request(id, flight.connection, flight.index);
-            self.end_request(user);
-        }
-    }
-
-    /// Is shown the response that `books` have just completed, if it was kept for that. True: nothing more is to be
-    /// sent. Asks the books for the request, as keeping it until then would cost plain runs instructions.
-    pub(crate) fn answer(
+    /// What it needs to know of the load before the run: in a closed one the share of which each connection is a user.
+    pub(crate) fn begin(
         &mut self,
-        connection: u32,
-        status: u16,
-        books: &Books,
-        session: &mut impl Session,
-    ) -> bool {
-        let Some((id, flight)) = books.flights.ended_last() else { return self.end.is_some() };
-        let user = self.users.of_request(id, connection, flight.index);
-        if let Some(captured) =
-            session.take_captured().filter(|_| self.calls.answer && self.end.is_none())
-        {
+        closed: Option<Share>,
+        rows: Option<DataRows>,
+        filling: Option<Filling>,
+    ) {
+        match closed {
+            Some(share) => self.callers = Callers::of_closed_load(share),
+            None => self.calls.delay = false,
+        }
+        if let Some(rows) = rows {
+            self.script.take_rows(rows);
+        }
+        self.filling = filling;
+    }
+
+    /// The request of a departure: the next one of what was made last, or the first one of what is made now. `None`:
+    /// there is nothing more to send.
+    pub(crate) fn write(&mut self, departure: &Departure) -> Option<Outgoing<'_>> {
+        let Departure { request, index, .. } = *departure;
+        if !self.calls.make {
+            return match &mut self.filling {
+                Some(filling) if filling.has(request) => {
+                    filling.write(request, Owner { index, ..Owner::default() })
+                }
+                _ => Some(Outgoing::Listed(request)),
+            };
+        }
+        if self.batch.left() == 0 {
+            self.make(departure)?;
+        }
+        self.batch.take().map(Outgoing::Made)
+    }
+
+    /// Fills the batch, for a user whose first request departs like this.
+    fn make(&mut self, first: &Departure) -> Option<()> {
+        if self.end.is_some() {
+            return None;
+        }
+        let user = self.callers.number(first.connection, first.index);
+        let whose = Whose { connection: first.connection, user };
+        let outcome = self.script.make(whose, &mut self.batch);
+        self.note(outcome);
+        outcome.ok()?;
+        self.callers.begin(user, self.batch.left());
+        Some(())
+    }
+
+    /// Whether there are more requests in what was made last.
+    #[inline]
+    pub(crate) fn has_more(&self) -> bool {
+        self.batch.left() > 0
+    }
+
+    /// They are not sent: nothing more is.
+    #[cold]
+    pub(crate) fn drop_more(&mut self) {
+        self.batch.clear();
+    }
+
+    /// Whether its calls may take long.
+    #[inline]
+    pub(crate) fn is_slow(&self) -> bool {
+        self.calls.make
+    }
+
+    /// The request that was written last departs.
+    #[inline]
+    pub(crate) fn departed(&mut self, id: RequestId, departure: &Departure) {
+        if self.calls.make {
+            self.callers.depart(id, departure.connection, departure.index);
+        }
+    }
+
+    /// A request has an outcome; the script is shown the response, if it was kept for that.
+    pub(crate) fn ended(&mut self, ended: &Ended<'_>, captured: Option<Capture>) {
+        let connection = ended.flight.connection;
+        let user = self.callers.of_request(ended.id, connection, ended.flight.index);
+        if let Some(captured) = captured.filter(|_| self.calls.answer && self.end.is_none()) {
             let whose = Whose { connection, user };
-            let outcome = self.script.answer(whose, status, captured.get());
+            let outcome = self.script.answer(whose, ended.status, captured.get());
             self.note(outcome);
         }
         self.end_request(user);
-        self.end.is_some()
+    }
+
+    /// Why it ends the run, if it does.
+    #[inline]
+    pub(crate) fn end(&self) -> Option<EndReason> {
+        let has_failed = self.filling.as_ref().is_some_and(Filling::has_failed);
+        self.end.or(has_failed.then_some(EndReason::DataFailed))
     }
 
     fn end_request(&mut self, user: u64) {
-        if self.users.has_left(user) {
+        if self.callers.has_left(user) {
             self.script.leave(user);
         }
     }
@@ -223,21 +262,30 @@ impl Scripted {
         self.calls.answer.then(|| CaptureRoom::new(most, BODIES_AT_A_TIME))
     }
 
+    /// Whether it pauses connections.
+    pub(crate) fn delays(&self) -> bool {
+        self.calls.delay
+    }
+
     /// How long to pause. Not inlined: every place that is offered comes past the call.
     #[inline(never)]
     pub(crate) fn delay_ns(&mut self, connection: u32) -> u64 {
         if !self.calls.delay || self.end.is_some() {
             return 0;
         }
-        let user = self.users.number(connection, 0);
+        let user = self.callers.number(connection, 0);
         self.script.delay_ns(Whose { connection, user }).unwrap_or_else(|failed| {
             self.note(Err(failed));
             0
         })
     }
 
+    /// A connection takes no requests that are made, and keeps no responses.
     #[cold]
     pub(crate) fn refuse_upgrade(&mut self) {
+        if !(self.calls.make || self.calls.answer) {
+            return;
+        }
         self.script.refuse_upgrade();
         self.end = Some(EndReason::ScriptFailed);
     }

@@ -9,7 +9,6 @@ use candor_record::Phase;
 
 use crate::gaps::Gaps;
 use crate::plan_share::{WorkerPlan, limit, part};
-use crate::users::Users;
 
 /// The load of one worker.
 pub(crate) enum Source {
@@ -17,8 +16,8 @@ pub(crate) enum Source {
     Closed(Closed),
     /// A schedule decides.
     Open(Box<Open>),
-    /// Users do, one step after the other.
-    Users(Box<Users>),
+    /// The users, who are the authors of their steps, do it themselves.
+    Users,
 }
 
 #[derive(Debug)]
@@ -46,30 +45,12 @@ pub(crate) struct Open {
 
 impl Source {
     pub(crate) fn new(plan: &Plan, own: &WorkerPlan) -> Self {
-        if let Some(users) = Users::new(plan, own) {
-            return Source::Users(Box::new(users));
+        if !plan.journeys.is_empty() {
+            return Source::Users;
         }
         match &plan.load {
             Load::Closed { .. } => Source::Closed(Closed::new(plan, own)),
             Load::Open(load) => Source::Open(Box::new(Open::new(load, plan, own))),
-        }
-    }
-
-    /// Who decides in a closed load.
-    pub(crate) fn closed(&mut self) -> Option<&mut Closed> {
-        match self {
-            Source::Closed(closed) => Some(closed),
-            Source::Open(_) => None,
-            Source::Users(users) => users.closed(),
-        }
-    }
-
-    /// Whether no request is left to be sent.
-    pub(crate) fn is_exhausted(&self) -> bool {
-        match self {
-            Source::Closed(closed) => closed.is_exhausted(),
-            Source::Open(open) => open.peek().is_none(),
-            Source::Users(users) => users.is_exhausted(),
         }
     }
 }

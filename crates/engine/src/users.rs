@@ -4,8 +4,8 @@
 //! journey, how often a step is made and how long is thought before it are pure functions of the plan and the user's
 //! index, so that they are the same for any number of threads and machines; what is captured is the server's affair.
 //!
-//! This module knows no connection, no protocol and no clock. It says which step is due, is told what became of it,
-//! and enters users into the recorder. A step that is due and a user who comes wait in one order, that of their due
+//! This module knows no protocol and no clock, and of connections only which user's own is where ([`owning`]). It says
+//! which step is due, writes its request, is told what became of it, and enters users into the recorder. A step that is due and a user who comes wait in one order, that of their due
 //! times. Who has come and was given no connection yet is not under way, and takes no memory.
 
 mod owning;
@@ -13,25 +13,24 @@ mod plan;
 mod wheel;
 
 use std::collections::VecDeque;
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use candor_memory::{Memory, Site};
 use candor_pace::{Due, Picker, draw};
 use candor_plan::journey::Variables;
 use candor_plan::url::HttpUrl;
 use candor_plan::{Load, OnFailure, Plan};
-use candor_protocol::made::Made;
-use candor_protocol::{Capture, CaptureRoom};
-use candor_record::{ErrorKind, Phase, Recorder, StepFailure};
+use candor_protocol::{Capture, CaptureRoom, Outgoing};
+use candor_record::{Phase, Recorder, StepFailure};
 
 use self::owning::Own;
 use self::plan::{Journey, Step, journeys, steps};
 pub(crate) use self::plan::{kept, said};
 use self::wheel::Wheel;
 pub(crate) use self::wheel::{NOBODY, UserKey};
+use crate::author::Ended;
 use crate::books::NeverSent;
 use crate::connection::Place;
-use crate::fill::{Cookies, Filling, Whose};
+use crate::fill::{Cookies, Filling, Owner};
 use crate::plan_share::{WorkerPlan, part};
 use crate::source::{Closed, Open, phase_at};
 
@@ -65,6 +64,7 @@ pub(crate) struct Users {
     /// Connections whose users have left.
     let_go: Vec<Place>,
     filling: Option<Filling>,
+    have_cookies: bool,
     site: Site,
     variables: usize,
     seed: u64,
@@ -110,15 +110,6 @@ enum State {
     Started,
 }
 
-/// What became of a step that was sent.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Ended {
-    pub(crate) user: UserKey,
-    /// `None`: it has the expected response, or was broken off as it was meant to be.
-    pub(crate) error: Option<ErrorKind>,
-    pub(crate) at_ns: u64,
-}
-
 /// A step that may leave.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Leaving {
@@ -146,11 +137,8 @@ impl First {
 }
 
 impl Users {
-    /// The users of a worker; `None` if the plan has none.
-    pub(crate) fn new(plan: &Plan, own: &WorkerPlan) -> Option<Self> {
-        if plan.journeys.is_empty() {
-            return None;
-        }
+    /// The users of a worker. `filling` has what their requests are filled with.
+    pub(crate) fn new(plan: &Plan, own: &WorkerPlan, filling: Option<Filling>) -> Self {
         let share = own.share;
         let of = |total: u32| part(total.into(), share.worker, share.workers);
         let url = HttpUrl::parse(&plan.target.url);
@@ -168,7 +156,7 @@ impl Users {
             }
         };
         let weights = plan.journeys.iter().map(|one| one.weight);
-        Some(Users {
+        Users {
             arrivals,
             most: most as usize,
             journeys: journeys(plan),
@@ -181,12 +169,13 @@ impl Users {
             owns: plan.connections.own,
             waiting: 0,
             let_go: Vec::new(),
-            filling: None,
+            filling,
+            have_cookies: plan.journeys.iter().any(|one| one.cookies),
             site: Site::new(&host, plan.target.tls.is_some()),
             variables: Variables::of(&plan.journeys).names().len(),
             seed: plan.seed,
             warm_up_ns: own.warm_up_ns,
-        })
+        }
     }
 
     /// Where sessions keep the responses that captures and cookies are taken from, if any are.
@@ -194,9 +183,10 @@ impl Users {
         kept(plan).map(|kept| CaptureRoom::for_requests(kept, MOST_BODY_BYTES, BODIES_AT_A_TIME))
     }
 
-    /// Gives them what their requests are filled with.
-    pub(crate) fn fill_with(&mut self, filling: Option<Filling>) {
-        self.filling = filling;
+    /// Whether any of them keeps cookies, which expire.
+    #[inline]
+    pub(crate) fn have_cookies(&self) -> bool {
+        self.have_cookies
     }
 
     /// Whether a row of data could not be read.
@@ -345,71 +335,66 @@ impl Users {
         self.go_to(key, Some(first), due.due_ns, recorder).then_some(key)
     }
 
-    /// The request of a step, with the values of its user.
-    pub(crate) fn make(&mut self, key: UserKey) -> Option<Made<'_>> {
+    /// The request of a step, with the values of its user, `now_s` seconds after 1970; `None`: a row of data cannot be
+    /// read.
+    pub(crate) fn write(&mut self, request: u32, key: UserKey, now_s: u64) -> Option<Outgoing<'_>> {
+        let has_form = |filling: &&mut Filling| filling.has(request);
+        let Some(filling) = self.filling.as_mut().filter(has_form) else {
+            return Some(Outgoing::Listed(request));
+        };
         let user = &mut self.table[key as usize];
-        let filling = self.filling.as_mut()?;
         let with_cookies = self.journeys[user.journey as usize].cookies;
-        let cookies =
-            with_cookies.then(|| Cookies { now_s: unix_s(), is_https: self.site.is_https() });
-        let whose = Whose { cookies, ..user.whose() };
-        let made = filling.fill(user.request, whose)?;
+        let cookies = with_cookies.then(|| Cookies { now_s, is_https: self.site.is_https() });
+        let owner = Owner { cookies, ..user.owner() };
+        let made = filling.fill(request, owner)?;
         if with_cookies {
             user.path.clear();
             user.path.extend_from_slice(made.path());
         }
-        Some(made)
+        Some(Outgoing::Made(made))
     }
 
-    /// Whether the request of a step is made anew each time.
-    #[inline]
-    pub(crate) fn is_made(&self, request: u32) -> bool {
-        self.filling.as_ref().is_some_and(|filling| filling.has(request))
-    }
-
-    /// A step has its response: takes what it is to take from it, and goes on.
-    pub(crate) fn answered(
+    /// A step has an outcome: takes what it is to take from the response, and the user goes on or leaves. It is `now_s`
+    /// seconds after 1970.
+    pub(crate) fn ended(
         &mut self,
-        ended: Ended,
-        status: u16,
+        ended: &Ended<'_>,
         captured: Option<Capture>,
+        now_s: u64,
         recorder: &mut Recorder,
     ) {
-        let User { journey, request, .. } = self.table[ended.user as usize];
-        let key = ended.user as usize;
+        let user = ended.flight.user;
+        let missing = captured.and_then(|captured| self.read(ended, &captured, now_s));
+        match (ended.error, missing) {
+            (Some(kind), _) => self.fail(user, StepFailure::Error(kind), ended.at_ns, recorder),
+            (None, Some(why)) => self.fail(user, why, ended.at_ns, recorder),
+            (None, None) => self.go_on(user, ended.at_ns, recorder),
+        }
+    }
+
+    /// Takes cookies and captures from a response. What is missing fails the step.
+    fn read(&mut self, ended: &Ended<'_>, captured: &Capture, now_s: u64) -> Option<StepFailure> {
+        let key = ended.flight.user as usize;
+        let User { journey, request, .. } = self.table[key];
         // The control of verify's users: what one captures, another has.
         #[cfg(candor_mutant = "mixed_users")]
         let key = (key ^ 1) % self.table.len();
         let user = &mut self.table[key];
-        let mut missing = None;
-        if let Some(captured) = &captured {
-            let response = captured.get();
-            if self.journeys[journey as usize].cookies {
-                let fields = response.fields;
-                user.memory.take_cookies(&self.site, &user.path, fields, unix_s());
-            }
-            let Step { captures, call, .. } = &self.steps[request as usize];
-            if ended.error.is_none() && !captures.is_empty() {
-                let body = said(call.as_ref(), response.body);
-                let taken = captures.take(status, response.fields, &body, &mut user.memory);
-                missing = taken.err();
-            }
+        let response = captured.get();
+        if self.journeys[journey as usize].cookies {
+            user.memory.take_cookies(&self.site, &user.path, response.fields, now_s);
         }
-        match missing {
-            None => self.ended(ended, recorder),
-            Some(missing) => {
-                let why = StepFailure::Capture(missing.capture as u32);
-                self.fail(ended.user, why, ended.at_ns, recorder);
-            }
+        let Step { captures, call, .. } = &self.steps[request as usize];
+        if ended.error.is_some() || captures.is_empty() {
+            return None;
         }
+        let body = said(call.as_ref(), response.body);
+        let taken = captures.take(ended.status, response.fields, &body, &mut user.memory);
+        taken.err().map(|missing| StepFailure::Capture(missing.capture as u32))
     }
 
-    /// A step has an outcome: the user goes on, or leaves.
-    pub(crate) fn ended(&mut self, ended: Ended, recorder: &mut Recorder) {
-        let Ended { user: key, error, at_ns } = ended;
-        if let Some(kind) = error {
-            return self.fail(key, StepFailure::Error(kind), at_ns, recorder);
-        }
+    /// A step is done: its user makes it again, or the next one, or leaves.
+    fn go_on(&mut self, key: UserKey, at_ns: u64, recorder: &mut Recorder) {
         let user = &mut self.table[key as usize];
         if user.left == 0 {
             let next = self.steps[user.request as usize].next;
@@ -499,7 +484,7 @@ impl Users {
         let user = &self.table[key as usize];
         let filling = self.filling.as_mut().filter(|filling| filling.has_messages(user.request))?;
         let needs_any = !self.steps[user.request as usize].needs.is_empty();
-        if needs_any { filling.unfit(user.request, user.whose()) } else { None }
+        if needs_any { filling.unfit(user.request, user.owner()) } else { None }
     }
 
     /// The present step is due when the user has thought.
@@ -591,9 +576,9 @@ impl User {
         }
     }
 
-    fn whose(&self) -> Whose<'_> {
+    fn owner(&self) -> Owner<'_> {
         let memory = Some(&self.memory);
-        Whose { index: self.index, repetition: self.made, memory, ..Whose::default() }
+        Owner { index: self.index, repetition: self.made, memory, ..Owner::default() }
     }
 }
 
@@ -613,10 +598,5 @@ fn draw_for(seed: u64, user: &User, purpose: Purpose) -> u64 {
 /// Whether a step is to be made.
 fn is_met(step: &Step, user: &User, filling: Option<&mut Filling>) -> bool {
     let (Some(when), Some(filling)) = (&step.when, filling) else { return true };
-    !filling.text(when, user.whose()).is_empty()
-}
-
-/// Seconds since 1970, for the age of cookies.
-fn unix_s() -> u64 {
-    SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs()
+    !filling.text(when, user.owner()).is_empty()
 }

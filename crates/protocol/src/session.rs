@@ -185,7 +185,7 @@ pub enum Outgoing<'a> {
     /// By its index in the table that the session was made with.
     Listed(u32),
     /// Made while the run goes on, and copied. Only if [`Abilities::takes_made`].
-    Made(&'a Made<'a>),
+    Made(Made<'a>),
 }
 
 /// Bytes from the peer.

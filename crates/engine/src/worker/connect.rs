@@ -8,8 +8,10 @@ use std::io::IoSlice;
 use candor_protocol::{Event, Failure, GoAway, NotKept, Protocol, Transport};
 use candor_record::{Cause, ConnectErrorKind, Disconnect, ErrorKind, LossKind, Reason};
 
+use super::events::came;
 use super::timers::{Timer, Watch};
 use super::{Stage, Worker};
+use crate::author::Author;
 use crate::connection::{SHARE_BYTES, State};
 use crate::reactor::{ConnectCause, ConnectFailure, IoFailure, Key, Reactor, Segments};
 use crate::source::Source;
@@ -233,7 +235,7 @@ impl<R: Reactor, S: Protocol> Worker<R, S> {
     pub(super) fn offer_places(&mut self, key: Key, since_ns: u64) {
         let think_ns = match &self.dispatch.source {
             Source::Closed(closed) if self.pool[key].taken > 0 => closed.think_ns,
-            Source::Users(_) => return self.offer_to_users(key, since_ns),
+            Source::Users => return self.offer_to_users(key, since_ns),
             _ => 0,
         };
         self.offer_after(key, since_ns, think_ns);
@@ -266,7 +268,7 @@ impl<R: Reactor, S: Protocol> Worker<R, S> {
     /// Whether each user has a connection of its own.
     #[inline]
     pub(super) fn own_connections(&self) -> bool {
-        matches!(&self.dispatch.source, Source::Users(users) if users.own_connections())
+        matches!(&self.dispatch.author, Author::Users(users) if users.own_connections())
     }
 
     /// The place of a user's connection is for its user, one request at a time.
@@ -373,61 +375,54 @@ impl<R: Reactor, S: Protocol> Worker<R, S> {
             self.tell_of_close(key, at_ns);
         }
         let account = &mut self.pool[key].account;
-        let chain = &mut account.flights;
-        let books = &mut self.books;
-        let mut fail =
-            |books: &mut crate::books::Books, chain: &mut _, id, kind, reason: &Reason| {
-                in_order = false;
-                books.fail(id, chain, kind, at_ns, reason);
-            };
-        match loss {
+        let author = &mut self.dispatch.author;
+        if let Loss::BrokenOff = loss {
+            while let Some(id) = account.flights.first() {
+                self.books.break_off(id, None, came(account, author, at_ns));
+            }
+            account.fruitless = 0;
+        }
+        // That which the loss is about, if it is about one, and then all others.
+        let one = match loss {
             Loss::Timeout { id } => {
-                let reason = timeout_words(self.own.timeouts.request_ns);
-                fail(books, chain, *id, ErrorKind::Timeout, &reason);
+                Some((*id, ErrorKind::Timeout, timeout_words(self.own.timeouts.request_ns)))
             }
             Loss::IdleTimeout => {
                 let limit_ms = self.own.timeouts.idle_ns.unwrap_or(0) / 1_000_000;
                 let reason = Reason::from(format!("no byte for {limit_ms} ms"));
-                if let Some(id) = chain.first() {
-                    fail(books, chain, id, ErrorKind::IdleTimeout, &reason);
-                }
-            }
-            Loss::Old => {
-                let age_ms = self.own.lifetime_ns.unwrap_or(0) / 1_000_000;
-                let reason = format!("the connection was closed at its age of {age_ms} ms").into();
-                while let Some(id) = chain.first() {
-                    fail(books, chain, id, ErrorKind::Timeout, &reason);
-                }
-            }
-            Loss::BrokenOff => {
-                while let Some(id) = chain.first() {
-                    books.break_off(id, chain, None, at_ns);
-                }
-                account.fruitless = 0;
+                account.flights.first().map(|id| (id, ErrorKind::IdleTimeout, reason))
             }
             Loss::Malformed { id: Some(id), reason } => {
-                fail(books, chain, *id, ErrorKind::Malformed, reason);
+                Some((*id, ErrorKind::Malformed, reason.clone()))
             }
-            Loss::TooLarge { id, reason } => fail(books, chain, *id, ErrorKind::BodyLimit, reason),
-            Loss::Failed(failure) => {
-                let kind = if failure.reset { ErrorKind::Reset } else { ErrorKind::Write };
-                while let Some(id) = chain.first() {
-                    fail(books, chain, id, kind, &failure.message.as_str().into());
-                }
-            }
-            Loss::Malformed { id: None, reason } => {
-                while let Some(id) = chain.first() {
-                    fail(books, chain, id, ErrorKind::Malformed, reason);
-                }
-            }
-            Loss::End | Loss::Announced | Loss::Retired | Loss::Stuck => {}
+            Loss::TooLarge { id, reason } => Some((*id, ErrorKind::BodyLimit, reason.clone())),
+            _ => None,
+        };
+        if let Some((id, kind, reason)) = one {
+            in_order = false;
+            self.books.fail(id, kind, &reason, came(account, author, at_ns));
         }
         let (kind, reason) = match loss {
-            Loss::Announced => (ErrorKind::Closed, "the server closed after an earlier answer"),
-            _ => (ErrorKind::Aborted, "the connection was closed because of another request"),
+            Loss::Old => {
+                let age_ms = self.own.lifetime_ns.unwrap_or(0) / 1_000_000;
+                let reason = format!("the connection was closed at its age of {age_ms} ms");
+                (ErrorKind::Timeout, reason.into())
+            }
+            Loss::Failed(failure) => {
+                let kind = if failure.reset { ErrorKind::Reset } else { ErrorKind::Write };
+                (kind, failure.message.as_str().into())
+            }
+            Loss::Malformed { id: None, reason } => (ErrorKind::Malformed, reason.clone()),
+            Loss::Announced => {
+                (ErrorKind::Closed, "the server closed after an earlier answer".into())
+            }
+            _ => {
+                (ErrorKind::Aborted, "the connection was closed because of another request".into())
+            }
         };
-        while let Some(id) = chain.first() {
-            fail(books, chain, id, kind, &reason.into());
+        while let Some(id) = account.flights.first() {
+            in_order = false;
+            self.books.fail(id, kind, &reason, came(account, author, at_ns));
         }
         account.outstanding = 0;
         in_order

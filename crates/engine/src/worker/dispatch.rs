@@ -1,6 +1,6 @@
-//! Dispatch: which request is next, on which place, and whether it may still leave.
+//! Dispatch: which request is next, on which place, who writes it, and whether it may still leave.
 //!
-//! Joins a [`Source`] and a [`Pool`]. Knows no reactor and no clock, and sends nothing: the worker
+//! Joins a [`Source`], an [`Author`] and a [`Pool`]. Knows no reactor and no clock, and sends nothing: the worker
 //! asks, sends, and says that it has.
 
 use candor_pace::Picker;
@@ -9,14 +9,16 @@ use candor_protocol::Session;
 use candor_record::Recorder;
 
 use super::pool::Pool;
+use crate::author::Author;
 use crate::books::{Departure, NeverSent};
 use crate::plan_share::WorkerPlan;
-use crate::source::{Open, Source};
+use crate::source::{Closed, Open, Source};
 use crate::users::{First, Leaving, NOBODY, Users};
 
 /// The requests of a worker, in the order in which they leave.
 pub(super) struct Dispatch {
     pub(super) source: Source,
+    pub(super) author: Author,
     picker: Picker,
     until: Until,
 }
@@ -51,9 +53,10 @@ pub(super) enum Next {
 const GONE_AT_ONCE: u32 = 1000;
 
 impl Dispatch {
-    pub(super) fn new(plan: &Plan, own: &WorkerPlan) -> Self {
+    pub(super) fn new(plan: &Plan, own: &WorkerPlan, author: Author) -> Self {
         Dispatch {
             source: Source::new(plan, own),
+            author,
             picker: Picker::new(&plan.requests, plan.seed),
             until: own.stop_ns.map_or(Until::Exhausted, Until::Time),
         }
@@ -75,9 +78,15 @@ impl Dispatch {
     /// What to do at `now_ns`.
     ///
     /// In a closed load every free place gets a request. In an open one every request that is due
-    /// gets the place that has been free for longest.
+    /// gets the place that has been free for longest. Of users the oldest of the steps that are due and of those who
+    /// came is next.
     #[inline(always)]
-    pub(super) fn next<S: Session>(&mut self, now_ns: u64, pool: &mut Pool<S>) -> Next {
+    pub(super) fn next<S: Session>(
+        &mut self,
+        now_ns: u64,
+        pool: &mut Pool<S>,
+        recorder: &mut Recorder,
+    ) -> Next {
         match &mut self.source {
             Source::Closed(closed) => {
                 if !self.until.lets(now_ns) {
@@ -124,18 +133,18 @@ impl Dispatch {
                     phase,
                 })
             }
-            Source::Users(_) => Next::Nothing,
+            Source::Users => self.next_of_users(now_ns, pool, recorder),
         }
     }
 
-    /// The same for users: the oldest of the steps that are due and the users who came.
-    pub(super) fn next_of_users<S: Session>(
+    #[inline(never)]
+    fn next_of_users<S: Session>(
         &mut self,
         now_ns: u64,
         pool: &mut Pool<S>,
         recorder: &mut Recorder,
     ) -> Next {
-        let Source::Users(users) = &mut self.source else { return Next::Nothing };
+        let Author::Users(users) = &mut self.author else { return Next::Nothing };
         for _ in 0..GONE_AT_ONCE {
             let Some(first) = users.first().filter(|first| first.due_ns() <= now_ns) else {
                 return Next::Nothing;
@@ -200,25 +209,40 @@ impl Dispatch {
         match &mut self.source {
             Source::Closed(_) => None,
             Source::Open(open) => Some(open),
-            Source::Users(users) => users.open(),
+            Source::Users => self.author.users()?.open(),
+        }
+    }
+
+    /// What decides in a closed load.
+    pub(super) fn closed(&mut self) -> Option<&mut Closed> {
+        match &mut self.source {
+            Source::Closed(closed) => Some(closed),
+            Source::Open(_) => None,
+            Source::Users => self.author.users()?.closed(),
+        }
+    }
+
+    /// Whether no request is left to be sent.
+    pub(super) fn is_exhausted(&mut self) -> bool {
+        match &mut self.source {
+            Source::Closed(closed) => closed.is_exhausted(),
+            Source::Open(open) => open.peek().is_none(),
+            Source::Users => self.author.users().is_none_or(|users| users.is_exhausted()),
         }
     }
 
     /// The request of an arrival with this index, in an open load.
     pub(super) fn request_of(&self, index: u64) -> u32 {
-        match &self.source {
-            Source::Users(users) => users.first_request(index),
-            Source::Closed(_) | Source::Open(_) => self.picker.pick(index) as u32,
+        match &self.author {
+            Author::Users(users) => users.first_request(index),
+            _ => self.picker.pick(index) as u32,
         }
     }
 
-    /// The users, if they are the source.
+    /// The users, if they are the author.
     #[inline]
     pub(super) fn users(&mut self) -> Option<&mut Users> {
-        match &mut self.source {
-            Source::Users(users) => Some(users),
-            Source::Closed(_) | Source::Open(_) => None,
-        }
+        self.author.users()
     }
 
     /// The request that [`Dispatch::next`] gave was sent.
@@ -240,8 +264,8 @@ impl Dispatch {
                 let next = open.peek()?;
                 (next.index, open.phase(next))
             }
-            // Users and scripts exclude each other.
-            Source::Users(_) => return None,
+            // A step is one request.
+            Source::Users => return None,
         };
         Some(Departure { index, phase, ..first })
     }
@@ -252,7 +276,7 @@ impl Dispatch {
         match &mut self.source {
             Source::Closed(_) => 0,
             Source::Open(open) => open.backlog(now_ns),
-            Source::Users(users) => users.backlog(now_ns),
+            Source::Users => self.author.users().map_or(0, |users| users.backlog(now_ns)),
         }
     }
 
@@ -262,7 +286,7 @@ impl Dispatch {
         match &mut self.source {
             Source::Closed(_) => None,
             Source::Open(open) => open.peek().map(|due| due.due_ns),
-            Source::Users(users) => users.first().map(First::due_ns),
+            Source::Users => self.author.users()?.first().map(First::due_ns),
         }
     }
 
@@ -287,7 +311,7 @@ impl Until {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::worker::testing::{Fake, own_plan};
+    use crate::worker::testing::{Fake, own_plan, recorder};
 
     const MS: u64 = 1_000_000;
 
@@ -302,7 +326,7 @@ mod tests {
             let place = pool.offer(key, 1, 0);
             pool.free(place);
         }
-        (Dispatch::new(&plan, &own), pool)
+        (Dispatch::new(&plan, &own, Author::Listed), pool)
     }
 
     /// Takes what may leave at `now_ns`: index, due and ready time, connection of each.
@@ -312,12 +336,16 @@ mod tests {
         now_ns: u64,
     ) -> Vec<(u64, u64, u64, u32)> {
         let mut all = Vec::new();
-        while let Next::Send(one) = dispatch.next(now_ns, pool) {
+        while let Next::Send(one) = next(dispatch, now_ns, pool) {
             dispatch.sent();
             pool[one.connection].offered -= 1;
             all.push((one.index, one.due_ns, one.ready_ns, one.connection));
         }
         all
+    }
+
+    fn next(dispatch: &mut Dispatch, now_ns: u64, pool: &mut Pool<Fake>) -> Next {
+        dispatch.next(now_ns, pool, &mut recorder())
     }
 
     fn give_back(pool: &mut Pool<Fake>, key: u32, since_ns: u64) {
@@ -332,11 +360,11 @@ mod tests {
         assert_eq!(leave(&mut dispatch, &mut pool, 0), [(0, 0, 0, 0)]);
         assert_eq!(leave(&mut dispatch, &mut pool, 10 * MS), [(1, 10 * MS, 10 * MS, 1)]);
         // None is free for the next one; it is ready when one is.
-        assert!(matches!(dispatch.next(25 * MS, &mut pool), Next::NoPlace));
+        assert!(matches!(next(&mut dispatch, 25 * MS, &mut pool), Next::NoPlace));
         assert_eq!(dispatch.backlog(25 * MS), 1);
         give_back(&mut pool, 1, 27 * MS);
         assert_eq!(leave(&mut dispatch, &mut pool, 28 * MS), [(2, 20 * MS, 27 * MS, 1)]);
-        assert!(matches!(dispatch.next(28 * MS, &mut pool), Next::Nothing));
+        assert!(matches!(next(&mut dispatch, 28 * MS, &mut pool), Next::Nothing));
     }
 
     #[test]
@@ -356,7 +384,7 @@ mod tests {
         // No place was free for the first two.
         give_back(&mut pool, 1, 26 * MS);
         for index in 0..2 {
-            let next = dispatch.next(30 * MS, &mut pool);
+            let next = next(&mut dispatch, 30 * MS, &mut pool);
             assert!(matches!(next, Next::Shed(one) if one.due.index == index), "{next:?}");
         }
         assert_eq!(leave(&mut dispatch, &mut pool, 30 * MS), [(2, 20 * MS, 26 * MS, 1)]);

@@ -3,22 +3,43 @@
 use candor_protocol::Protocol;
 use candor_record::{Disconnect, EndReason, Phase, WorkerReport};
 
+use super::events::came;
 use super::{Sink, Stage, Worker};
 use crate::books::NeverSent;
 use crate::connection::State;
 use crate::control::Control;
+use crate::fill::Tables;
 use crate::reactor::Reactor;
 
 /// A backlog that is not counted request by request.
 const MANY: u64 = 1 << 16;
 
 impl<R: Reactor, S: Protocol> Worker<R, S> {
+    /// Rows that are given out once end the run when they are used.
+    pub(super) fn limit_rows(&mut self, tables: &Tables) {
+        let Some(once) = &tables.once else { return };
+        let share = self.own.share;
+        match self.dispatch.closed() {
+            Some(closed) => {
+                closed.limit_rows(once.rows, share);
+                // The run may end before its time.
+                self.own.counted = true;
+            }
+            None if once.count.is_some() => self.own.exhausted = EndReason::RowsUsed,
+            None => {}
+        }
+    }
+
     /// The stop rule.
     pub(super) fn should_stop(&mut self, now_ns: u64, control: &Control) -> Option<EndReason> {
         if self.stage != Stage::Running {
             return None;
         }
-        if let Some(end) = self.script_end(control).or_else(|| self.filling_end(control)) {
+        if let Some(end) = self.dispatch.author.end() {
+            // Of one that failed everybody's run ends.
+            if end != EndReason::Stopped && !control.is_stopping() {
+                control.stop();
+            }
             return Some(end);
         }
         if now_ns >= self.send_until_ns {
@@ -33,9 +54,9 @@ impl<R: Reactor, S: Protocol> Worker<R, S> {
         let no_time = self.own.stop_ns.is_none();
         if (self.own.counted || no_time)
             && self.books.flights.len() == 0
-            && self.dispatch.source.is_exhausted()
+            && self.dispatch.is_exhausted()
         {
-            let closed = self.dispatch.source.closed();
+            let closed = self.dispatch.closed();
             let used = closed.is_some_and(|closed| closed.has_used_rows());
             return Some(if used { EndReason::RowsUsed } else { self.own.exhausted });
         }
@@ -96,12 +117,13 @@ impl<R: Reactor, S: Protocol> Worker<R, S> {
         for key in 0..self.own.max_connections {
             let connection = &mut self.pool[key];
             let broken_off = connection.account.broken_off;
-            let chain = &mut connection.account.flights;
-            while let Some(id) = chain.first() {
+            let account = &mut connection.account;
+            while let Some(id) = account.flights.first() {
                 if broken_off {
-                    self.books.break_off(id, chain, None, now_ns);
+                    let came = came(account, &mut self.dispatch.author, now_ns);
+                    self.books.break_off(id, None, came);
                 } else {
-                    self.books.leave_unfinished(id, chain, now_ns);
+                    self.books.leave_unfinished(id, &mut account.flights, now_ns);
                 }
             }
             if connection.state == State::Open {
@@ -123,7 +145,6 @@ impl<R: Reactor, S: Protocol> Worker<R, S> {
     /// Users who are under way stay so, and those of their steps that were due before the end are
     /// unsent: how many measured ones.
     fn leave_users(&mut self, end_ns: u64, now_ns: u64) -> u64 {
-        self.tell_users();
         let last_due_ns = self.last_due_ns(end_ns);
         let Some(users) = self.dispatch.users() else { return 0 };
         let mut unsent = 0;

@@ -4,19 +4,16 @@
 //! else they ask for ([`CameTo`]) is done when the session has said everything, because it may end
 //! the session.
 
-use std::num::NonZeroU16;
-
 use candor_protocol::{Event, Failure, GoAway, HeaderBytes, Last, Protocol, Session};
 use candor_record::{ErrorKind, Handshake};
 
 use super::Worker;
 use super::connect::{Loss, words};
 use super::kernel::{Answered, KernelBooks};
-use crate::books::Books;
+use crate::author::Author;
+use crate::books::{Books, Came};
 use crate::connection::{Account, State};
 use crate::reactor::{Key, Reactor};
-use crate::script::Scripted;
-use crate::users::Users;
 
 /// What events ask for, beside what is in the books already.
 #[derive(Default)]
@@ -41,9 +38,7 @@ pub(super) struct CameTo {
 pub(super) struct Applying<'a> {
     pub(super) books: &'a mut Books,
     pub(super) account: &'a mut Account,
-    pub(super) script: &'a mut Option<Box<Scripted>>,
-    pub(super) users: Option<&'a mut Users>,
-    pub(super) key: Key,
+    pub(super) author: &'a mut Author,
     /// For reactors with stamps alone.
     pub(super) kernel: Option<&'a mut KernelBooks>,
     /// The response that ended last, for stamps.
@@ -69,18 +64,9 @@ impl Applying<'_> {
                     let this = kernel.answered(&answer, self.books);
                     kernel.passed_over(std::mem::replace(&mut self.answered, this));
                 }
-                self.books.complete(&answer, &mut self.account.flights, at_ns);
-                if let Some(users) = &mut self.users
-                    && let Some(ended) = self.books.ended.pop()
-                {
-                    let (status, captured) = (answer.status, session.take_captured());
-                    let status = status.map_or(0, NonZeroU16::get);
-                    users.answered(ended, status, captured, &mut self.books.recorder);
-                }
-                if let Some(script) = self.script {
-                    let status = answer.status.map_or(0, NonZeroU16::get);
-                    self.came_to.stops |= script.answer(self.key, status, self.books, session);
-                }
+                let (chain, author) = (&mut self.account.flights, &mut *self.author);
+                self.books.complete(&answer, Came { chain, author, session: Some(session), at_ns });
+                self.came_to.stops |= self.author.hears() && self.author.end().is_some();
                 self.account.outstanding -= 1;
                 self.account.answered += u64::from(at_ns >= self.warm_up_ns);
                 self.account.fruitless = 0;
@@ -105,7 +91,7 @@ impl Applying<'_> {
             Event::Failed { id: Some(id), failure } if self.is_ending => {
                 let is_end = matches!(failure, Failure::Closed | Failure::Truncated);
                 if is_end && self.account.broken_off {
-                    self.books.break_off(id, &mut self.account.flights, None, at_ns);
+                    self.books.break_off(id, None, came(self.account, self.author, at_ns));
                     self.account.outstanding -= 1;
                     self.account.fruitless = 0;
                 } else {
@@ -154,7 +140,7 @@ impl Applying<'_> {
 
     fn fail(&mut self, id: u32, failure: &Failure) {
         let (kind, reason) = words(failure);
-        self.books.fail(id, &mut self.account.flights, kind, self.at_ns, &reason);
+        self.books.fail(id, kind, &reason, came(self.account, self.author, self.at_ns));
         self.account.outstanding -= 1;
         self.came_to.freed = true;
         self.came_to.failed = true;
@@ -186,9 +172,7 @@ impl<R: Reactor, S: Protocol> Worker<R, S> {
         let mut applying = Applying {
             books: &mut self.books,
             account: &mut connection.account,
-            script: &mut self.script,
-            users: self.dispatch.users(),
-            key,
+            author: &mut self.dispatch.author,
             kernel: None,
             answered: None,
             at_ns,
@@ -271,6 +255,11 @@ impl<R: Reactor, S: Protocol> Worker<R, S> {
             self.lose(key, Loss::BrokenOff, now_ns);
         }
     }
+}
+
+/// Where an outcome without a response comes.
+pub(super) fn came<'a>(account: &'a mut Account, author: &'a mut Author, at_ns: u64) -> Came<'a> {
+    Came { chain: &mut account.flights, author, session: None, at_ns }
 }
 
 #[cold]

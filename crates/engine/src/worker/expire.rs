@@ -4,7 +4,7 @@ use candor_protocol::{Protocol, RequestId};
 use candor_record::ErrorKind;
 
 use super::connect::{Loss, timeout_words};
-use super::events::CameTo;
+use super::events::{CameTo, came};
 use super::timers::{Entry, Timer, Watch};
 use super::{Stage, Worker};
 use crate::connection::{Place, State};
@@ -109,7 +109,8 @@ impl<R: Reactor, S: Protocol> Worker<R, S> {
             return false;
         }
         let reason = timeout_words(self.own.timeouts.request_ns);
-        self.books.fail(id, &mut connection.account.flights, ErrorKind::Timeout, now_ns, &reason);
+        let came = came(&mut connection.account, &mut self.dispatch.author, now_ns);
+        self.books.fail(id, ErrorKind::Timeout, &reason, came);
         connection.account.outstanding -= 1;
         // If it was the last request that the server would answer on this connection, that is an
         // event.

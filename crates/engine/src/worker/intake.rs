@@ -102,6 +102,7 @@ impl<R: Reactor, S: Protocol> Worker<R, S> {
         loop {
             let begun_ns = self.begin_read(key);
             let Some(intake) = self.receive_piece(key) else {
+                self.end_read(key, 0, begun_ns);
                 let now_ns = if self.speaks_unasked(key) { self.reactor.now_ns() } else { 0 };
                 return self.speak_unasked(key, now_ns);
             };
@@ -161,9 +162,7 @@ impl<R: Reactor, S: Protocol> Worker<R, S> {
         let mut applying = Applying {
             books: &mut self.books,
             account: &mut connection.account,
-            script: &mut self.script,
-            users: self.dispatch.users(),
-            key,
+            author: &mut self.dispatch.author,
             kernel: if has_stamps { Some(&mut self.kernel) } else { None },
             answered: None,
             at_ns,

@@ -20,9 +20,7 @@ mod dispatch;
 mod ending;
 mod events;
 mod expire;
-mod filled;
 mod intake;
-mod journeys;
 pub(crate) mod kernel;
 mod pool;
 mod scripted;
@@ -49,9 +47,10 @@ use self::pool::Pool;
 use self::timers::Timers;
 use self::turn::Turn;
 use self::waiting::LONGEST_WAIT_NS;
+use crate::author::Author;
 use crate::books::Books;
 use crate::control::Control;
-use crate::fill::Filling;
+use crate::fill::Tables;
 use crate::hiccup::KNOWN_AFTER_NS;
 use crate::pacing::Pacer;
 use crate::plan_share::WorkerPlan;
@@ -127,18 +126,20 @@ pub(crate) struct Worker<R, S> {
     turn: Turn,
     /// What is queued, on a reactor that does so.
     batch: Batch,
-    /// Makes requests or reads responses; plain runs have none.
-    script: Option<Box<Scripted>>,
-    /// Fills requests that have holes; plans without have none.
-    filling: Option<Box<Filling>>,
-    /// A row of data could not be read.
-    data_failed: bool,
 }
 
 impl<R: Reactor, S: Protocol> Worker<R, S> {
-    /// Worker `share` of a run of `plan`.
-    pub(crate) fn new(plan: &Plan, share: Share, reactor: R, make_session: Sessions<S>) -> Self {
+    /// Worker `share` of a run of `plan`, with the script of its thread.
+    pub(crate) fn new(
+        plan: &Plan,
+        tables: &Tables,
+        share: Share,
+        script: Option<Scripted>,
+        reactor: R,
+        make_session: Sessions<S>,
+    ) -> Self {
         let own = WorkerPlan::new(plan, share);
+        let author = Author::new(plan, &own, tables, script);
         let settings = RecorderSettings {
             digits: plan.recording.digits,
             interval_ns: plan.recording.interval_ns,
@@ -149,10 +150,10 @@ impl<R: Reactor, S: Protocol> Worker<R, S> {
             journeys: plan.journeys.len(),
         };
         let has_stamps = reactor.has_stamps() || reactor.dozes();
-        Worker {
+        let mut worker = Worker {
             reactor,
             make_session,
-            dispatch: Dispatch::new(plan, &own),
+            dispatch: Dispatch::new(plan, &own, author),
             books: Books::new(
                 Recorder::before_run(settings),
                 trace::tracer(plan, share),
@@ -176,11 +177,10 @@ impl<R: Reactor, S: Protocol> Worker<R, S> {
             waits: 0,
             turn: Turn::default(),
             batch: Batch::default(),
-            script: None,
-            filling: None,
-            data_failed: false,
             own,
-        }
+        };
+        worker.limit_rows(tables);
+        worker
     }
 
     /// Memory that was taken for connections before there are any.
@@ -256,7 +256,7 @@ impl<R: Reactor, S: Protocol> Worker<R, S> {
                 end.kernel = has_stamps.then(|| self.kernel.finish(self.reactor.stamp_facts()));
                 return end;
             }
-            if self.expire(now_ns) || !self.books.ended.is_empty() {
+            if self.expire(now_ns) {
                 self.dispatch(now_ns);
             }
             self.close_interval(now_ns, control, sink);

@@ -7,6 +7,7 @@ use candor_protocol::{Outgoing, Protocol, Transport};
 use super::connect::Loss;
 use super::dispatch::Next;
 use super::{Stage, Worker};
+use crate::author::Author;
 use crate::books::Departure;
 use crate::connection::{SHARE_BYTES, State};
 use crate::reactor::{Key, Reactor, Ready, Segments, Sent};
@@ -41,7 +42,10 @@ impl<R: Reactor, S: Protocol> Worker<R, S> {
                     self.dispatch_open(now_ns);
                 }
             }
-            Source::Users(_) => self.dispatch_users(now_ns),
+            Source::Users => {
+                self.close_let_go(now_ns);
+                self.dispatch_open(now_ns);
+            }
         }
         self.dispatching = false;
     }
@@ -49,7 +53,9 @@ impl<R: Reactor, S: Protocol> Worker<R, S> {
     /// Places of one connection stand together, so that a pipelined batch leaves in one call.
     fn dispatch_closed(&mut self, now_ns: u64) {
         let mut last: Option<Key> = None;
-        while let Next::Send(departure) = self.dispatch.next(now_ns, &mut self.pool) {
+        while let Next::Send(departure) =
+            self.dispatch.next(now_ns, &mut self.pool, &mut self.books.recorder)
+        {
             if let Some(key) = last.filter(|key| *key != departure.connection) {
                 self.flush(key, now_ns);
             }
@@ -75,7 +81,7 @@ impl<R: Reactor, S: Protocol> Worker<R, S> {
     fn dispatch_open(&mut self, now_ns: u64) {
         let mut shed = 0;
         while !self.has_more {
-            match self.dispatch.next(now_ns, &mut self.pool) {
+            match self.dispatch.next(now_ns, &mut self.pool, &mut self.books.recorder) {
                 Next::Send(departure) => {
                     if !self.hand_over(departure) {
                         return;
@@ -90,7 +96,8 @@ impl<R: Reactor, S: Protocol> Worker<R, S> {
                     self.has_more = shed == SHED_AT_ONCE;
                 }
                 Next::NoPlace => return self.open_for_backlog(now_ns),
-                Next::Nothing | Next::Later => return,
+                Next::Nothing => return,
+                Next::Later => self.has_more = true,
             }
         }
     }
@@ -98,19 +105,22 @@ impl<R: Reactor, S: Protocol> Worker<R, S> {
     /// Whether a script has made requests for long enough since `now_ns`. Each of its calls may take
     /// as long as `--script-timeout` allows, and the stop is looked at between two turns.
     fn is_script_turn_over(&mut self, now_ns: u64) -> bool {
-        self.is_made() && self.reactor.now_ns() > now_ns.saturating_add(SCRIPT_TURN_NS)
+        self.dispatch.author.is_slow()
+            && self.reactor.now_ns() > now_ns.saturating_add(SCRIPT_TURN_NS)
     }
 
-    /// Gives a request to its connection's session: that of the plan, or what the script makes. False:
-    /// the script makes none.
+    /// Gives the request of a departure to its connection's session. False: there is none.
     #[inline]
     fn hand_over(&mut self, departure: Departure) -> bool {
-        if self.is_made() {
-            return self.hand_over_made(departure);
-        }
-        if self.has_holes(departure.request) {
-            return self.hand_over_filled(departure);
-        }
+        let Author::Listed = self.dispatch.author else {
+            let has_any = self.hand_over_made(departure);
+            let connection = &mut self.pool[departure.connection];
+            connection.offered -= u32::from(has_any);
+            if self.dispatch.author.has_more() && !connection.account.abilities.multiplexes {
+                self.hand_over_rest(departure);
+            }
+            return has_any;
+        };
         let connection = &mut self.pool[departure.connection];
         let Some(session) = &mut connection.session else { return true };
         let id = self.books.depart(departure, &mut connection.account.flights);
@@ -120,9 +130,37 @@ impl<R: Reactor, S: Protocol> Worker<R, S> {
         true
     }
 
+    /// The same for what an author writes now, without its place.
+    ///
+    /// Not inlined: plain requests go the same way, and would save its registers.
+    #[inline(never)]
+    fn hand_over_made(&mut self, departure: Departure) -> bool {
+        let connection = &mut self.pool[departure.connection];
+        let Some(session) = &mut connection.session else { return true };
+        let Some(request) = self.dispatch.author.write(&departure) else { return false };
+        let id = self.books.depart(departure, &mut connection.account.flights);
+        session.handle_request(id, request);
+        self.dispatch.author.departed(id, &departure);
+        self.handed_over(departure);
+        true
+    }
+
+    /// Hands over what else a script has written with the first: these share a place, and the time at which the first
+    /// of them is due. Where they are streams each has a place and a due time of its own, and what is left is for the
+    /// places that come next.
+    #[cold]
+    fn hand_over_rest(&mut self, first: Departure) {
+        while self.dispatch.author.has_more()
+            && let Some(next) = self.dispatch.another(first)
+        {
+            self.hand_over_made(next);
+        }
+        self.dispatch.author.drop_more();
+    }
+
     /// The books of a connection that was handed a request.
     #[inline]
-    pub(super) fn handed_over(&mut self, departure: Departure) {
+    fn handed_over(&mut self, departure: Departure) {
         let key = departure.connection;
         let connection = &mut self.pool[key];
         connection.taken += 1;

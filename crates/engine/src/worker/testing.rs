@@ -9,6 +9,8 @@ use candor_protocol::{
     Capture, Event, Input, Outgoing, Protocol, RequestId, Session, Transmit, Transport,
 };
 
+use candor_record::{Recorder, RecorderSettings};
+
 use crate::plan_share::WorkerPlan;
 
 /// A session with this many free places, which says and hears nothing.
@@ -71,4 +73,17 @@ pub(super) fn own_plan(options: &str) -> (Plan, WorkerPlan) {
     let (plan, _) = options.build(&NoFiles).unwrap();
     let own = WorkerPlan::new(&plan, Share { worker: 0, workers: 1 });
     (plan, own)
+}
+
+/// A recorder for a load without users.
+pub(super) fn recorder() -> Recorder {
+    Recorder::before_run(RecorderSettings {
+        digits: 3,
+        interval_ns: 1_000_000_000,
+        warm_up_ns: 0,
+        window_end_ns: None,
+        drain_ns: 0,
+        requests: 1,
+        journeys: 0,
+    })
 }

@@ -104,7 +104,7 @@ impl<R: Reactor, S: Protocol> Worker<R, S> {
     /// It may wait for whatever it likes.
     #[inline]
     fn leave_out_script(&mut self) {
-        if self.script.is_some() {
+        if self.dispatch.author.script().is_some() {
             self.held_up.leave_out();
         }
     }

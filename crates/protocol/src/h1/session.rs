@@ -239,7 +239,7 @@ impl crate::session::Session for Session {
             Outgoing::Made(made) => {
                 self.closing |= made.closes();
                 let like = &self.table[made.request as usize];
-                let slot = self.extras.get_or_insert_default().put(made, like);
+                let slot = self.extras.get_or_insert_default().put(&made, like);
                 (self.table.len() as u32 + slot, false)
             }
         };

@@ -36,7 +36,7 @@ impl Session {
     }
 
     /// So many bytes were written. Returns the length of the requests that were finished by it.
-    #[inline]
+    #[inline(always)]
     pub(super) fn write(&mut self, mut bytes: usize, started: &mut dyn FnMut(RequestId)) -> usize {
         let mut finished = 0;
         while bytes > 0

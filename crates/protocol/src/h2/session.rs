@@ -362,7 +362,7 @@ impl crate::session::Session for Session {
                 let scratch = self.scratch.take();
                 let like = || Box::new(self.table[made.request as usize].clone());
                 let mut scratch = scratch.unwrap_or_else(like);
-                scratch.set_made(made);
+                scratch.set_made(&made);
                 self.handle_prepared(id, made.request, &scratch);
                 self.scratch = Some(scratch);
                 return;

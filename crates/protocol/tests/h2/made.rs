@@ -24,7 +24,7 @@ fn the_text_of_a_script_becomes_fields_and_frames() {
                 Content-Length: 3\r\n\r\nabcGET /2 HTTP/1.1\r\n\r\nPUT /3 HTTP/1.1\r\n\r\n";
     batch.fill(text.as_bytes()).unwrap();
     for id in 0..3 {
-        session.handle_request(id, Outgoing::Made(&batch.take().unwrap()));
+        session.handle_request(id, Outgoing::Made(batch.take().unwrap()));
     }
     let frames = frames(&transmit(&mut session));
     let [first, second, third, body] = &frames[..] else { panic!("{frames:?}") };
@@ -56,7 +56,7 @@ fn chunks_of_a_script_become_data() {
                 3\r\nabc\r\n2\r\nde\r\n0\r\n\r\n";
     batch.fill([text, "GET /b HTTP/1.1\r\n\r\n"].concat().as_bytes()).unwrap();
     for id in 0..2 {
-        session.handle_request(id, Outgoing::Made(&batch.take().unwrap()));
+        session.handle_request(id, Outgoing::Made(batch.take().unwrap()));
     }
     let frames = frames(&transmit(&mut session));
     let [first, second, body] = &frames[..] else { panic!("{frames:?}") };

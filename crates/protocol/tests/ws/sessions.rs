@@ -140,7 +140,7 @@ fn a_made_request_sends_its_body() {
     let mut batch = Batch::new(0);
     batch.fill(b"POST / HTTP/1.1\r\nContent-Length: 8\r\n\r\n\"id\":77,").unwrap();
     let mut session = open(&[anything("like")], by_id(1));
-    session.handle_request(5, Outgoing::Made(&batch.take().unwrap()));
+    session.handle_request(5, Outgoing::Made(batch.take().unwrap()));
     assert_eq!(messages(&frames(&transmit(&mut session))), [(TEXT, b"\"id\":77,".to_vec())]);
     assert_eq!(feed(&mut session, &reply("\"id\":77")), [done(5, 7)]);
 }

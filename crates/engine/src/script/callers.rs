@@ -8,9 +8,9 @@ use std::collections::HashMap;
 use candor_pace::Share;
 use candor_protocol::RequestId;
 
-/// The users of one worker's script.
+/// Who the calls of one worker's script are for.
 #[derive(Debug, Default)]
-pub(super) struct Users {
+pub(super) struct Callers {
     /// In a closed load the worker's share, over which connections are numbered.
     closed: Option<Share>,
     /// The user of the text that was made last.
@@ -21,9 +21,9 @@ pub(super) struct Users {
     left: HashMap<u64, usize>,
 }
 
-impl Users {
+impl Callers {
     pub(super) fn of_closed_load(share: Share) -> Self {
-        Users { closed: Some(share), ..Users::default() }
+        Callers { closed: Some(share), ..Callers::default() }
     }
 
     /// The user of a request that has a text of its own. Worker w of W has the connections w, w + W, w + 2W, …
@@ -91,7 +91,7 @@ mod tests {
         for workers in 1..=5 {
             let mut numbers: Vec<u64> = (0..workers)
                 .flat_map(|worker| {
-                    let users = Users::of_closed_load(Share { worker, workers });
+                    let users = Callers::of_closed_load(Share { worker, workers });
                     let own = crate::plan_share::part(13, worker, workers) as u32;
                     (0..own).map(move |connection| users.number(connection, 99))
                 })
@@ -103,7 +103,7 @@ mod tests {
 
     #[test]
     fn requests_of_one_text_have_one_user_who_leaves_with_the_last() {
-        let mut users = Users::default();
+        let mut users = Callers::default();
         users.begin(7, 3);
         for (id, index) in [(0, 7), (1, 8), (2, 9)] {
             users.depart(id, 0, index);
@@ -123,7 +123,7 @@ mod tests {
 
     #[test]
     fn users_of_a_closed_load_stay_also_for_a_text_on_two_connections() {
-        let mut users = Users::of_closed_load(Share { worker: 1, workers: 2 });
+        let mut users = Callers::of_closed_load(Share { worker: 1, workers: 2 });
         users.begin(users.number(4, 0), 2);
         users.depart(0, 4, 0);
         users.depart(1, 5, 1);

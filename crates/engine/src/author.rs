@@ -1,0 +1,209 @@
+//! The author of a worker's requests: writes the request of a departure, and hears what became of it.
+//!
+//! There is one for each way in which a plan can say what is sent. What is due when, and on which connection, is not
+//! its affair, except that users decide themselves when they make their steps
+//! ([`Source::Users`](crate::source::Source)). It sends nothing and keeps no times; it reads the calendar, for cookies
+//! that expire.
+
+use std::borrow::Cow;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use candor_plan::{Load, Parts, Plan, Requests};
+use candor_protocol::{CaptureRoom, Outgoing, RequestId, Session};
+use candor_record::{EndReason, ErrorKind, Recorder};
+
+use crate::books::Departure;
+use crate::exchange::{self, Exchanges};
+use crate::fill::{DataRows, Filling, Owner, Tables};
+use crate::flight::Flight;
+use crate::plan_share::WorkerPlan;
+use crate::script::Scripted;
+use crate::users::Users;
+
+/// Who writes the requests of a worker.
+pub(crate) enum Author {
+    /// The plan: they stand in it as they are sent.
+    Listed,
+    /// The plan, and some of them have holes.
+    Filled(Box<Filling>),
+    /// A script, or the plan for a script that reads the responses.
+    Scripted(Box<Scripted>),
+    /// Users, each on a journey.
+    Users(Box<Users>),
+}
+
+/// What became of a request that was sent.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Ended<'a> {
+    pub(crate) id: RequestId,
+    pub(crate) flight: &'a Flight,
+    /// `None`: it has the expected response, or was broken off as it was meant to be.
+    pub(crate) error: Option<ErrorKind>,
+    /// Zero without a response.
+    pub(crate) status: u16,
+    pub(crate) at_ns: u64,
+}
+
+impl Author {
+    /// The author of a worker's part of a plan; `script` is that of its thread.
+    pub(crate) fn new(
+        plan: &Plan,
+        own: &WorkerPlan,
+        tables: &Tables,
+        script: Option<Scripted>,
+    ) -> Self {
+        let filling = Filling::new(plan, tables);
+        if !plan.journeys.is_empty() {
+            return Author::Users(Box::new(Users::new(plan, own, filling)));
+        }
+        if let Some(mut script) = script {
+            let is_closed = matches!(plan.load, Load::Closed { .. });
+            let rows = (!plan.data.is_empty()).then(|| DataRows::new(plan, tables));
+            script.begin(is_closed.then_some(own.share), rows, filling);
+            return Author::Scripted(Box::new(script));
+        }
+        match filling {
+            None => Author::Listed,
+            Some(filling) => Author::Filled(Box::new(filling)),
+        }
+    }
+
+    /// The request of a departure. `None`: there is none, and nothing more is to be sent.
+    #[inline(always)]
+    pub(crate) fn write(&mut self, departure: &Departure) -> Option<Outgoing<'_>> {
+        let Departure { request, index, user, .. } = *departure;
+        match self {
+            Author::Listed => Some(Outgoing::Listed(request)),
+            Author::Filled(filling) => filling.write(request, Owner { index, ..Owner::default() }),
+            Author::Scripted(script) => script.write(departure),
+            Author::Users(users) => {
+                let now_s = if users.have_cookies() { unix_s() } else { 0 };
+                users.write(request, user, now_s)
+            }
+        }
+    }
+
+    /// What it has written last was handed over under this number.
+    #[inline]
+    pub(crate) fn departed(&mut self, id: RequestId, departure: &Departure) {
+        if let Author::Scripted(script) = self {
+            script.departed(id, departure);
+        }
+    }
+
+    /// Whether what it made for the last departure holds more requests, which share its place.
+    #[inline]
+    pub(crate) fn has_more(&self) -> bool {
+        matches!(self, Author::Scripted(script) if script.has_more())
+    }
+
+    /// They are not sent: nothing more is.
+    #[cold]
+    pub(crate) fn drop_more(&mut self) {
+        if let Author::Scripted(script) = self {
+            script.drop_more();
+        }
+    }
+
+    /// Whether writing may take long.
+    #[inline]
+    pub(crate) fn is_slow(&self) -> bool {
+        matches!(self, Author::Scripted(script) if script.is_slow())
+    }
+
+    /// Whether it is told what becomes of requests.
+    #[inline]
+    pub(crate) fn hears(&self) -> bool {
+        matches!(self, Author::Scripted(_) | Author::Users(_))
+    }
+
+    /// A request has an outcome, and `session` what was kept of the response, if there is one.
+    #[inline]
+    pub(crate) fn ended(
+        &mut self,
+        ended: Ended<'_>,
+        session: Option<&mut dyn Session>,
+        recorder: &mut Recorder,
+    ) {
+        if self.hears() {
+            self.hear(&ended, session, recorder);
+        }
+    }
+
+    #[inline(never)]
+    fn hear(
+        &mut self,
+        ended: &Ended<'_>,
+        session: Option<&mut dyn Session>,
+        recorder: &mut Recorder,
+    ) {
+        let captured = session.and_then(|session| session.take_captured());
+        match self {
+            Author::Listed | Author::Filled(_) => {}
+            Author::Scripted(script) => script.ended(ended, captured),
+            Author::Users(users) => {
+                let now_s = if users.have_cookies() { unix_s() } else { 0 };
+                users.ended(ended, captured, now_s, recorder);
+            }
+        }
+    }
+
+    /// Why it ends the run, if it does.
+    #[inline]
+    pub(crate) fn end(&self) -> Option<EndReason> {
+        let has_failed = match self {
+            Author::Listed => false,
+            Author::Filled(filling) => filling.has_failed(),
+            Author::Scripted(script) => return script.end(),
+            Author::Users(users) => users.has_failed(),
+        };
+        has_failed.then_some(EndReason::DataFailed)
+    }
+
+    /// The script, if it is one.
+    #[inline]
+    pub(crate) fn script(&mut self) -> Option<&mut Scripted> {
+        match self {
+            Author::Scripted(script) => Some(script),
+            _ => None,
+        }
+    }
+
+    /// The users, if it is they.
+    #[inline]
+    pub(crate) fn users(&mut self) -> Option<&mut Users> {
+        match self {
+            Author::Users(users) => Some(users),
+            _ => None,
+        }
+    }
+}
+
+/// The plan as one worker's sessions need it: with the request of its script, if that has one.
+pub(crate) fn own_plan<'a>(plan: &'a Plan, script: Option<&Scripted>) -> Cow<'a, Parts> {
+    match script.and_then(Scripted::request) {
+        None => Cow::Borrowed(plan),
+        Some(request) => {
+            let requests = Requests { list: vec![request.clone()], ..plan.requests.clone() };
+            Cow::Owned(Parts { requests, ..Parts::clone(plan) })
+        }
+    }
+}
+
+/// Where a worker's sessions keep the responses that its author, or somebody who looks on, reads.
+pub(crate) fn room(
+    plan: &Plan,
+    script: Option<&Scripted>,
+    exchanges: Option<&Exchanges>,
+) -> Option<CaptureRoom> {
+    let of_script = script.and_then(Scripted::capture_room);
+    of_script.or_else(|| match exchanges {
+        Some(exchanges) => Some(exchange::room(plan, exchanges)),
+        None => Users::capture_room(plan),
+    })
+}
+
+/// Seconds since 1970, for the age of cookies.
+fn unix_s() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs()
+}
