@@ -9,7 +9,6 @@ use std::fmt;
 use prost_reflect::{DescriptorPool, MessageDescriptor, MethodDescriptor, ServiceDescriptor};
 use prost_types::FileDescriptorProto;
 use protox::file::{File, FileResolver, GoogleFileResolver};
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::error::SchemaError;
@@ -53,7 +52,8 @@ pub struct Method {
 }
 
 /// Who sends how many messages in a call.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Kind {
     /// One message each.

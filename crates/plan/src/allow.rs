@@ -9,7 +9,6 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::error::PlanError;
@@ -17,7 +16,8 @@ use crate::plan_file::{explain, keys_of};
 use crate::values::{ValueError, one_or_many_typed, refuse};
 
 /// One entry of a list.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Allowed {
     /// Addresses with the same first `bits` as this one.
@@ -130,7 +130,8 @@ pub enum Asked<'a> {
 }
 
 /// A list and its source.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct AllowList {
     /// `--allow`, the name of a variable or of a file.
     pub source: String,

@@ -5,7 +5,6 @@
 //! encodes anew.
 
 use candor_grpc::{Encoder, Schema, SchemaError};
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub use candor_grpc::{Kind as CallKind, Method as CallMethod};
@@ -17,7 +16,8 @@ use crate::model::{Parts, Request};
 use crate::template::{Escape, Names, Piece, Template, TemplateError};
 
 /// The calls of a plan.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Calls {
     /// A FileDescriptorSet with what the calls need.
     pub protoset: Kept<u8>,
@@ -26,7 +26,8 @@ pub struct Calls {
 }
 
 /// The call that a request is. Its method is the request's path.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Call {
     /// Who sends how many messages.
     pub kind: CallKind,

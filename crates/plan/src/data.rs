@@ -5,13 +5,13 @@
 
 use std::path::PathBuf;
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::kept::Kept;
 
 /// A table of a file.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct DataSet {
     /// Its name, of letters, digits, `-` and `_`; no other set has it.
     pub name: String,
@@ -28,7 +28,8 @@ pub struct DataSet {
 }
 
 /// How a file has its rows.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum DataFormat {
     /// Comma-separated values (RFC 4180); the first row has the names of the columns.
@@ -42,7 +43,8 @@ pub enum DataFormat {
 
 /// Which row each index of the load has: always a function of index, number of rows and seed, so that it is the same
 /// for any number of threads and machines.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum DataOrder {
     /// One after the other, and again from the first.

@@ -2,11 +2,11 @@
 //!
 //! HTTP/1.1 only. A [`Plan`](crate::Plan) has no conflicting deliveries.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// How one request leaves. The default: in one go, with a Content-Length.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Delivery {
     /// The body leaves in chunks of this many bytes, at least 1. The request has a body.
     pub chunk_bytes: Option<u64>,
@@ -20,7 +20,8 @@ pub struct Delivery {
 }
 
 /// A request in pieces of about the same size.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Pieces {
     /// The number of pieces, at least 2; fewer if the request has fewer bytes.
     pub count: u32,

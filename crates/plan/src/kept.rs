@@ -3,19 +3,19 @@
 
 use std::sync::Arc;
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::redact::{FNV_START, fnv, folded};
 
 /// A list, or its count and hash in a result. A [`Plan`](crate::Plan) has it whole.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Kept<T> {
     /// All of it.
     #[serde(with = "shared")]
     #[serde(bound(serialize = "T: Serialize", deserialize = "T: Deserialize<'de>"))]
-    #[schemars(with = "Vec<T>")]
+    #[cfg_attr(feature = "schema", schemars(with = "Vec<T>"))]
     Whole(Arc<[T]>),
     /// Left out.
     LeftOut {

@@ -7,7 +7,6 @@
 use std::net::IpAddr;
 use std::path::PathBuf;
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Nanoseconds in a second.
@@ -25,7 +24,8 @@ use crate::tls::Tls;
 use crate::websocket::WebSocket;
 
 /// The description of one run: whole in a [`Plan`](crate::Plan), redacted in a result.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Parts {
     /// The server that the requests go to.
     pub target: Target,
@@ -124,7 +124,8 @@ impl Parts {
 }
 
 /// A variable of the environment, as it was when the plan was made.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Variable {
     /// Its name.
     pub name: String,
@@ -133,7 +134,8 @@ pub struct Variable {
 }
 
 /// The server that the requests go to.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Target {
     /// The URL as the user gave it, without user information.
     pub url: String,
@@ -160,7 +162,8 @@ impl Target {
 }
 
 /// The version of HTTP.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum HttpVersion {
     /// HTTP/1.1.
@@ -176,7 +179,8 @@ pub enum HttpVersion {
 }
 
 /// Where connections go.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Endpoint {
     /// A TCP port of a host name or an address (IPv6 without brackets).
@@ -194,7 +198,8 @@ pub enum Endpoint {
 }
 
 /// The requests of a run and how they alternate.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Requests {
     /// At least one request.
     pub list: Vec<Request>,
@@ -205,7 +210,8 @@ pub struct Requests {
 }
 
 /// How the next request is chosen from the list.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Order {
     /// One after the other, by index modulo the length of the list.
@@ -215,7 +221,8 @@ pub enum Order {
 }
 
 /// One request shape and the response that it must get.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Request {
     /// The name in reports; the method and path if the user gave none.
     pub name: String,
@@ -259,7 +266,8 @@ impl Request {
 }
 
 /// What replaces the secret values of a request in a result.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Redacted {
     /// Distinguishes queries: four hexadecimal digits, so one pair in 65,536 looks the same. Null
     /// without a query.
@@ -267,7 +275,8 @@ pub struct Redacted {
 }
 
 /// The condition for a right response.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Expect {
     /// Status codes that are right.
     pub status: StatusSet,
@@ -276,7 +285,8 @@ pub struct Expect {
 }
 
 /// A set of status codes, as inclusive ranges.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct StatusSet {
     /// Inclusive ranges within 100 to 999, not empty.
     pub ranges: Vec<(u16, u16)>,
@@ -297,7 +307,8 @@ impl StatusSet {
 
 /// A Lua script with the hooks of wrk. The plan then has one request, which the script begins
 /// with.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Script {
     /// Its file, as the user gave it, for messages.
     pub path: String,
@@ -313,7 +324,8 @@ pub struct Script {
 }
 
 /// The limits of a script.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ScriptLimits {
     /// Time for one call of one of its functions, above zero.
     pub call_ns: u64,
@@ -326,7 +338,8 @@ pub struct ScriptLimits {
 }
 
 /// The condition for the body of a response.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum BodyExpect {
     /// Anything.
@@ -338,7 +351,8 @@ pub enum BodyExpect {
 }
 
 /// How requests are timed.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Load {
     /// The next request leaves when the last one ended and the think time is over.
@@ -366,7 +380,8 @@ impl Load {
 }
 
 /// A schedule: segments one after the other, and the process that draws arrivals from them.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct OpenLoad {
     /// At least one. Only the last may have no end. A warm-up is the first segment
     /// ([`Recording::warm_up_ns`] long), which the plan adds: a hold at the initial rate of the
@@ -390,7 +405,8 @@ impl OpenLoad {
 }
 
 /// How arrivals are drawn from a rate.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Arrivals {
     /// Evenly spaced.
@@ -400,7 +416,8 @@ pub enum Arrivals {
 }
 
 /// One part of a schedule.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Segment {
     /// A constant rate. `step` in the load grammar becomes a sequence of these.
@@ -460,7 +477,8 @@ impl Segment {
 ///
 /// Not reduced: it keeps the unit that the user chose, so `30/m` is 30 in 60 s. `per_ns` is at most
 /// 10¹⁸.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Rate {
     /// Events, up to 10⁹ in a second.
     pub events: u64,
@@ -481,7 +499,8 @@ impl Rate {
 }
 
 /// When a run ends. At least one of duration and count is set.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Stop {
     /// Length of the measured window, warm-up not included.
     pub duration_ns: Option<u64>,
@@ -494,7 +513,8 @@ pub struct Stop {
 }
 
 /// Connections: their number, how they are opened, how they are used.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Connections {
     /// Open from the beginning, at least 1.
     pub count: u32,
@@ -543,7 +563,8 @@ impl Connections {
 }
 
 /// HTTP/2's receive windows, as powers of two from 16 to 30 (the window is 2^bits − 1 bytes).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Windows {
     /// Of each stream.
     pub stream_bits: u8,
@@ -552,7 +573,8 @@ pub struct Windows {
 }
 
 /// HTTP/2's sizes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Frames {
     /// The largest frame that we accept, from 2^14 to 2^24 − 1 bytes.
     pub max_bytes: u32,
@@ -570,7 +592,8 @@ impl Default for Frames {
 }
 
 /// How long to wait before giving up. All above zero.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Timeouts {
     /// For a connection to be established.
     pub connect_ns: u64,
@@ -581,7 +604,8 @@ pub struct Timeouts {
 }
 
 /// What a run records.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Recording {
     /// Significant decimal digits of the histograms, 1 to 5.
     pub digits: u8,
@@ -599,7 +623,8 @@ pub struct Recording {
 }
 
 /// Which requests are traced: a pure function of the seed and of a request's index.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Trace {
     /// Every one.
@@ -626,14 +651,16 @@ impl Trace {
 }
 
 /// On which connections the kernel stamps what it sends and receives.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct KernelTimestamps {
     /// One connection in this number, at least 1.
     pub one_in: u32,
 }
 
 /// Threads and cores of the loader.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Threads {
     /// The number of workers; `None`: half of the usable cores, but never more than connections.
     pub count: Option<u32>,
@@ -646,7 +673,8 @@ pub struct Threads {
 }
 
 /// How a worker waits for network events on its connections.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum ReactorChoice {
     /// The one that was measured to be cheaper for this number of connections.
@@ -659,7 +687,8 @@ pub enum ReactorChoice {
 }
 
 /// How a worker waits for a due time.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Pacing {
     /// Sleep, then spin for the last stretch, within a budget of CPU time; where stamps can be had, with them.

@@ -10,7 +10,6 @@ mod stream;
 
 use std::ops::Deref;
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::error::PlanError;
@@ -18,7 +17,8 @@ use crate::model::Parts;
 
 /// The validated, immutable description of one run. Its parts can be read as fields (`plan.load`),
 /// but not changed.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(try_from = "Parts")]
 pub struct Plan(Parts);
 

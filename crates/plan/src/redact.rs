@@ -30,7 +30,6 @@ pub use typed::{Kind, Typed};
 use std::borrow::Cow;
 use std::net::{IpAddr, SocketAddr};
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use refused::{has_no_secret, outside_holes};
@@ -117,7 +116,8 @@ const LONG_WITH_ONE_DASH: [&str; 14] = [
 const SWITCHES: [&str; 8] = ["true", "false", "on", "off", "yes", "no", "auto", "none"];
 
 /// Whether the user's input is shown in full.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Secrets {
     /// Values that may be secret are hidden.

@@ -1,10 +1,10 @@
 //! Streams of events: responses whose parts are measured one by one.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// How the response to a request is divided into events, and what is asked of them.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Streaming {
     /// What an event is.
     pub form: StreamForm,
@@ -17,9 +17,8 @@ pub struct Streaming {
 }
 
 /// What an event of a stream is.
-#[derive(
-    Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum, Serialize, Deserialize, JsonSchema,
-)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum StreamForm {
     /// Server-sent events (text/event-stream): comments are no events
@@ -31,7 +30,8 @@ pub enum StreamForm {
 }
 
 /// How the tokens of a response are counted.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Tokens {
     /// Each event is one.

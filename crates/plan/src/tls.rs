@@ -5,13 +5,13 @@
 
 use std::fmt;
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::kept::Kept;
 
 /// How connections to the target are encrypted.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Tls {
     /// The trusted CAs.
     pub trust: Trust,
@@ -37,7 +37,8 @@ pub struct Tls {
 }
 
 /// The trusted CAs.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Trust {
     /// The CAs of the system.
@@ -49,7 +50,8 @@ pub enum Trust {
 }
 
 /// A chain of certificates and the key of its first one.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Identity {
     /// Our certificate and the intermediate ones.
     pub certificates: Pem,
@@ -58,9 +60,8 @@ pub struct Identity {
 }
 
 /// A version of TLS. Older ones are not supported.
-#[derive(
-    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
-)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum TlsVersion {
     /// 1.2 (RFC 5246).
@@ -72,7 +73,8 @@ pub enum TlsVersion {
 }
 
 /// The text of a PEM file. Its debug form shows the file's name and nothing of its content.
-#[derive(Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Pem {
     /// The file, for messages.
     pub file: String,

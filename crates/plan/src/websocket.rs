@@ -3,11 +3,11 @@
 //! In a plan with a WebSocket a request is a message, its body the payload. The first request's path and header
 //! fields open each connection.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// How messages are sent and answered.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct WebSocket {
     /// Messages are binary; otherwise text.
     pub binary: bool,
@@ -26,7 +26,8 @@ pub struct WebSocket {
 }
 
 /// Which message answers a request.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Replies {
     /// The next one, for the oldest request.

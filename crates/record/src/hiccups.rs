@@ -2,7 +2,6 @@
 //!
 //! Engine fills it; report draws the conclusions.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::histogram::Histogram;
@@ -29,7 +28,8 @@ pub struct Hiccups {
 }
 
 /// One late wake-up.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Hiccup {
     /// When it woke, from the beginning of the run.
     pub at_ns: u64,

@@ -2,7 +2,6 @@
 
 use std::borrow::Cow;
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::add;
@@ -18,7 +17,8 @@ use crate::users::JourneyCounts;
 pub(crate) const MAX_REQUEST_HISTOGRAMS: usize = 32;
 
 /// Responses with one status.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct StatusCount {
     /// The status.
     pub status: u16,
@@ -27,7 +27,8 @@ pub struct StatusCount {
 }
 
 /// Bytes.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Bytes {
     /// Written to sockets.
     pub sent: u64,
@@ -54,7 +55,8 @@ impl Bytes {
 }
 
 /// Early acknowledgements of responses that had begun and then fell silent.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct AckCounts {
     /// How many there were.
     pub tried: u64,
@@ -70,7 +72,8 @@ impl AckCounts {
 }
 
 /// Parts of responses, and what was sent without a request, of protocols that have them.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PartCounts {
     /// Parts that came.
     pub count: u64,
@@ -94,7 +97,8 @@ impl PartCounts {
 }
 
 /// Datagrams, of protocols over them.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct DatagramCounts {
     /// Handed to the kernel.
     pub sent: u64,

@@ -3,7 +3,6 @@
 //! All types here can be serialised ([`crate::wire`]). Only the [`Collector`](crate::Collector)
 //! makes a [`RunRecord`].
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::batches::Batch;
@@ -14,9 +13,8 @@ use crate::summary::IntervalSummary;
 use crate::trace::TraceCounts;
 
 /// Why a run ended. If workers have different reasons, the last one in this order is the run's.
-#[derive(
-    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
-)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum EndReason {
     /// Its duration or its schedule was over.
@@ -44,7 +42,8 @@ pub enum EndReason {
 }
 
 /// A range of a run's workers: those of a process, a machine or a record.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Workers {
     /// The first of them.
     pub first: u32,
@@ -102,7 +101,8 @@ pub struct WorkerHealth {
 }
 
 /// Sends that were handed to the kernel together: the time of a send is off by less than its batch took.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Batches {
     /// Number of batches of two sends and more, warm-up and drain included.
     pub count: u64,
@@ -126,7 +126,8 @@ impl Batches {
 }
 
 /// Memory of the loader's process, as the kernel accounts for it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Memory {
     /// Its resident memory when all connections were open and nothing was sent yet.
     pub connected_bytes: u64,
@@ -202,7 +203,8 @@ impl WorkerReport {
 }
 
 /// The description of a machine. Unknown facts are `None`.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Host {
     /// Model of the CPU.
     pub cpu: Option<String>,
@@ -242,7 +244,8 @@ pub struct Machine {
 }
 
 /// How a limit of CPU time held processes up, as the kernel's control groups count it.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Throttled {
     /// Periods in which the time ran out.
     pub periods: u64,
@@ -251,7 +254,8 @@ pub struct Throttled {
 }
 
 /// The agent on a machine, as its coordinator saw it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Agent {
     /// Its name.
     pub name: String,
@@ -272,7 +276,8 @@ impl Agent {
 }
 
 /// How an agent was lost.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Lost {
     /// Why, as a sentence.
     pub why: String,

@@ -3,7 +3,6 @@
 //! The collector makes it, displays of a running run show it, and documents contain it.
 
 use candor_stats::{Quantile, order};
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::histogram::{Encoded, Histogram};
@@ -11,7 +10,8 @@ use crate::interval::Interval;
 use crate::streams::StreamCounts;
 
 /// One interval over all workers.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct IntervalSummary {
     /// Index from the beginning of the measured window.
     pub index: u64,
@@ -163,7 +163,8 @@ pub fn contradiction(rows: &[IntervalSummary], warm_up_sent: u64) -> Option<(u64
 }
 
 /// What one machine of several did in an interval.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct OfMachine {
     /// Its agent; null if it has none.
     pub agent: Option<String>,
@@ -206,7 +207,8 @@ fn bounded(histogram: &Histogram, q: Quantile) -> Option<u64> {
 }
 
 /// A few numbers of a distribution. Null without samples, or with too few for the percentile.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Brief {
     /// Samples.
     pub count: u64,

@@ -14,7 +14,6 @@ pub use rule::Rule;
 pub use sample::LowestRanks;
 pub use tracer::{TraceSettings, Tracer};
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::add;
@@ -102,7 +101,8 @@ impl Outcome {
 
 /// The number of requests traced and not traced. All zero without a trace; otherwise they add up to
 /// the scheduled requests of the whole run, warm-up included.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct TraceCounts {
     /// In the trace.
     pub traced: u64,

@@ -25,7 +25,6 @@ use base64::display::Base64Display;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use flate2::bufread::ZlibDecoder;
 use hdrhistogram::Histogram as Hdr;
-use schemars::JsonSchema;
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
@@ -72,9 +71,10 @@ impl std::error::Error for EncodingError {}
 
 /// Bytes, in base64 in text: mostly a histogram in HdrHistogram's compressed V2 encoding. The
 /// content is checked when it is decoded.
-#[derive(Debug, Clone, Default, PartialEq, Eq, JsonSchema)]
-#[schemars(transparent)]
-pub struct Encoded(#[schemars(with = "String")] pub Vec<u8>);
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", schemars(transparent))]
+pub struct Encoded(#[cfg_attr(feature = "schema", schemars(with = "String"))] pub Vec<u8>);
 
 impl Encoded {
     /// The encoding of a histogram.

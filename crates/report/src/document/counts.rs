@@ -5,7 +5,6 @@ use candor_plan::journey::step_of;
 use candor_record::{
     ErrorKind, GoAways, Handshake, Interval, Ledger, LossKind, RunRecord, StatusCount, Tally,
 };
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::latency::Distribution;
@@ -14,7 +13,8 @@ use crate::remedies;
 
 /// The ledger. `scheduled = sent + shed + unsent + unaccounted` and `sent = ok + broken_off + errors +
 /// unfinished`.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct LedgerCounts {
     /// Requests that the load asked for.
     pub scheduled: u64,
@@ -106,7 +106,8 @@ pub(super) fn statuses(statuses: &[StatusCount]) -> Vec<StatusCount> {
 }
 
 /// Failures of one kind.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ErrorCount {
     /// The kind's stable id.
     pub kind: String,
@@ -157,7 +158,8 @@ pub fn count_of(errors: &[ErrorCount], id: &str) -> u64 {
 }
 
 /// Events of connections, warm-up and drain included.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Connections {
     /// Asked for.
     pub asked: u64,
@@ -185,7 +187,8 @@ pub struct Connections {
 }
 
 /// Close frames with one code.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct CloseCount {
     /// The code; 1005: the frame has none.
     pub code: u16,
@@ -194,7 +197,8 @@ pub struct CloseCount {
 }
 
 /// GOAWAYs with one error code.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct GoAwayCount {
     /// The error code.
     pub code: u32,
@@ -240,7 +244,8 @@ fn h2_error_name(code: u32) -> &'static str {
 }
 
 /// TLS handshakes with the same parameters, by their registered names.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct HandshakeCount {
     /// Version, such as `TLSv1.3`.
     pub version: String,
@@ -314,7 +319,8 @@ impl Connections {
 }
 
 /// One request of a plan with several.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct RequestRow {
     /// Its name.
     pub name: String,

@@ -1,13 +1,13 @@
 //! The results of the hiccup watch: how late a thread of the loader woke that only sleeps.
 
 use candor_record::Hiccup;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::latency::Distribution;
 
 /// The lateness of a sleeping thread of the loader.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Hiccups {
     /// The lateness of all wake-ups.
     pub late: Distribution,

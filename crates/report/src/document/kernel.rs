@@ -2,7 +2,6 @@
 
 use candor_plan::Parts;
 use candor_record::{RunRecord, TraceCounts};
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::latency::Distribution;
@@ -12,7 +11,8 @@ use super::latency::Distribution;
 ///
 /// With `--pacing stamps`, and with `auto` where it can, responses have the time of their stamp in all figures. Then
 /// `receive_delay` alone is recorded, of every response: the time until it was read, which is in no other figure.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Kernel {
     /// Stamps were requested on one connection in this number.
     pub one_in: u32,
@@ -77,7 +77,8 @@ impl Kernel {
 }
 
 /// The summary of a trace. Its requests are in a separate file.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct TraceSummary {
     /// The rule of the sample: `all`, `1/N`, or a number.
     pub rule: String,

@@ -16,7 +16,6 @@ use candor_record::{Batch, Buckets, Encoded, EncodingError, Histogram, RunRecord
 use candor_stats::batch::{self, Below};
 use candor_stats::{Quantile, order};
 use hdrhistogram::Histogram as Hdr;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Intervals narrower than this are always good enough.
@@ -46,7 +45,8 @@ pub fn is_useful(low_ns: u64, estimate_ns: u64, high_ns: u64) -> bool {
 }
 
 /// The histograms of a run.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Latencies {
     /// due → done, of requests with the expected response. In a closed load due is ready.
     pub response: Distribution,
@@ -134,7 +134,8 @@ fn batches(record: &RunRecord) -> Vec<Batch> {
 
 /// The 95 % interval of a percentile of the process (by order statistics on the effective sample
 /// size; assumes no distribution).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct PercentileInterval {
     /// Lower end; null if even the smallest sample may lie above the percentile.
     pub low_ns: Option<u64>,
@@ -149,7 +150,8 @@ pub struct PercentileInterval {
 }
 
 /// Whether the interval of a percentile is meaningful.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Standing {
     /// It has two ends, is no wider than a factor of five, and contains the percentile of this run.
@@ -182,7 +184,8 @@ fn is_narrow(low_ns: u64, high_ns: u64) -> bool {
 }
 
 /// A distribution of durations. Everything but count and histogram is null without samples.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Distribution {
     /// Number of samples.
     pub count: u64,

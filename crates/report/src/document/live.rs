@@ -4,7 +4,6 @@
 //! are in its document.
 
 use candor_record::{IntervalSummary, OfMachine};
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::counts::LedgerCounts;
@@ -16,7 +15,8 @@ use crate::verdicts::Verdict;
 pub const FORMAT: &str = "candor.live/1";
 
 /// One line.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum Line {
     /// The first line: the identity of the run.

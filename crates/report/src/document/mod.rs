@@ -21,7 +21,8 @@ pub mod part;
 pub mod profile;
 pub mod progress;
 pub mod realised;
-pub mod schema;
+#[cfg(test)]
+mod schema;
 pub mod streams;
 pub mod target;
 mod time;
@@ -35,7 +36,6 @@ use candor_record::{
     WorkerReport, Workers,
 };
 pub use candor_record::{EndReason, Host, Memory, Throttled};
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::expect::{Expectation, Judgement, Outcome};
@@ -71,7 +71,8 @@ pub struct Facts {
 }
 
 /// The result of one run.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Document {
     /// `candor.result/2`. Fields may be added under the same number; none changes its meaning.
     pub format: String,
@@ -177,7 +178,8 @@ pub struct Document {
 }
 
 /// The program that made a document.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Tool {
     /// `candor`.
     pub name: String,
@@ -193,7 +195,8 @@ impl Tool {
 }
 
 /// One machine of the loader, and its behaviour during the run.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct MachineRow {
     /// Its description.
     pub host: Host,
@@ -214,7 +217,8 @@ pub struct MachineRow {
 }
 
 /// How a run ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Ending {
     /// Why.
     pub reason: EndReason,
@@ -223,7 +227,8 @@ pub struct Ending {
 }
 
 /// The lengths of a run.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Lengths {
     /// The warm-up.
     pub warm_up_ns: u64,
@@ -234,7 +239,8 @@ pub struct Lengths {
 }
 
 /// Asked and achieved rates over the measured window. Null if the window has no length.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Rates {
     /// Mean of the planned schedule over the window; null in a closed load.
     pub asked_per_s: Option<f64>,
@@ -249,7 +255,8 @@ pub struct Rates {
 }
 
 /// The resources of one engine thread over the window and the drain.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct WorkerRow {
     /// The core it was pinned to.
     pub core: Option<u64>,
@@ -282,7 +289,8 @@ pub struct WorkerRow {
 
 /// Responses of a single thread per second, sampled in each slot of the measured window. All but
 /// the first two fields are null without samples.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ThreadRate {
     /// Length of a slot.
     pub slot_ns: u64,
@@ -313,7 +321,8 @@ impl ThreadRate {
 
 /// Responses of single connections per second of the measured window; a connection includes those
 /// that replaced it.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ConnectionRate {
     /// Connections.
     pub connections: u64,

@@ -7,14 +7,14 @@
 use candor_plan::{Load, Parts, Segment};
 use candor_record::wire::WireError;
 use candor_record::{Encoded, MergeError, RunRecord, Workers, merge, wire};
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{Document, Facts};
 use crate::expect::Expectation;
 
 /// The part of a run that a result covers.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Part {
     /// Its workers.
     pub workers: Workers,

@@ -3,13 +3,13 @@
 //! The starter of the profiler fills this in. A profiled target is slower, so the figures of such a
 //! run are not comparable: see [`Document::profiler`].
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::Document;
 
 /// The outcome of `--profile-command`.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Profile {
     /// The command, secrets redacted.
     pub command: Vec<String>,

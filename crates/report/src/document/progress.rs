@@ -1,14 +1,14 @@
 //! Progress of a command for other programs (`--progress json`): one self-contained object a line.
 //! The results themselves are in documents.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// The value of each line's `format` that this version writes.
 pub const FORMAT: &str = "candor.progress/1";
 
 /// One line.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Line {
     /// `candor.progress/1`. Kinds and fields may be added under the same number.
     pub format: String,
@@ -22,7 +22,8 @@ pub struct Line {
 }
 
 /// The kinds of lines.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum Of {
     /// A running run: its last interval.

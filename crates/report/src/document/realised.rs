@@ -9,13 +9,13 @@
 use candor_plan::{Arrivals, Load, Segment};
 use candor_record::RunRecord;
 use candor_stats::process;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::asked::asked_between;
 
 /// The realised gaps against the asked process.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Realised {
     /// The asked process.
     pub arrivals: Arrivals,

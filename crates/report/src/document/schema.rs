@@ -6,15 +6,15 @@
 use super::Document;
 
 /// The checked-in schema.
-pub const SCHEMA: &str = include_str!("../../schema/candor.result-2.json");
+const SCHEMA: &str = include_str!("../../schema/candor.result-2.json");
 
 /// The schema of the present structs.
-pub fn generate() -> String {
+fn generate() -> String {
     of::<Document>(super::FORMAT)
 }
 
 /// The schema of another document of this crate, under the name of its format.
-pub fn of<T: schemars::JsonSchema>(format: &str) -> String {
+fn of<T: schemars::JsonSchema>(format: &str) -> String {
     let mut schema = schemars::schema_for!(T);
     schema.insert("title".to_owned(), format.into());
     let mut text = serde_json::to_string_pretty(&schema)
@@ -23,7 +23,6 @@ pub fn of<T: schemars::JsonSchema>(format: &str) -> String {
     text
 }
 
-#[cfg(test)]
 mod tests {
     use jsonschema::Validator;
     use serde::Serialize;

@@ -3,14 +3,14 @@
 use candor_plan::Parts;
 use candor_record::{Histogram, RunRecord, StreamCounts};
 use candor_stats::Quantile;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::latency::{Distribution, enough_samples};
 
 /// The streams of measured requests. An event is an element of a stream: a server-sent event, a line,
 /// a chunk, a message of gRPC.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Streams {
     /// due → first byte of the response, of responses with an event.
     pub first_byte: Distribution,
@@ -33,7 +33,8 @@ pub struct Streams {
 }
 
 /// The tokens of expected responses.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct TokenFigures {
     /// All of them.
     pub count: u64,
@@ -49,7 +50,8 @@ pub struct TokenFigures {
 }
 
 /// A distribution of counts. Null without samples, or with too few for the percentile.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Spread {
     /// Number of samples.
     pub count: u64,

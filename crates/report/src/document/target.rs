@@ -5,11 +5,11 @@
 
 use std::collections::BTreeMap;
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Resources of a managed target in the measured window.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Resources {
     /// Its name.
     pub name: Option<String>,
@@ -63,7 +63,8 @@ impl Resources {
 }
 
 /// A target's process tree at one moment.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ResourceSample {
     /// Seconds since the measured window began.
     pub at_s: f64,
@@ -84,7 +85,8 @@ pub struct ResourceSample {
 }
 
 /// The target's document of its own figures (`STATS=` in its port file), at one moment.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct StatsSample {
     /// Seconds since the measured window began.
     pub at_s: f64,

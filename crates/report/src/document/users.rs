@@ -3,7 +3,6 @@
 use candor_plan::journey::{Variables, step_of};
 use candor_plan::{Parts, Step};
 use candor_record::{Failures, JourneyCounts, RunRecord, StepCounts, StepFailure};
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::StatusCount;
@@ -12,7 +11,8 @@ use super::counts::is_zero;
 use super::latency::Distribution;
 
 /// The users of a run with journeys.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Users {
     /// Mean of the planned arrivals per second over the window; null in a closed load.
     pub asked_per_s: Option<f64>,
@@ -27,7 +27,8 @@ pub struct Users {
 }
 
 /// A journey: what became of its users, each in exactly one place, and how long they took.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct JourneyRow {
     /// Its name.
     pub name: String,
@@ -52,7 +53,8 @@ pub struct JourneyRow {
 }
 
 /// How often a step failed for one reason.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct StepFailures {
     /// The step.
     pub step: String,
@@ -67,7 +69,8 @@ pub struct StepFailures {
 }
 
 /// The figures of a step besides those of every request.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct StepRow {
     /// Complete responses by status.
     pub statuses: Vec<StatusCount>,

@@ -14,7 +14,6 @@
 
 use candor_plan::units::{fmt_count, fmt_duration_ns, fmt_per_second, fmt_share};
 use candor_stats::{Quantile, order};
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::scope::{Outcomes, Scope, Timed};
@@ -24,7 +23,8 @@ use crate::document::latency::{Distribution, enough_samples, is_useful};
 use crate::verdicts::Lost;
 
 /// An expectation and its outcome.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Judgement {
     /// The expectation as the user wrote it.
     pub expression: String,
@@ -38,7 +38,8 @@ pub struct Judgement {
 }
 
 /// The outcome of an expectation.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Outcome {
     /// Met.

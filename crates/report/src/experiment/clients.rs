@@ -6,7 +6,6 @@
 //! cell is represented by one trial: the one with the median rate, among those whose counts agree with
 //! the server's. A trial whose counts do not agree is shown as such, and never represents its cell.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::figures::Percentiles;
@@ -20,7 +19,8 @@ pub const FORMAT: &str = "candor.clients/1";
 pub const TRIAL_FORMAT: &str = "candor.clients-trial/1";
 
 /// The results of a matrix of client libraries.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Clients {
     /// `candor.clients/1`. Fields may be added under the same number.
     pub format: String,
@@ -46,7 +46,8 @@ pub struct Clients {
 }
 
 /// The settings that all cells share.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Asked {
     /// Path of every request; null means the one that the server announces.
     pub path: Option<String>,
@@ -63,7 +64,8 @@ pub struct Asked {
 }
 
 /// A client library behind its driver.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Client {
     /// Its name in the suite.
     pub name: String,
@@ -84,7 +86,8 @@ pub struct Client {
 }
 
 /// One combination.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Cell {
     /// Name of the client.
     pub client: String,
@@ -102,7 +105,8 @@ pub struct Cell {
 }
 
 /// The lowest and the highest rate of a cell's trials whose counts agree.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Spread {
     /// The lowest rate.
     pub rate_low_per_s: f64,
@@ -111,7 +115,8 @@ pub struct Spread {
 }
 
 /// One run of a cell.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Trial {
     /// Its round, from 1.
     pub round: u64,
@@ -147,7 +152,8 @@ pub struct Trial {
 }
 
 /// Errors of one kind.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ErrorCount {
     /// The kind, as in docs/drivers.md.
     pub kind: String,
@@ -158,7 +164,8 @@ pub struct ErrorCount {
 }
 
 /// A trial with all of its latencies, kept in a separate file.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct TrialFile {
     /// `candor.clients-trial/1`. Fields may be added under the same number.
     pub format: String,

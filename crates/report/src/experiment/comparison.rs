@@ -7,7 +7,6 @@
 use candor_plan::units::{fmt_count, fmt_plural, fmt_share};
 use candor_stats::stationary::median;
 use candor_stats::{Quantile, order};
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::figures::Figures;
@@ -19,7 +18,8 @@ use crate::read::{self, ReadError, Saved};
 pub const FORMAT: &str = "candor.comparison/1";
 
 /// Several variants, compared.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Comparison {
     /// `candor.comparison/1`. Fields may be added under the same number.
     pub format: String,
@@ -59,7 +59,8 @@ pub struct Comparison {
 }
 
 /// One variant.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Variant {
     /// Its name in sentences.
     pub name: String,
@@ -70,7 +71,8 @@ pub struct Variant {
 }
 
 /// One run.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Trial {
     /// Its round, from 1.
     pub round: u64,
@@ -85,7 +87,8 @@ pub struct Trial {
 }
 
 /// The compared metric.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Metric {
     /// Correct responses per second.
@@ -172,7 +175,8 @@ impl Metric {
 }
 
 /// The finding about one variant and one metric, against the baseline.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Finding {
     /// The index of the variant.
     pub variant: u64,
@@ -202,7 +206,8 @@ pub struct Finding {
 }
 
 /// A change: of a rate or a time (b / a) − 1, of a share b − a.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Change {
     /// The estimate.
     pub estimate: f64,
@@ -213,7 +218,8 @@ pub struct Change {
 }
 
 /// The conclusion of a metric.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Conclusion {
     /// The variant is better than the baseline.
@@ -227,7 +233,8 @@ pub enum Conclusion {
 }
 
 /// An objective: no variant may be slower by more than this.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Limit {
     /// The share by which the primary metric may be worse.
     pub slower: f64,

@@ -3,7 +3,6 @@
 //! A run's document has everything; an experiment of a hundred runs needs a line for each. This
 //! module only selects and converts figures of the document.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::document::Document;
@@ -15,7 +14,8 @@ use crate::verdicts::{Severity, Verdict};
 const RUNTIME_MEMORY_KEYS: [&str; 2] = ["beam_memory_bytes", "runtime_memory_bytes"];
 
 /// The figures of one run. Unknown or uncertain figures are null.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Figures {
     /// Correct responses per second over the measured window.
     pub rate_per_s: Option<f64>,
@@ -74,7 +74,8 @@ pub struct Figures {
 }
 
 /// Percentiles in nanoseconds, and the mean.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Percentiles {
     /// The mean, which other tools print, but which hides slow requests.
     #[serde(default)]

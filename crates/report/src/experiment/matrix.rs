@@ -8,13 +8,13 @@
 use std::collections::HashMap;
 use std::hash::Hash;
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::document::{Host, Tool};
 
 /// The suite, and how, when and where it was measured. Its fields are at the top level of the document.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Heading {
     /// The program that made the document.
     pub tool: Tool,
@@ -41,7 +41,8 @@ pub struct Heading {
 }
 
 /// An omitted combination.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Note {
     /// The combination, e.g. `nginx, slow_client`.
     pub what: String,
@@ -50,7 +51,8 @@ pub struct Note {
 }
 
 /// A failed trial.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct FailedTrial {
     /// Its server, scenario, protocol, load and round.
     pub trial: String,

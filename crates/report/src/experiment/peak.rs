@@ -4,7 +4,6 @@
 //! latency can be plotted against rate, and so that others can judge the confidence of the result.
 
 use candor_plan::Parts;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::trial::{Subject, Trial};
@@ -15,7 +14,8 @@ use crate::read::{self, ReadError, Saved};
 pub const FORMAT: &str = "candor.peak/2";
 
 /// The highest rate that meets the objectives.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Peak {
     /// `candor.peak/2`. Fields may be added under the same number; none changes its meaning.
     pub format: String,
@@ -54,7 +54,8 @@ pub struct Peak {
 }
 
 /// The highest rate.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Answer {
     /// Requests per second. With objectives, the highest rate that met them.
     pub rate_per_s: f64,
@@ -78,7 +79,8 @@ pub struct Answer {
 }
 
 /// An end of the interval, and how often a repetition agreed.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Repeated {
     /// The rate, in requests per second.
     pub rate_per_s: f64,
@@ -89,7 +91,8 @@ pub struct Repeated {
 }
 
 /// The confidence of a result.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Confidence {
     /// Repetitions confirm both ends, and these are no more than 5 % apart.
@@ -101,7 +104,8 @@ pub enum Confidence {
 }
 
 /// The closed loop's highest throughput.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Ceiling {
     /// Median of the runs that confirm it.
     pub rate_per_s: f64,
@@ -117,7 +121,8 @@ pub struct Ceiling {
 }
 
 /// The limiting side.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Limit {
     /// The side.
     pub who: Who,
@@ -126,7 +131,8 @@ pub struct Limit {
 }
 
 /// The sides that can be the limit.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Who {
     /// The loader, or its machine: the target may do more.
@@ -140,7 +146,8 @@ pub enum Who {
 }
 
 /// A measured load, with one run or several.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Step {
     /// Its purpose.
     pub phase: Phase,
@@ -157,7 +164,8 @@ pub struct Step {
 }
 
 /// The purpose of a step.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Phase {
     /// Closed loop: to find the connections of the ceiling.
@@ -183,7 +191,8 @@ impl Phase {
 }
 
 /// The outcome of a step.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum StepOutcome {
     /// There were no objectives.
@@ -220,7 +229,8 @@ impl StepOutcome {
 }
 
 /// An objective, and its judgement by all runs of a step together.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Judged {
     /// The objective.
     pub expression: String,

@@ -7,7 +7,6 @@
 
 use std::collections::BTreeMap;
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::figures::Figures;
@@ -18,7 +17,8 @@ use crate::read::{self, ReadError, Saved};
 pub const FORMAT: &str = "candor.suite/1";
 
 /// The results of a suite.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Suite {
     /// `candor.suite/1`. Fields may be added under the same number.
     pub format: String,
@@ -42,7 +42,8 @@ pub struct Suite {
 }
 
 /// A server.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Server {
     /// Its name.
     pub name: String,
@@ -67,7 +68,8 @@ impl Server {
 }
 
 /// A scenario.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Scenario {
     /// Its name.
     pub name: String,
@@ -76,7 +78,8 @@ pub struct Scenario {
 }
 
 /// A load of the suite.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Load {
     /// Its name.
     pub name: String,
@@ -87,7 +90,8 @@ pub struct Load {
 }
 
 /// One combination.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Cell {
     /// Name of the server.
     pub server: String,
@@ -113,7 +117,8 @@ pub struct Cell {
 }
 
 /// One run of a cell.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Trial {
     /// Its round, from 1.
     pub round: u64,
@@ -133,7 +138,8 @@ pub struct Trial {
 }
 
 /// The utilisation of the schedulers of a runtime.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Utilization {
     /// Seconds since the measured window began.
     pub at_s: f64,
@@ -142,7 +148,8 @@ pub struct Utilization {
 }
 
 /// One request of a scenario with several.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Kind {
     /// Its name.
     pub name: String,
@@ -155,7 +162,8 @@ pub struct Kind {
 }
 
 /// The lowest and the highest of a cell's usable trials.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Spread {
     /// The lowest rate.
     pub rate_low_per_s: f64,

@@ -1,7 +1,6 @@
 //! The document of a sweep: latency at listed rates, or at fractions of a peak.
 
 use candor_plan::Parts;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::trial::{Subject, Trial};
@@ -12,7 +11,8 @@ use crate::read::{self, ReadError, Saved};
 pub const FORMAT: &str = "candor.sweep/2";
 
 /// Latency against rate.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Sweep {
     /// `candor.sweep/2`. Fields may be added under the same number; none changes its meaning.
     pub format: String,
@@ -46,7 +46,8 @@ pub struct Sweep {
 }
 
 /// The rate at which a percentile of response time is twice its value at the lowest rate, as a 95 % interval.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Knee {
     /// The percentile.
     pub percentile: String,
@@ -61,7 +62,8 @@ pub struct Knee {
 }
 
 /// One rate.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Row {
     /// The asked rate in requests per second.
     pub rate_per_s: f64,

@@ -1,6 +1,5 @@
 //! One run in the document of an experiment, and the target.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::figures::Figures;
@@ -9,7 +8,8 @@ use crate::document::target::Resources;
 use crate::verdicts::{Severity, Verdict};
 
 /// The target of an experiment.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Subject {
     /// The URL, without user information.
     pub url: String,
@@ -34,7 +34,8 @@ impl Subject {
 }
 
 /// One run.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Trial {
     /// Its name, also that of its file if results were kept.
     pub name: String,
