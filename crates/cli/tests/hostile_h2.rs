@@ -114,13 +114,13 @@ fn cases() -> Vec<Case> {
                     .concat(),
             ),
             "malformed",
-            "the answer's header fields are larger than the limit allows",
+            "the response's header fields are larger than the limit allows",
         ),
         (
             "an HPACK bomb",
             After::Once(frame(HEADERS, END_HEADERS, 1, &bomb)),
             "malformed",
-            "the answer's header fields are larger than the limit allows",
+            "the response's header fields are larger than the limit allows",
         ),
         (
             "an HPACK index that is nobody's",
@@ -194,7 +194,7 @@ fn cases() -> Vec<Case> {
             "PUSH_PROMISE",
             After::Once(frame(PUSH_PROMISE, END_HEADERS, 1, &[0, 0, 0, 2, 0x82])),
             "malformed",
-            "pushes an answer although that was refused",
+            "pushes a response although that was refused",
         ),
         (
             "GOAWAY for every connection",

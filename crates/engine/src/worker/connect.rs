@@ -414,7 +414,7 @@ impl<R: Reactor, S: Protocol> Worker<R, S> {
             }
             Loss::Malformed { id: None, reason } => (ErrorKind::Malformed, reason.clone()),
             Loss::Announced => {
-                (ErrorKind::Closed, "the server closed after an earlier answer".into())
+                (ErrorKind::Closed, "the server closed after an earlier response".into())
             }
             _ => {
                 (ErrorKind::Aborted, "the connection was closed because of another request".into())
@@ -432,8 +432,8 @@ impl<R: Reactor, S: Protocol> Worker<R, S> {
 /// How a session's failure is counted, and why it failed.
 pub(crate) fn words(failure: &Failure) -> (ErrorKind, Reason) {
     match failure {
-        Failure::Closed => (ErrorKind::Closed, "closed before the answer began".into()),
-        Failure::Truncated => (ErrorKind::Truncated, "closed in the middle of the answer".into()),
+        Failure::Closed => (ErrorKind::Closed, "closed before the response began".into()),
+        Failure::Truncated => (ErrorKind::Truncated, "closed in the middle of the response".into()),
         Failure::Malformed(error) => (
             ErrorKind::Malformed,
             Reason { words: error.to_string().into(), cause: error.cause() },
@@ -474,5 +474,5 @@ pub(crate) fn words(failure: &Failure) -> (ErrorKind, Reason) {
 }
 
 pub(super) fn timeout_words(limit_ns: u64) -> Reason {
-    format!("no complete answer within {} ms", limit_ns / 1_000_000).into()
+    format!("no complete response within {} ms", limit_ns / 1_000_000).into()
 }

@@ -7,19 +7,19 @@ pub enum Error {
     #[error("the server sent bytes that answer no request")]
     AnswerWithoutRequest,
     /// The status line is not `HTTP/x.y SP 3DIGIT [SP reason]` (RFC 9112 4).
-    #[error("the answer does not begin with a status line such as \"HTTP/1.1 200 OK\"")]
+    #[error("the response does not begin with a status line such as \"HTTP/1.1 200 OK\"")]
     StatusLine,
     /// The status line is one of another major version (RFC 9110 2.5).
-    #[error("the answer is of an HTTP version other than 1.x")]
+    #[error("the response is of an HTTP version other than 1.x")]
     Version,
     /// The status code is below 100 (RFC 9110 15).
     #[error("the status code is not between 100 and 999")]
     StatusCode,
     /// A 101 to a request that did not ask for an upgrade (RFC 9110 15.2.2).
-    #[error("the answer is 101 Switching Protocols, but the request had no Upgrade field")]
+    #[error("the response is 101 Switching Protocols, but the request had no Upgrade field")]
     UnaskedUpgrade,
     /// More 1xx responses than [`Limits::interim_answers`](super::Limits::interim_answers).
-    #[error("more interim (1xx) answers to one request than the limit allows")]
+    #[error("more interim (1xx) responses to one request than the limit allows")]
     TooManyInterimAnswers,
     /// A header line has no name and colon (RFC 9112 5).
     #[error("a header line does not begin with a field name and a colon")]
@@ -40,17 +40,17 @@ pub enum Error {
     #[error("Content-Length is not a decimal number below 2^64")]
     ContentLength,
     /// Two Content-Lengths differ (RFC 9112 6.3).
-    #[error("the answer has Content-Lengths that differ")]
+    #[error("the response has Content-Lengths that differ")]
     ContentLengthsDiffer,
     /// Both Content-Length and Transfer-Encoding (RFC 9112 6.3).
-    #[error("the answer has both Content-Length and Transfer-Encoding")]
+    #[error("the response has both Content-Length and Transfer-Encoding")]
     LengthAndTransferEncoding,
     /// Transfer-Encoding is not a list of coding names, or has `chunked` twice or with parameters
     /// (RFC 9112 6.1, 7.1).
     #[error("Transfer-Encoding is not a list of codings with at most one plain \"chunked\"")]
     TransferEncoding,
     /// Transfer-Encoding in an HTTP/1.0 response (RFC 9112 6.1).
-    #[error("the answer is HTTP/1.0 and has a Transfer-Encoding")]
+    #[error("the response is HTTP/1.0 and has a Transfer-Encoding")]
     TransferEncodingInHttp10,
     /// A chunk's size is not a hexadecimal number that fits in 64 bits (RFC 9112 7.1).
     #[error("a chunk's size is not a hexadecimal number below 2^64")]

@@ -18,7 +18,9 @@ pub enum Error {
     #[error("the server does not upgrade to HTTP/2, but responds with {0} in HTTP/1.1")]
     NotUpgraded(u16),
     /// What came after a request for an upgrade is no response to it.
-    #[error("the server's answer to the request for an upgrade is not HTTP/1.1, or came too early")]
+    #[error(
+        "the server's response to the request for an upgrade is not HTTP/1.1, or came too early"
+    )]
     Upgrade,
     /// The first frame is not SETTINGS (RFC 9113 3.4).
     #[error("the server does not speak HTTP/2: its first frame is not SETTINGS")]
@@ -43,7 +45,7 @@ pub enum Error {
     #[error("the frames of a header block do not follow each other")]
     Continuation,
     /// PUSH_PROMISE, which we forbade (RFC 9113 8.4).
-    #[error("the server pushes an answer although that was refused")]
+    #[error("the server pushes a response although that was refused")]
     Push,
     /// A setting that no server may have (RFC 9113 6.5.2).
     #[error("the server sent a setting with a value that it must not have")]
@@ -81,21 +83,21 @@ pub enum Error {
     #[error("a header field's value has NUL, CR, LF or white space around it")]
     FieldValue,
     /// Connection, Transfer-Encoding and their like (RFC 9113 8.2.2).
-    #[error("the answer has a header field of HTTP/1 connections, such as Connection")]
+    #[error("the response has a header field of HTTP/1 connections, such as Connection")]
     ConnectionField,
     /// A pseudo-header field other than `:status`, after other fields, twice or in trailers (RFC
     /// 9113 8.3).
-    #[error("the answer has a pseudo-header field that it must not have, or in the wrong place")]
+    #[error("the response has a pseudo-header field that it must not have, or in the wrong place")]
     PseudoField,
     /// `:status` is missing or no number from 100 to 999 (RFC 9113 8.3.2).
-    #[error("the answer has no :status between 100 and 999")]
+    #[error("the response has no :status between 100 and 999")]
     Status,
     /// 101 (RFC 9113 8.6).
-    #[error("the answer is 101 Switching Protocols, which HTTP/2 does not have")]
+    #[error("the response is 101 Switching Protocols, which HTTP/2 does not have")]
     SwitchingProtocols,
     /// More 1xx responses than [`Limits::interim_answers`](super::Limits), or one that ends the
     /// stream.
-    #[error("more interim (1xx) answers to one request than the limit allows, or one ends it")]
+    #[error("more interim (1xx) responses to one request than the limit allows, or one ends it")]
     Interim,
     /// Content-Length is not a number below 2^64, or two of them differ (RFC 9110 8.6).
     #[error("Content-Length is not a decimal number below 2^64, or there are two that differ")]
@@ -104,16 +106,16 @@ pub enum Error {
     #[error("the body is longer or shorter than Content-Length says")]
     ContentLengthDiffers,
     /// A body before its header fields.
-    #[error("the body of an answer came before its header fields")]
+    #[error("the body of a response came before its header fields")]
     DataBeforeHeaders,
     /// A body where there is none: after HEAD, with 204 or 304 (RFC 9110 6.4.1).
-    #[error("the answer has a body, but its status or the request's method allows none")]
+    #[error("the response has a body, but its status or the request's method allows none")]
     UnexpectedBody,
     /// Trailers that do not end the stream (RFC 9113 8.1).
-    #[error("header fields came after the body and did not end the answer")]
+    #[error("header fields came after the body and did not end the response")]
     Trailers,
     /// The fields are larger than [`Limits::header_list_bytes`](super::Limits).
-    #[error("the answer's header fields are larger than the limit allows")]
+    #[error("the response's header fields are larger than the limit allows")]
     HeaderListTooLarge,
     /// The server sent more than the stream's window allows (RFC 9113 6.9.1).
     #[error("the server sent more than the stream's flow-control window allows")]

@@ -50,7 +50,7 @@ fn legend(out: &mut Markup, chart: &Chart) {
     }
     if chart.heat.is_some() {
         out.element("span", &[("class", "scale")], |scale| {
-            scale.text("share of the answers of its time:");
+            scale.text("share of the responses of its time:");
             for (class, name) in HEAT.iter().zip(Heat::legend()) {
                 scale.element("span", &[], |one| {
                     one.element("svg", &[("class", "key"), ("aria-hidden", "true")], |svg| {
