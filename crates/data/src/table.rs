@@ -78,8 +78,8 @@ impl Table {
         is_stopped: &dyn Fn() -> bool,
     ) -> Result<Table, Fault> {
         let source = match &set.content {
-            None => open(&set.file),
-            Some(content) => held(content.whole()),
+            Some(content) if !content.is_left_out() => held(content.whole()),
+            _ => open(&set.file),
         };
         let source = source.map_err(|problem| Fault::whole(&set.file, problem))?;
         let mut scan = Scan::begin(source, &set.file, set.format, limits)?;

@@ -23,6 +23,7 @@ use candor_plan::Plan;
 use candor_record::{Workers, wire};
 
 use crate::audit::{Line, What};
+use crate::file::DataFile;
 use crate::grant::{Grant, Nonces};
 use crate::lease::Lease;
 use crate::message::{
@@ -100,6 +101,33 @@ pub enum Event {
         bytes: Vec<u8>,
         /// Their digest, as it was announced.
         digest: Digest,
+    },
+    /// Look which of these data files the machine keeps, make room for the others, and report those
+    /// ([`Agent::handle_found`]).
+    Find {
+        /// The run.
+        key: RunKey,
+        /// All data files of its plan.
+        files: Vec<DataFile>,
+    },
+    /// Keep this piece of a data file: the bytes from `index` times [`PIECE_BYTES`](crate::codec::PIECE_BYTES) on.
+    Piece {
+        /// The run.
+        key: RunKey,
+        /// The file.
+        of: Digest,
+        /// The piece.
+        index: u32,
+        /// Its bytes.
+        bytes: Vec<u8>,
+    },
+    /// All pieces of a data file have come: keep it if it has this digest, which takes long if it is large, and report
+    /// that ([`Agent::handle_sealed`]).
+    Seal {
+        /// The run.
+        key: RunKey,
+        /// The file.
+        of: Digest,
     },
     /// Prepare these workers of the plan with their connections, and report that
     /// ([`Agent::handle_prepared`]).
@@ -180,8 +208,10 @@ struct Run {
 #[derive(Debug)]
 enum Stage {
     Reserved { plan_bytes: u32 },
-    Fetching(Fetch),
+    Fetching { fetch: Fetch, plan: Vec<u8> },
     Reading,
+    Finding(Box<Plan>),
+    FetchingData { plan: Box<Plan>, fetch: Fetch, left: VecDeque<DataFile> },
     Resolving(Box<Plan>),
     Preparing,
     Prepared { connections: u32 },
@@ -215,9 +245,12 @@ impl Run {
     fn phase(&self) -> Phase {
         match self.stage {
             Stage::Reserved { .. } => Phase::Reserved,
-            Stage::Fetching(_) | Stage::Reading | Stage::Resolving(_) | Stage::Preparing => {
-                Phase::Preparing
-            }
+            Stage::Fetching { .. }
+            | Stage::Reading
+            | Stage::Finding(_)
+            | Stage::FetchingData { .. }
+            | Stage::Resolving(_)
+            | Stage::Preparing => Phase::Preparing,
             Stage::Prepared { connections } => Phase::Prepared { plan: self.plan, connections },
             Stage::Armed { origin_ns } => Phase::Armed { origin_ns },
             Stage::Running => Phase::Running,
@@ -273,7 +306,9 @@ impl Agent {
             }
             match &run.stage {
                 Stage::Armed { origin_ns } => next_ns = next_ns.min(*origin_ns),
-                Stage::Fetching(fetch) => next_ns = next_ns.min(fetch.next_ns()),
+                Stage::Fetching { fetch, .. } | Stage::FetchingData { fetch, .. } => {
+                    next_ns = next_ns.min(fetch.next_ns());
+                }
                 Stage::Draining | Stage::Lapsed => next_ns = next_ns.min(run.ends_by_ns),
                 Stage::Delivering => next_ns = next_ns.min(run.delivers_until_ns()),
                 _ => {}
@@ -299,11 +334,11 @@ impl Agent {
             self.transmits.push_back((To::Coordinators, Message::Hello(hello)));
         }
         let Some(run) = &mut self.run else { return };
-        if let Stage::Fetching(fetch) = &mut run.stage
+        if let Stage::Fetching { fetch, .. } | Stage::FetchingData { fetch, .. } = &mut run.stage
             && let Some(chunks) = fetch.want(now.ns)
         {
-            let to = To::Coordinator(run.head.key.run);
-            self.transmits.push_back((to, Message::Want { head: run.head, chunks }));
+            let (to, of) = (To::Coordinator(run.head.key.run), fetch.of());
+            self.transmits.push_back((to, Message::Want { head: run.head, of, chunks }));
         }
         if now.ns >= run.next_beat_ns {
             self.beat(now.ns);
@@ -356,7 +391,9 @@ impl Agent {
             {
                 self.abandon(now, What::Killed, String::new());
             }
-            Message::Chunk { head, index, bytes } => self.handle_chunk(now, head, index, bytes),
+            Message::Chunk { head, of, index, bytes } => {
+                self.handle_chunk(now, head, of, index, bytes);
+            }
             Message::Probe { head, sent_ns } => {
                 if let Some(run) = self.own(head) {
                     run.heard_ns = now.ns;
@@ -498,7 +535,8 @@ impl Agent {
         let Some(run) = self.own(head) else { return };
         match (order.command, &run.stage) {
             (Command::Prepare, Stage::Reserved { plan_bytes }) => {
-                run.stage = Stage::Fetching(Fetch::new(*plan_bytes));
+                let fetch = Fetch::new(run.plan, u64::from(*plan_bytes));
+                run.stage = Stage::Fetching { fetch, plan: Vec::new() };
                 // The first chunks are due now, by poll_timeout.
             }
             (Command::Go(go), Stage::Prepared { .. }) => self.handle_go(now, go),

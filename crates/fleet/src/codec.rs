@@ -96,7 +96,8 @@ mod tests {
         assert_eq!(decode(&encode(&segment(PIECE_BYTES + 1))), Err(CodecError::Long("segment")));
         let huge = encode(&segment(MOST_BYTES));
         assert_eq!(decode(&huge), Err(CodecError::Size(huge.len())));
-        let want = Message::Want { head, chunks: vec![0; MOST_WANTED + 1] };
+        let of = crate::message::Digest::of(b"");
+        let want = Message::Want { head, of, chunks: vec![0; MOST_WANTED + 1] };
         assert_eq!(decode(&encode(&want)), Err(CodecError::Long("list of chunks")));
         let mut other = encode(&Message::Settled { head });
         other[0] = 0;

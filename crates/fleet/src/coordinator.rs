@@ -25,6 +25,7 @@ use candor_plan::Plan;
 use candor_record::{EndReason, Merging, Stretch, Workers, wire};
 
 use crate::codec::PIECE_BYTES;
+use crate::file::DataFile;
 use crate::grant::OperatorKey;
 use crate::lease::Standing;
 use crate::message::{
@@ -126,7 +127,19 @@ impl Settings {
 pub enum Event {
     /// Too few agents are free until now.
     Gathers(Void),
-    /// This much of the plan was sent to all agents.
+    /// Send this chunk of a data file to an agent: [`Message::Chunk`] with the bytes from `index` times
+    /// [`PIECE_BYTES`] on. If the file cannot be read, [`Coordinator::handle_lost_file`].
+    Piece {
+        /// The agent.
+        to: AgentName,
+        /// The head of the message.
+        head: Head,
+        /// The file.
+        file: DataFile,
+        /// The number of the chunk.
+        index: u32,
+    },
+    /// This much of the plan and its data files was sent to all agents.
     Sending {
         /// In percent.
         percent: u8,
@@ -151,6 +164,8 @@ pub struct Coordinator {
     settings: Settings,
     plan_bytes: Vec<u8>,
     plan_digest: Digest,
+    /// The data files of the plan.
+    files: Vec<DataFile>,
     stage: Stage,
     since_ns: u64,
     began_ns: u64,
@@ -197,6 +212,8 @@ impl Coordinator {
         Coordinator {
             longest_ns: length_ns.map(|length_ns| length_ns.saturating_add(patience_ns)),
             plan_digest: Digest::of(&plan_bytes),
+            // Who made the plan has checked them.
+            files: DataFile::all(&settings.plan).unwrap_or_default(),
             plan_bytes,
             settings,
             stage: Stage::Gathering,
@@ -275,7 +292,7 @@ impl Coordinator {
         match message {
             Message::Hello(hello) => self.handle_hello(now_ns, from, hello),
             Message::Beat { head, beat } => self.handle_beat(now_ns, from, head, beat),
-            Message::Want { head, chunks } => self.handle_want(now_ns, from, head, &chunks),
+            Message::Want { head, of, chunks } => self.handle_want(now_ns, from, head, of, &chunks),
             Message::Echo { head, echo } => self.handle_echo(now_ns, from, head, echo),
             Message::Segment { head, segment } => self.handle_segment(now_ns, from, head, segment),
             Message::Refused { head, why } => {
@@ -447,26 +464,64 @@ impl Coordinator {
         }
     }
 
-    fn handle_want(&mut self, now_ns: u64, from: &AgentName, head: Head, chunks: &[u32]) {
+    fn handle_want(
+        &mut self,
+        now_ns: u64,
+        from: &AgentName,
+        head: Head,
+        of: Digest,
+        chunks: &[u32],
+    ) {
         let Some(at) = self.place(from, head) else { return };
+        let file = self.files.iter().find(|file| file.digest == of).copied();
+        if file.is_none() && of != self.plan_digest {
+            return;
+        }
         for &index in chunks {
-            let begins = (index as usize).saturating_mul(PIECE_BYTES);
-            let Some(rest) = self.plan_bytes.get(begins..) else { continue };
-            let bytes = rest[..rest.len().min(PIECE_BYTES)].to_vec();
-            let chunk = Message::Chunk { head, index, bytes };
+            let begins = u64::from(index).saturating_mul(PIECE_BYTES as u64);
             let member = &mut self.members[at];
-            if index >= member.chunks {
-                // It has room for another one, because earlier ones have arrived.
-                (member.chunks, member.progress_ns) = (index + 1, now_ns);
+            if begins > file.map_or(self.plan_bytes.len() as u64, |file| file.bytes) {
+                continue;
             }
-            self.transmits.push_back((member.name.clone(), chunk));
+            match file {
+                Some(file) => {
+                    let to = member.name.clone();
+                    self.events.push_back(Event::Piece { to, head, file, index });
+                }
+                None => {
+                    let rest = &self.plan_bytes[begins as usize..];
+                    let bytes = rest[..rest.len().min(PIECE_BYTES)].to_vec();
+                    let chunk = Message::Chunk { head, of, index, bytes };
+                    self.transmits.push_back((member.name.clone(), chunk));
+                }
+            }
+            let sent = member.sent.entry(of).or_default();
+            if index >= *sent {
+                // It has room for another one, because earlier ones have arrived.
+                (*sent, member.progress_ns) = (index + 1, now_ns);
+            }
+        }
+    }
+
+    /// The host cannot read a data file any more, for this reason.
+    pub fn handle_lost_file(&mut self, now_ns: u64, why: String) {
+        if self.stage < Stage::Armed {
+            self.void(now_ns, Void::Data(why));
         }
     }
 
     /// Tells the user how much of the plan was sent to all agents, if that takes long.
     fn tell_progress(&mut self, now_ns: u64) {
-        let chunks = self.plan_bytes.len().div_ceil(PIECE_BYTES).max(1) * self.members.len();
-        let sent: usize = self.members.iter().map(|one| one.chunks as usize).sum();
+        let pieces = |bytes: u64| bytes.div_ceil(PIECE_BYTES as u64).max(1);
+        let of_files: u64 = self.files.iter().map(|file| pieces(file.bytes)).sum();
+        let each = pieces(self.plan_bytes.len() as u64) + of_files;
+        let chunks = each * self.members.len() as u64;
+        let sent = |one: &Member| match one.is_prepared() {
+            // It had some of the files.
+            true => each,
+            false => one.sent.values().map(|&sent| u64::from(sent)).sum(),
+        };
+        let sent: u64 = self.members.iter().map(sent).sum();
         if self.stage == Stage::Preparing
             && sent < chunks
             && now_ns.saturating_sub(self.told_ns) >= PROGRESS_NS

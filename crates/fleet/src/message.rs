@@ -94,7 +94,7 @@ impl fmt::Display for AgentName {
 }
 
 /// SHA-256.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Digest(pub [u8; 32]);
 
 impl Digest {
@@ -112,6 +112,28 @@ impl fmt::Display for Digest {
     }
 }
 
+impl std::str::FromStr for Digest {
+    type Err = NotADigest;
+
+    fn from_str(text: &str) -> Result<Self, NotADigest> {
+        let is_hex = |b: u8| matches!(b, b'0'..=b'9' | b'a'..=b'f');
+        if text.len() != 64 || !text.bytes().all(is_hex) {
+            return Err(NotADigest);
+        }
+        let mut bytes = [0; 32];
+        for (byte, two) in bytes.iter_mut().zip(text.as_bytes().chunks(2)) {
+            let digit = |b: u8| if b.is_ascii_digit() { b - b'0' } else { b - b'a' + 10 };
+            *byte = digit(two[0]) << 4 | digit(two[1]);
+        }
+        Ok(Digest(bytes))
+    }
+}
+
+/// A text is not a digest.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("not a digest; it has 64 hexadecimal digits, in lower case")]
+pub struct NotADigest;
+
 impl fmt::Debug for Digest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Display::fmt(self, f)
@@ -120,7 +142,7 @@ impl fmt::Debug for Digest {
 
 /// Computes a digest piece by piece.
 #[derive(Clone)]
-pub(crate) struct Hasher(digest::Context);
+pub struct Hasher(digest::Context);
 
 impl Default for Hasher {
     fn default() -> Self {
@@ -135,12 +157,13 @@ impl fmt::Debug for Hasher {
 }
 
 impl Hasher {
-    pub(crate) fn update(&mut self, bytes: &[u8]) {
+    /// Takes the next piece.
+    pub fn update(&mut self, bytes: &[u8]) {
         self.0.update(bytes);
     }
 
     /// The digest of all bytes so far.
-    pub(crate) fn digest(&self) -> Digest {
+    pub fn digest(&self) -> Digest {
         let mut bytes = [0; 32];
         bytes.copy_from_slice(self.0.clone().finish().as_ref());
         Digest(bytes)
@@ -164,8 +187,8 @@ pub enum Message {
     Hello(Hello),
     /// The state of an agent of a run.
     Beat { head: Head, beat: Beat },
-    /// The agent asks for these chunks of the plan.
-    Want { head: Head, chunks: Vec<u32> },
+    /// The agent asks for these chunks of what has this digest: the plan, or one of its data files.
+    Want { head: Head, of: Digest, chunks: Vec<u32> },
     /// The reply to a probe, at once.
     Echo { head: Head, echo: Echo },
     /// A piece of an agent's results.
@@ -174,8 +197,8 @@ pub enum Message {
     Refused { head: Head, why: Refusal },
     /// The agent should take part in this run.
     Reserve { head: Head, reserve: Reserve },
-    /// A chunk of the plan.
-    Chunk { head: Head, index: u32, bytes: Vec<u8> },
+    /// A chunk of what has this digest.
+    Chunk { head: Head, of: Digest, index: u32, bytes: Vec<u8> },
     /// The coordinator asks for the agent's clock, at `sent_ns` of its own.
     Probe { head: Head, sent_ns: u64 },
     /// An order; as the reply to a beat it extends the agent's lease.

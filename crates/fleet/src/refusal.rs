@@ -27,12 +27,18 @@ pub enum Refusal {
     /// The plan is too large.
     #[error("the plan has {0} bytes; the limit is {most}; shorten its bodies or replays", most = crate::agent::MOST_PLAN_BYTES)]
     PlanSize(u32),
+    /// Its data files are too large.
+    #[error("its data files have {0} bytes; the limit is {most}; take fewer rows", most = crate::file::MOST_DATA_BYTES)]
+    DataSize(u64),
     /// It fetched another plan.
     #[error("the fetched plan is not the announced one")]
     PlanDigest,
     /// It cannot read the plan, or the plan itself forbids this.
     #[error("it cannot use the plan: {0}")]
     Plan(String),
+    /// It cannot keep a data file.
+    #[error("it cannot keep a data file: {0}")]
+    Data(String),
     /// It cannot resolve the target's name.
     #[error("it cannot resolve the target: {0}")]
     Resolve(String),
@@ -56,6 +62,7 @@ impl Refusal {
         match self {
             Refusal::Audit(words)
             | Refusal::Plan(words)
+            | Refusal::Data(words)
             | Refusal::Resolve(words)
             | Refusal::Prepare(words)
             | Refusal::Failed(words) => words.len(),

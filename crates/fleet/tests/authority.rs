@@ -472,7 +472,8 @@ fn another_plan_than_the_announced_is_refused() {
     agent.handle_timeout(NOW);
     let mut bytes = wire::to_bytes(&plan);
     *bytes.last_mut().unwrap() ^= 1;
-    agent.handle_message(NOW, Message::Chunk { head: head(1), index: 0, bytes });
+    let of = candor_fleet::Digest::of(&wire::to_bytes(&plan));
+    agent.handle_message(NOW, Message::Chunk { head: head(1), of, index: 0, bytes });
     let [Event::Read { key, bytes, digest }] = &said(&mut agent).events[..] else { panic!() };
     agent.handle_read(NOW, *key, read_plan(bytes, *digest));
     assert_eq!(said(&mut agent).refused, Some(Refusal::PlanDigest));

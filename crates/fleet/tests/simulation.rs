@@ -6,8 +6,8 @@
 use crate::common::host::{Host, Request};
 use crate::common::{COORDINATOR, Faults, MS, Node, Rng, S, World, plan};
 use candor_fleet::coordinator::{Loss, OnLoss, Outcome, Stage, Verdict, Void};
-use candor_fleet::planned;
-use candor_plan::Plan;
+use candor_fleet::{DataFile, Digest, MOST_DATA_BYTES, Refusal, planned};
+use candor_plan::{DataFormat, DataOrder, DataSet, Plan};
 use candor_record::Workers;
 
 /// Runs take a few seconds of simulated time; time-outs are the real ones.
@@ -496,4 +496,56 @@ fn a_large_plan_over_a_slow_link_is_sent_once() {
             * way_ns.map_or(0.0, |ns| 2.0 * ns as f64 / S as f64);
         assert!(took_s < 1.3 * needs_s.max(chunks_s) + 5.0, "{took_s} of {needs_s}");
     }
+}
+
+/// A plan with a data file of so many bytes, and the file.
+fn with_file(bytes: usize) -> (Plan, Vec<u8>) {
+    let text = "url = \"http://127.0.0.1:8080/\"\nconnections = 24\ndigits = 1\nrate = \"60/s\"\n\
+                duration = \"2s\"\n";
+    let content: Vec<u8> = b"n\n1234567\n".iter().copied().cycle().take(bytes).collect();
+    let file = DataFile { digest: Digest::of(&content), bytes: bytes as u64 };
+    let plan = plan(text).with(|parts| {
+        parts.data.push(DataSet {
+            name: "rows".to_owned(),
+            file: "rows.csv".into(),
+            format: DataFormat::Csv,
+            order: DataOrder::default(),
+            columns: vec!["n".to_owned()],
+            content: Some(file.content()),
+        });
+    });
+    (plan.unwrap(), content)
+}
+
+#[test]
+fn a_data_file_is_sent_to_those_that_lack_it_and_once() {
+    let bytes = 8 << 20;
+    let (plan, content) = with_file(bytes);
+    let digest = Digest::of(&content);
+    for (lost, seed) in [(0, 1), (100, 2)] {
+        let faults = Faults { rate: Some(2_500_000), lost, ..Faults::default() };
+        let mut world = World::new(seed, 3, plan.clone(), faults, OnLoss::Stop);
+        world.files.insert(digest, content.clone());
+        world.nodes[1].files.insert(digest, content.clone());
+        world.run(600 * S);
+        check(&world);
+        assert_eq!(world.outcome.as_ref().unwrap().verdict, Verdict::Complete);
+        assert!(world.nodes.iter().all(|node| node.files[&digest] == content));
+        let carried = world.carried as f64 / (2 * bytes) as f64;
+        let most = if lost == 0 { 1.05 } else { 1.35 };
+        assert!((1.0..most).contains(&carried), "{carried}");
+    }
+}
+
+#[test]
+fn a_plan_with_too_large_files_is_refused() {
+    let (plan, _) = with_file(10);
+    let large = DataFile { digest: Digest::of(b""), bytes: MOST_DATA_BYTES + 1 };
+    let plan = plan.with(|parts| parts.data[0].content = Some(large.content())).unwrap();
+    let mut world = World::new(1, 2, plan, Faults::default(), OnLoss::Stop);
+    world.run(600 * S);
+    let Verdict::Void(Void::Refused { why, .. }) = &world.outcome.as_ref().unwrap().verdict else {
+        panic!("{:?}", world.outcome)
+    };
+    assert_eq!(*why, Refusal::DataSize(MOST_DATA_BYTES + 1));
 }

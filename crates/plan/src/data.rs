@@ -1,7 +1,7 @@
 //! Data sets: tables of a file whose rows requests take their values from.
 //!
 //! A plan has a set's name, file and columns, but not its rows: a file may have gigabytes. Whoever runs the plan
-//! reads it. A plan that goes to another machine has the file's bytes with it.
+//! reads it. A plan that goes to another machine has the file's bytes with it, or says which file it is by their digest.
 
 use std::path::PathBuf;
 
@@ -23,7 +23,8 @@ pub struct DataSet {
     pub order: DataOrder,
     /// Its columns, at least one, no two with the same name.
     pub columns: Vec<String>,
-    /// The bytes of the file, for a machine that does not have it; then nobody opens it.
+    /// The bytes of the file, for a machine that does not have it; then nobody opens it. Left out, with SHA-256 as their
+    /// hash, they say which file it has to be.
     pub content: Option<Kept<u8>>,
 }
 

@@ -6,17 +6,23 @@
 use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::Read;
+use std::os::unix::fs::FileExt;
+use std::path::PathBuf;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use candor_engine::{Control, EngineError, Observer, monotonic_ns};
+use candor_fleet::codec::PIECE_BYTES;
 use candor_fleet::coordinator::{
     Coordinator, Event, OnLoss, Outcome, Settings, Stage, Verdict, Void,
 };
-use candor_fleet::{RunId, RunKey, Threads, Timings, in_one_line};
+use candor_fleet::{
+    AgentName, DataFile, Hasher, Head, MOST_DATA_BYTES, Message, RunId, RunKey, Threads, Timings,
+    in_one_line,
+};
 use candor_fleet_nats::{Arrival, Link};
 use candor_lab::LabError;
+use candor_plan::Plan;
 use candor_plan::units::fmt_plural;
-use candor_plan::{Kept, Plan};
 use candor_record::RunRecord;
 
 use super::{Fleet, Open, folder, outdated, runs};
@@ -24,8 +30,6 @@ use crate::console;
 
 /// How long a grant may wait to be used.
 const GRANT_S: u64 = 120;
-/// The most bytes of data files that agents are sent, all together: half of what a plan may have.
-const MOST_DATA_BYTES: u64 = 32 << 20;
 /// The longest wait for a message, after which signals are heard.
 const TURN: Duration = Duration::from_millis(20);
 
@@ -38,7 +42,8 @@ impl Fleet {
         observer: &mut dyn Observer,
     ) -> Result<RunRecord, LabError> {
         observer.prepares(plan);
-        let plan = &carrying(plan)?;
+        let rows = candor_engine::rows_limit(plan)?;
+        let (plan, files) = &naming(plan, control)?;
         // The lists of this machine count too, as far as the name is known here.
         match candor_engine::public_addresses(&plan.target) {
             Ok(public) => {
@@ -48,23 +53,24 @@ impl Fleet {
             Err(error) => return Err(error.into()),
         }
         let id = RunId(folder::random().map_err(|error| failed(&error))?);
-        let settings = self.settings(RunKey { run: id, epoch: 0 }, plan)?;
+        let settings = self.settings(RunKey { run: id, epoch: 0 }, plan, rows)?;
         let coordinator = Coordinator::new(settings, monotonic_ns());
-        self.drive(coordinator, id, (plan, true), control, observer)
+        let sent = Sent { plan, rows, files };
+        self.drive(coordinator, id, (plan, Some(sent)), control, observer)
     }
 
     /// Makes the record of a run whose own coordinator died, from what agents and the broker's stream have.
     pub(crate) fn recall(&self, open: &Open, control: &Control) -> Result<RunRecord, LabError> {
-        let settings = self.settings(open.key, &open.plan)?;
+        let settings = self.settings(open.key, &open.plan, open.rows)?;
         let coordinator = Coordinator::recall(settings, open.shares.clone(), monotonic_ns());
-        self.drive(coordinator, open.key.run, (&open.plan, false), control, &mut ())
+        self.drive(coordinator, open.key.run, (&open.plan, None), control, &mut ())
     }
 
-    fn settings(&self, key: RunKey, plan: &Plan) -> Result<Settings, LabError> {
+    fn settings(&self, key: RunKey, plan: &Plan, rows: Option<u64>) -> Result<Settings, LabError> {
         Ok(Settings {
             key,
             plan: plan.clone(),
-            rows: candor_engine::rows_limit(plan)?,
+            rows,
             wanted: self.wanted.clone(),
             threads: Threads::ByCores,
             on_loss: self.on_loss,
@@ -79,7 +85,7 @@ impl Fleet {
         &self,
         coordinator: Coordinator,
         id: RunId,
-        (plan, is_new): (&Plan, bool),
+        (plan, sent): (&Plan, Option<Sent<'_>>),
         control: &Control,
         observer: &mut dyn Observer,
     ) -> Result<RunRecord, LabError> {
@@ -92,7 +98,7 @@ impl Fleet {
             coordinator,
             link,
             id,
-            plan: is_new.then_some(plan),
+            sent,
             kept: None,
             has_begun: false,
             stops: 0,
@@ -119,32 +125,60 @@ impl Fleet {
     }
 }
 
-/// The plan with the bytes of its data files, because agents read no files.
-fn carrying(plan: &Plan) -> Result<Plan, LabError> {
+/// The plan as agents are sent it, which says by their content which data files it has, and these files.
+fn naming(plan: &Plan, control: &Control) -> Result<(Plan, Vec<(DataFile, Source)>), LabError> {
     let mut left = MOST_DATA_BYTES;
-    let mut contents = Vec::new();
+    let mut files = Vec::new();
     for set in &plan.data {
-        let mut bytes = Vec::new();
-        let read = File::open(&set.file)
-            .and_then(|file| file.take(left + 1).read_to_end(&mut bytes))
-            .map_err(|error| failed(&format!("{}: {error}", set.file.display())))?;
-        left = left.checked_sub(read as u64).ok_or_else(|| {
-            let file = set.file.display();
-            failed(&format!("{file}: agents are sent up to 32 MiB of data; take fewer rows"))
-        })?;
-        contents.push(Kept::Whole(bytes.into()));
+        let path = set.file.clone();
+        let of_file = |error: std::io::Error| failed(&format!("{}: {error}", path.display()));
+        let mut file = File::open(&path).map_err(of_file)?;
+        let (mut hasher, mut bytes) = (Hasher::default(), 0);
+        let mut piece = vec![0; PIECE_BYTES];
+        loop {
+            let read = file.read(&mut piece).map_err(of_file)?;
+            if read == 0 {
+                break;
+            }
+            if control.is_stopping() {
+                return Err(failed(&"it was stopped before the start"));
+            }
+            hasher.update(&piece[..read]);
+            bytes += read as u64;
+            left = left.checked_sub(read as u64).ok_or_else(|| {
+                let path = path.display();
+                failed(&format!("{path}: agents are sent up to 1 GiB of data; take fewer rows"))
+            })?;
+        }
+        let named = DataFile { digest: hasher.digest(), bytes };
+        files.push((named, Source { path, file }));
     }
-    let carrying = plan.with(|parts| {
-        for (set, content) in parts.data.iter_mut().zip(contents) {
-            set.content = Some(content);
+    let naming = plan.with(|parts| {
+        for (set, (file, _)) in parts.data.iter_mut().zip(&files) {
+            set.content = Some(file.content());
         }
     });
-    carrying.map_err(|error| failed(&error))
+    Ok((naming.map_err(|error| failed(&error))?, files))
 }
 
 fn failed(error: &dyn std::fmt::Display) -> LabError {
     // Much of it is the text of other machines.
     LabError::Fleet(in_one_line(&error.to_string()))
+}
+
+/// What agents are sent.
+#[derive(Clone, Copy)]
+struct Sent<'a> {
+    plan: &'a Plan,
+    /// How many of its requests, or users, have a row of data.
+    rows: Option<u64>,
+    files: &'a [(DataFile, Source)],
+}
+
+/// A data file of this machine.
+struct Source {
+    path: PathBuf,
+    file: File,
 }
 
 /// A coordinator with its link.
@@ -153,8 +187,8 @@ struct Driven<'a> {
     coordinator: Coordinator,
     link: Link<RunId>,
     id: RunId,
-    /// The plan of a run that is made now; `None`: its results are recalled.
-    plan: Option<&'a Plan>,
+    /// What agents of a run that is made now are sent; `None`: its results are recalled.
+    sent: Option<Sent<'a>>,
     /// What a recall needs if this process dies, besides the results.
     kept: Option<runs::Kept>,
     has_begun: bool,
@@ -196,7 +230,7 @@ impl Driven<'_> {
         let outcome: Outcome = outcome.expect("a coordinator ends with an outcome");
         match (outcome.record.is_some(), outcome.keeps) {
             (true, false) => self.link.forget(),
-            (true, true) if self.plan.is_some() => self.leave_open(observer),
+            (true, true) if self.sent.is_some() => self.leave_open(observer),
             _ => {}
         }
         outcome
@@ -216,7 +250,7 @@ impl Driven<'_> {
 
     /// A run has a copy of its results at the broker, which may be a new one after each connection.
     fn make_stream(&self) {
-        if self.plan.is_some() {
+        if self.sent.is_some() {
             self.link.make_stream();
         }
     }
@@ -270,6 +304,24 @@ impl Driven<'_> {
         }
     }
 
+    /// Sends a chunk of a data file.
+    fn send_piece(&mut self, to: &AgentName, head: Head, file: DataFile, index: u32) {
+        let files = self.sent.map_or(&[][..], |sent| sent.files);
+        let Some((_, source)) = files.iter().find(|(one, _)| *one == file) else { return };
+        let begins = u64::from(index) * PIECE_BYTES as u64;
+        let length = file.bytes.saturating_sub(begins).min(PIECE_BYTES as u64);
+        let mut bytes = vec![0; length as usize];
+        match source.file.read_exact_at(&mut bytes, begins) {
+            Ok(()) => {
+                self.link.send(to, &Message::Chunk { head, of: file.digest, index, bytes });
+            }
+            Err(error) => {
+                let why = format!("{}: {error}", source.path.display());
+                self.coordinator.handle_lost_file(monotonic_ns(), why);
+            }
+        }
+    }
+
     fn say_once(&mut self, observer: &mut dyn Observer, line: String) {
         if self.troubles.len() < 16 && !self.troubles.contains(&line) {
             say(observer, &line);
@@ -279,11 +331,12 @@ impl Driven<'_> {
 
     /// If this process dies, `candor fleet report` needs plan and shares.
     fn keep(&mut self) {
-        let Some(plan) = self.plan else { return };
+        let Some(Sent { plan, rows, .. }) = self.sent else { return };
         let folder = &self.fleet.operator.folder;
         // That of an attempt before is no more.
         self.kept = None;
-        match runs::Kept::keep(folder, self.coordinator.key(), plan, &self.coordinator.shares()) {
+        let shares = self.coordinator.shares();
+        match runs::Kept::keep(folder, self.coordinator.key(), plan, rows, &shares) {
             Ok(kept) => self.kept = Some(kept),
             Err(error) => console::say(format_args!(
                 "candor: the plan is not kept in {}: {error}; `candor fleet report` will not know this run",
@@ -308,6 +361,7 @@ impl Driven<'_> {
                 say(observer, &format!("{found} of {wanted} agents are free until now{others}"));
             }
             Event::Gathers(_) => {}
+            Event::Piece { to, head, file, index } => self.send_piece(&to, head, file, index),
             Event::Sending { percent } => {
                 say(
                     observer,
@@ -329,7 +383,7 @@ impl Driven<'_> {
             Event::Lost(agent, why) => {
                 let then = match self.fleet.on_loss {
                     // Those of a recall have ended.
-                    _ if self.plan.is_none() => "",
+                    _ if self.sent.is_none() => "",
                     OnLoss::Stop => "; all agents stop",
                     OnLoss::Continue => "; the others continue",
                 };

@@ -23,17 +23,18 @@ const FOLDER: &str = "runs";
 pub(super) struct Kept(PathBuf);
 
 impl Kept {
-    /// Keeps a plan and its shares.
+    /// Keeps a plan, how many of its requests have rows, and its shares.
     pub(super) fn keep(
         operator: &Path,
         key: RunKey,
         plan: &Plan,
+        rows: Option<u64>,
         shares: &Shares,
     ) -> std::io::Result<Kept> {
         let directory = operator.join(FOLDER);
         let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let name = format!("{:013}-{}", since.as_millis(), key.run);
-        let bytes = wire::to_bytes(&(key.epoch, plan, shares));
+        let bytes = wire::to_bytes(&(key.epoch, plan, rows, shares));
         Store::create(&directory)?.add(&name, &bytes, LIMITS)?;
         Ok(Kept(directory.join(name)))
     }
@@ -56,6 +57,8 @@ impl Drop for Kept {
 pub(crate) struct Open {
     pub(crate) key: RunKey,
     pub(crate) plan: Plan,
+    /// How many measured requests, or users, have a row of data; `None`: all.
+    pub(crate) rows: Option<u64>,
     pub(crate) shares: Shares,
     file: PathBuf,
 }
@@ -88,9 +91,9 @@ impl Open {
             ))
         };
         let bytes = fs::read(&file).map_err(|error| damaged(error.to_string()))?;
-        let (epoch, plan, shares) =
+        let (epoch, plan, rows, shares) =
             wire::from_bytes(&bytes).map_err(|error| damaged(error.to_string()))?;
-        Ok(Open { key: RunKey { run, epoch }, plan, shares, file })
+        Ok(Open { key: RunKey { run, epoch }, plan, rows, shares, file })
     }
 
     /// It has a result now.
@@ -113,8 +116,9 @@ mod tests {
         let [one, two] = [1, 2].map(|byte| RunId([byte; 16]));
         assert!(Open::find(operator.path(), None).is_err());
         let shares = vec![("a0".parse().unwrap(), 7, candor_record::Workers::all(2))];
-        let keep =
-            |run| Kept::keep(operator.path(), RunKey { run, epoch: 3 }, &plan, &shares).unwrap();
+        let keep = |run| {
+            Kept::keep(operator.path(), RunKey { run, epoch: 3 }, &plan, None, &shares).unwrap()
+        };
         let (first, second) = (keep(one), keep(two));
         let found = |run| Open::find(operator.path(), run).map(|open| open.key.run).ok();
         assert_eq!((found(Some(one)), found(Some(two))), (Some(one), Some(two)));

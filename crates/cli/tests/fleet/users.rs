@@ -1,5 +1,7 @@
 //! Rows of data, and users of journeys, on a fleet.
 
+use std::os::unix::fs::MetadataExt;
+
 use super::*;
 
 /// Agents read no files: the rows come with the plan, and each is used once by all agents together.
@@ -19,6 +21,47 @@ fn rows_of_data_reach_the_agents() {
     let log = fs::read_to_string(nginx.path("access.log")).unwrap();
     let asked: BTreeSet<&str> = log.lines().filter_map(|line| line.split('"').nth(1)).collect();
     assert_eq!((log.lines().count(), asked.len()), (60, 60), "{log}");
+}
+
+/// A file that is larger than a plan may be goes to each agent once, however many runs use it.
+#[test]
+fn a_large_data_file_is_kept_by_its_content() {
+    let nginx = Nginx::start(true).unwrap();
+    let fleet = Fleet::start(2, "127.0.0.1");
+    let file = fleet.directory.path().join("users.csv");
+    let rows: String = (0..2_000_000).map(|row| format!("user-{row:035}\n")).collect();
+    let content = format!("name\n{rows}");
+    assert!(content.len() > 64 << 20);
+    fs::write(&file, &content).unwrap();
+    let data = format!("users={}", file.display());
+    let url = format!("http://{}/${{users.name}}", nginx.address());
+    let flags = ["-R", "50", "-c", "4", "-d", "1s", "--expect-status", "404", "--data", &data];
+    let kept = || {
+        let of_agent = |name: &str| {
+            let folder = fleet.folder().join("agents").join(name).join("data");
+            let files: Vec<_> = fs::read_dir(folder).unwrap().map(Result::unwrap).collect();
+            let [file] = &files[..] else { panic!("{files:?}") };
+            let metadata = file.metadata().unwrap();
+            assert_eq!(metadata.permissions().mode() & 0o777, 0o600);
+            (file.path(), metadata.ino())
+        };
+        ["a0", "a1"].map(of_agent)
+    };
+    let mut first = None;
+    for _ in 0..2 {
+        let outcome = fleet.measure(&[&flags[..], &[&url]].concat()).finish();
+        assert_eq!(outcome.code(), 0, "{}{}", outcome.stdout, outcome.stderr);
+        outcome.document().assert_all_ok();
+        let now = kept();
+        assert_eq!(*first.get_or_insert_with(|| now.clone()), now, "it is not sent again");
+    }
+    for (path, _) in first.unwrap() {
+        assert!(fs::read(path).unwrap() == content.as_bytes());
+    }
+    let log = fs::read_to_string(nginx.path("access.log")).unwrap();
+    let asked: BTreeSet<&str> = log.lines().filter_map(|line| line.split('"').nth(1)).collect();
+    // Both runs use the first rows.
+    assert_eq!((log.lines().count(), asked.len()), (100, 50), "{log}");
 }
 
 /// An nginx that gives each user a token, and what its users do, with this load: the file of a plan.

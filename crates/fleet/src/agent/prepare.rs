@@ -1,7 +1,7 @@
-//! From reserved to prepared: the agent fetches and reads the plan, checks it against policy and grant,
-//! and pins it to addresses; then the host prepares it.
+//! From reserved to prepared: the agent fetches and reads the plan, checks it against policy and grant, fetches the
+//! data files that it lacks, and pins the plan to addresses; then the host prepares it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::net::IpAddr;
 
 use candor_plan::{Endpoint, Plan};
@@ -9,6 +9,7 @@ use candor_record::wire;
 
 use super::{Agent, Event, Now, Stage};
 use crate::codec::{MOST_WANTED, PIECE_BYTES};
+use crate::file::DataFile;
 use crate::message::{Digest, Head, RunKey};
 use crate::refusal::{Refusal, words};
 use crate::{MS, S};
@@ -19,13 +20,15 @@ const AGAIN_NS: [u64; 2] = [S, 16 * S];
 /// chunks.
 const QUEUE_NS: u64 = 300 * MS;
 
-/// The chunks of a plan. There are as many under way as the network takes without a queue: one more when a chunk
-/// arrives soon, one fewer when it arrives late.
+/// The chunks of a plan, or of a data file, and which of them are here. There are as many under way as the network takes
+/// without a queue: one more when a chunk arrives soon, one fewer when it arrives late.
 #[derive(Debug)]
 pub(super) struct Fetch {
-    chunks: Vec<Option<Vec<u8>>>,
+    /// What they are of.
+    of: Digest,
+    are_here: Vec<bool>,
     /// Their bytes in total.
-    bytes: u32,
+    bytes: u64,
     missing: usize,
     /// Chunks below were asked for.
     next: usize,
@@ -39,10 +42,11 @@ pub(super) struct Fetch {
 }
 
 impl Fetch {
-    pub(super) fn new(bytes: u32) -> Self {
+    pub(super) fn new(of: Digest, bytes: u64) -> Self {
         let count = (bytes as usize).div_ceil(PIECE_BYTES).max(1);
         Fetch {
-            chunks: vec![None; count],
+            of,
+            are_here: vec![false; count],
             bytes,
             missing: count,
             next: 0,
@@ -55,7 +59,7 @@ impl Fetch {
 
     /// When to ask; in the past if more chunks may be under way.
     pub(super) fn next_ns(&self) -> u64 {
-        if self.asked.len() < self.window && self.next < self.chunks.len() {
+        if self.asked.len() < self.window && self.next < self.are_here.len() {
             return 0;
         }
         let oldest_ns = self.asked.values().map(|[_, last_ns]| *last_ns).min();
@@ -76,7 +80,7 @@ impl Fetch {
         }
         while self.asked.len() < self.window
             && wanted.len() < MOST_WANTED
-            && self.next < self.chunks.len()
+            && self.next < self.are_here.len()
         {
             wanted.push(self.next);
             self.asked.insert(self.next, [now_ns; 2]);
@@ -85,19 +89,24 @@ impl Fetch {
         (!wanted.is_empty()).then(|| wanted.into_iter().map(|at| at as u32).collect())
     }
 
-    /// Takes a chunk.
-    pub(super) fn take(&mut self, index: u32, bytes: Vec<u8>, now_ns: u64) {
+    /// What is fetched.
+    pub(super) fn of(&self) -> Digest {
+        self.of
+    }
+
+    /// A chunk of so many bytes has come. Returns whether it is one that was missing.
+    fn take(&mut self, of: Digest, index: u32, length: usize, now_ns: u64) -> bool {
         let at = index as usize;
-        let begins = at.saturating_mul(PIECE_BYTES);
-        let length = (self.bytes as usize).saturating_sub(begins).min(PIECE_BYTES);
-        match self.chunks.get_mut(at) {
-            Some(chunk @ None) if bytes.len() == length => *chunk = Some(bytes),
-            _ => return,
+        let begins = (at as u64).saturating_mul(PIECE_BYTES as u64);
+        let expected = self.bytes.saturating_sub(begins).min(PIECE_BYTES as u64);
+        match self.are_here.get_mut(at) {
+            Some(is_here @ false) if of == self.of && length as u64 == expected => *is_here = true,
+            _ => return false,
         }
         self.missing -= 1;
         // Since the first time: since the last, what was on its way then would seem to have been faster than the
         // network is.
-        let Some([first_ns, _]) = self.asked.remove(&at) else { return };
+        let Some([first_ns, _]) = self.asked.remove(&at) else { return true };
         let took_ns = now_ns.saturating_sub(first_ns);
         self.least_ns = self.least_ns.min(took_ns);
         self.again_ns = took_ns.saturating_mul(4).clamp(AGAIN_NS[0], AGAIN_NS[1]);
@@ -105,14 +114,12 @@ impl Fetch {
             true => (self.window + 1).min(MOST_WANTED),
             false => (self.window - 1).max(1),
         };
+        true
     }
 
-    /// The whole plan, once all chunks are here.
-    pub(super) fn complete(&mut self) -> Option<Vec<u8>> {
-        (self.missing == 0).then(|| {
-            let chunks = std::mem::take(&mut self.chunks);
-            chunks.into_iter().flatten().flatten().collect()
-        })
+    /// Whether all chunks are here.
+    fn is_complete(&self) -> bool {
+        self.missing == 0
     }
 }
 
@@ -127,15 +134,44 @@ pub fn read_plan(bytes: &[u8], digest: Digest) -> Result<Box<Plan>, Refusal> {
 }
 
 impl Agent {
-    pub(super) fn handle_chunk(&mut self, now: Now, head: Head, index: u32, bytes: Vec<u8>) {
+    pub(super) fn handle_chunk(
+        &mut self,
+        now: Now,
+        head: Head,
+        of: Digest,
+        index: u32,
+        bytes: Vec<u8>,
+    ) {
         let Some(run) = self.own(head) else { return };
         run.heard_ns = now.ns;
-        let Stage::Fetching(fetch) = &mut run.stage else { return };
-        fetch.take(index, bytes, now.ns);
-        let Some(bytes) = fetch.complete() else { return };
-        run.stage = Stage::Reading;
-        let (digest, key) = (run.plan, head.key);
-        self.events.push_back(Event::Read { key, bytes, digest });
+        let key = head.key;
+        match &mut run.stage {
+            Stage::Fetching { fetch, plan } => {
+                if !fetch.take(of, index, bytes.len(), now.ns) {
+                    return;
+                }
+                let begins = index as usize * PIECE_BYTES;
+                let end = begins + bytes.len();
+                plan.resize(plan.len().max(end), 0);
+                plan[begins..end].copy_from_slice(&bytes);
+                if fetch.is_complete() {
+                    let (bytes, digest) = (std::mem::take(plan), run.plan);
+                    run.stage = Stage::Reading;
+                    self.events.push_back(Event::Read { key, bytes, digest });
+                }
+            }
+            Stage::FetchingData { fetch, .. } => {
+                if !fetch.take(of, index, bytes.len(), now.ns) {
+                    return;
+                }
+                let is_complete = fetch.is_complete();
+                self.events.push_back(Event::Piece { key, of, index, bytes });
+                if is_complete {
+                    self.events.push_back(Event::Seal { key, of });
+                }
+            }
+            _ => {}
+        }
     }
 
     /// The host has read the plan, or could not.
@@ -147,12 +183,56 @@ impl Agent {
         }
         let checked = read.and_then(|plan| {
             self.settings.policy.check(&plan, run.workers, &run.grant)?;
-            Ok(plan)
+            let files = DataFile::all(&plan)?;
+            Ok((plan, files))
         });
-        let plan = match checked {
-            Ok(plan) => plan,
-            Err(why) => return self.refuse_run(now, why),
-        };
+        match checked {
+            Ok((plan, files)) if files.is_empty() => self.resolve(now, plan),
+            Ok((plan, files)) => {
+                run.stage = Stage::Finding(plan);
+                self.events.push_back(Event::Find { key, files });
+            }
+            Err(why) => self.refuse_run(now, why),
+        }
+    }
+
+    /// The host lacks these of the data files, or cannot keep them.
+    pub fn handle_found(&mut self, now: Now, key: RunKey, missing: Result<Vec<DataFile>, String>) {
+        self.keep_time(now);
+        let Some(run) = self.of_key(key) else { return };
+        match (std::mem::replace(&mut run.stage, Stage::Reading), missing) {
+            (Stage::Finding(plan), Ok(missing)) => self.fetch_next(now, plan, missing.into()),
+            (Stage::Finding(_), Err(why)) => self.refuse_run(now, Refusal::Data(words(why))),
+            (stage, _) => run.stage = stage,
+        }
+    }
+
+    /// The host has all of the data file that was fetched, and its digest is right; or not.
+    pub fn handle_sealed(&mut self, now: Now, key: RunKey, sealed: Result<(), String>) {
+        self.keep_time(now);
+        let Some(run) = self.of_key(key) else { return };
+        match (std::mem::replace(&mut run.stage, Stage::Reading), sealed) {
+            (Stage::FetchingData { plan, left, .. }, Ok(())) => self.fetch_next(now, plan, left),
+            (Stage::FetchingData { .. }, Err(why)) => {
+                self.refuse_run(now, Refusal::Data(words(why)));
+            }
+            (stage, _) => run.stage = stage,
+        }
+    }
+
+    /// Fetches the next of the data files, or goes on without.
+    fn fetch_next(&mut self, now: Now, plan: Box<Plan>, mut left: VecDeque<DataFile>) {
+        let Some(file) = left.pop_front() else { return self.resolve(now, plan) };
+        let Some(run) = &mut self.run else { return };
+        let fetch = Fetch::new(file.digest, file.bytes);
+        // The first chunks are due now, by poll_timeout.
+        run.stage = Stage::FetchingData { plan, fetch, left };
+    }
+
+    /// Asks the host for the target's addresses, unless the plan has them.
+    fn resolve(&mut self, now: Now, plan: Box<Plan>) {
+        let Some(run) = &mut self.run else { return };
+        let key = run.head.key;
         let host = match &plan.target.endpoint {
             Endpoint::Tcp { host, .. } if plan.target.resolved.is_empty() => host.clone(),
             _ => String::new(),

@@ -1,11 +1,13 @@
 //! One agent of a run, as its coordinator sees it.
 
+use std::collections::BTreeMap;
+
 use candor_record::Workers;
 
 use super::Loss;
 use super::stored::Replay;
 use crate::lease::Silence;
-use crate::message::{AgentName, Go, Head, Message, Phase, RunKey};
+use crate::message::{AgentName, Digest, Go, Head, Message, Phase, RunKey};
 use crate::offset::Clock;
 use crate::settlement::Inbox;
 
@@ -47,8 +49,8 @@ pub(super) struct Member {
     pub(super) probed_ns: u64,
     pub(super) go: Option<Go>,
     pub(super) inbox: Inbox,
-    /// Chunks of the plan below were sent to it.
-    pub(super) chunks: u32,
+    /// Of the plan and of each data file that it asked for: chunks below were sent to it.
+    pub(super) sent: BTreeMap<Digest, u32>,
     /// When it last delivered an item or reached another phase.
     pub(super) progress_ns: u64,
     /// The end of its window, once its record is here.
@@ -87,7 +89,7 @@ impl Member {
             probed_ns: 0,
             go: None,
             inbox: Inbox::default(),
-            chunks: 0,
+            sent: BTreeMap::new(),
             progress_ns: now_ns,
             window_end_ns: None,
             has_lapsed: false,

@@ -81,6 +81,9 @@ pub enum Void {
         /// The state.
         what: &'static str,
     },
+    /// A data file cannot be sent.
+    #[error("a data file cannot be sent: {0}")]
+    Data(String),
     /// An agent prepared another plan.
     #[error("agent {0} prepared another plan; give all agents the same version")]
     OtherPlan(AgentName),

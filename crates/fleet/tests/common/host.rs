@@ -1,8 +1,8 @@
 //! The host of a simulated agent: it "sends" each request of its share when it is due, and makes the
 //! intervals and the record of that as an engine would.
 
-use candor_fleet::RunKey;
 use candor_fleet::agent::{Event, read_plan, record_bytes};
+use candor_fleet::{Digest, RunKey};
 use candor_pace::{Limit, Schedule, Share};
 use candor_plan::{Load, Plan};
 use candor_record::{
@@ -10,6 +10,7 @@ use candor_record::{
 };
 
 use super::{MS, What, World};
+use candor_fleet::DataFile;
 
 /// The longest that a response takes.
 const SLOWEST_NS: u64 = 80 * MS;
@@ -18,6 +19,8 @@ const SLOWEST_NS: u64 = 80 * MS;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Step {
     Read(RunKey),
+    Found(RunKey),
+    Sealed(RunKey, Digest),
     Prepared(RunKey),
     /// The interval of this number is over, unless the run was stopped since.
     Boundary(RunKey, u64),
@@ -198,6 +201,20 @@ impl World {
                 self.nodes[at].reading = Some(read_plan(&bytes, digest));
                 self.later(self.faults.read_ns, What::Host(at, Step::Read(key)));
             }
+            Event::Find { key, files } => {
+                let node = &mut self.nodes[at];
+                let is_missing = |file: &DataFile| !node.files.contains_key(&file.digest);
+                node.missing = files.into_iter().filter(is_missing).collect();
+                node.pieces.clear();
+                self.later(self.faults.read_ns, What::Host(at, Step::Found(key)));
+            }
+            Event::Piece { index, bytes, .. } => {
+                let before = self.nodes[at].pieces.insert(index, bytes);
+                assert!(before.is_none(), "a piece is kept once");
+            }
+            Event::Seal { key, of } => {
+                self.later(self.faults.read_ns, What::Host(at, Step::Sealed(key, of)));
+            }
             Event::Prepare { key, plan, workers } => {
                 assert!(self.nodes[at].host.is_none(), "a host has one run");
                 self.nodes[at].host = Some(Host::new(key, *plan, workers));
@@ -272,6 +289,29 @@ impl World {
                 agent.handle_read(now, key, read);
             }
             return;
+        }
+        match step {
+            Step::Found(key) => {
+                let missing = std::mem::take(&mut node.missing);
+                if let Some(agent) = &mut node.agent {
+                    agent.handle_found(now, key, Ok(missing));
+                }
+                return;
+            }
+            Step::Sealed(key, of) => {
+                let pieces = std::mem::take(&mut node.pieces);
+                let bytes: Vec<u8> = pieces.into_values().flatten().collect();
+                let is_right = Digest::of(&bytes) == of;
+                if is_right {
+                    node.files.insert(of, bytes);
+                }
+                if let Some(agent) = &mut node.agent {
+                    let sealed = if is_right { Ok(()) } else { Err("another digest".to_owned()) };
+                    agent.handle_sealed(now, key, sealed);
+                }
+                return;
+            }
+            _ => {}
         }
         let (Some(host), Some(agent)) = (&mut node.host, &mut node.agent) else { return };
         match step {

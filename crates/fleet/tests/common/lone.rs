@@ -136,7 +136,8 @@ pub(crate) fn fetch_with(agent: &mut Agent, plan: &Plan, epoch: u32, grant: &Gra
         let begins = index as usize * candor_fleet::codec::PIECE_BYTES;
         let end = bytes.len().min(begins + candor_fleet::codec::PIECE_BYTES);
         let bytes = bytes[begins..end].to_vec();
-        agent.handle_message(now, Message::Chunk { head: head(epoch), index, bytes });
+        let of = Digest::of(&wire::to_bytes(plan));
+        agent.handle_message(now, Message::Chunk { head: head(epoch), of, index, bytes });
     }
     for event in said(agent).events {
         let Event::Read { key, bytes, digest } = event else { panic!("{event:?}") };

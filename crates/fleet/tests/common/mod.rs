@@ -9,15 +9,15 @@ pub(crate) mod host;
 pub(crate) mod lone;
 
 use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+use std::collections::{BTreeMap, BinaryHeap};
 use std::path::Path;
 
 use candor_fleet::agent::{self, Agent, Now, To};
 use candor_fleet::audit::Line;
 use candor_fleet::coordinator::{self, Coordinator, OnLoss, Outcome, Stage, Wanted};
 use candor_fleet::{
-    AgentName, Message, OperatorKey, Policy, Refusal, RunId, RunKey, Shares, Threads, Timings,
-    codec,
+    AgentName, DataFile, Digest, Message, OperatorKey, Policy, Refusal, RunId, RunKey, Shares,
+    Threads, Timings, codec,
 };
 use candor_plan::Plan;
 use candor_plan::options::{Options, ReadFile};
@@ -135,6 +135,10 @@ pub(crate) struct Node {
     pub(crate) audit: Vec<Line>,
     /// What its host made of a plan's bytes.
     pub(crate) reading: Option<Result<Box<Plan>, Refusal>>,
+    /// Data files of its machine, the pieces of the one that comes, and what its host found missing.
+    pub(crate) files: BTreeMap<Digest, Vec<u8>>,
+    pub(crate) pieces: BTreeMap<u32, Vec<u8>>,
+    pub(crate) missing: Vec<DataFile>,
     inputs: u64,
     woken_for: Option<u64>,
     /// Leases that a living coordinator gave: when, and until when each lasts by this clock.
@@ -191,6 +195,8 @@ pub(crate) struct World {
     /// When a link with a rate is free, the bytes that it carried, and the longest wait for it.
     link_free_ns: u64,
     pub(crate) carried: u64,
+    /// Data files of the coordinator's machine.
+    pub(crate) files: BTreeMap<Digest, Vec<u8>>,
     pub(crate) longest_wait_ns: u64,
     coordinator_woken_for: Option<u64>,
     threads: Threads,
@@ -230,6 +236,9 @@ impl World {
             past: Vec::new(),
             audit: Vec::new(),
             reading: None,
+            files: BTreeMap::new(),
+            pieces: BTreeMap::new(),
+            missing: Vec::new(),
             inputs: 0,
             woken_for: None,
             given: Vec::new(),
@@ -259,6 +268,7 @@ impl World {
             signals: 0,
             link_free_ns: 0,
             carried: 0,
+            files: BTreeMap::new(),
             longest_wait_ns: 0,
             coordinator_woken_for: None,
             threads: Threads::ByCores,
@@ -572,6 +582,12 @@ impl World {
                     assert!(self.outcome.is_none(), "a run ends once");
                     self.origin_ns = coordinator.origin_ns();
                     self.outcome = Some(outcome);
+                }
+                coordinator::Event::Piece { to, head, file, index } => {
+                    let begins = index as usize * codec::PIECE_BYTES;
+                    let bytes = &self.files[&file.digest][begins..];
+                    let bytes = bytes[..bytes.len().min(codec::PIECE_BYTES)].to_vec();
+                    out.push((to, Message::Chunk { head, of: file.digest, index, bytes }));
                 }
                 coordinator::Event::Suspect(_)
                 | coordinator::Event::HeardAgain(_)

@@ -10,10 +10,11 @@ use std::thread::{self, JoinHandle};
 
 use candor_engine::{Control, Course, Observer, Part, keep_to_cores};
 use candor_fleet::agent::{Agent, Event, Now, read_plan, record_bytes};
-use candor_fleet::{Digest, Refusal, RunKey};
+use candor_fleet::{DataFile, Digest, Refusal, RunKey};
 use candor_plan::Plan;
 use candor_record::Workers;
 
+use super::files::Files;
 use crate::{console, scripting};
 
 /// A report about a run.
@@ -24,6 +25,8 @@ struct Said {
 
 enum What {
     Read(Result<Box<Plan>, Refusal>),
+    Found(Result<Vec<DataFile>, String>),
+    Sealed(Result<(), String>),
     Resolved(Result<Vec<IpAddr>, String>),
     Connected(u32),
     Interval(Vec<u8>),
@@ -42,16 +45,17 @@ struct Active {
 /// Carries out the tasks of an agent.
 pub(super) struct Host {
     cores: Vec<usize>,
+    files: Files,
     active: Option<Active>,
     tell: Sender<Said>,
     said: Receiver<Said>,
 }
 
 impl Host {
-    /// Runs may use these cores.
-    pub(super) fn new(cores: Vec<usize>) -> Self {
+    /// Runs may use these cores, and data files that are kept here.
+    pub(super) fn new(cores: Vec<usize>, files: Files) -> Self {
         let (tell, said) = channel();
-        Host { cores, active: None, tell, said }
+        Host { cores, files, active: None, tell, said }
     }
 
     /// Takes a task.
@@ -59,7 +63,13 @@ impl Host {
         match event {
             Event::Resolve { key, host } => self.resolve(key, host),
             Event::Read { key, bytes, digest } => self.read(key, bytes, digest),
-            Event::Prepare { key, plan, workers } => self.prepare(key, *plan, workers),
+            Event::Find { key, files } => {
+                let missing = self.files.missing(&files);
+                self.tell(key, What::Found(missing));
+            }
+            Event::Piece { of, index, bytes, .. } => self.files.take(of, index, &bytes),
+            Event::Seal { key, of } => self.seal(key, of),
+            Event::Prepare { key, plan, workers } => self.prepare(key, &plan, workers),
             Event::Start { key, go } => {
                 self.with(key, |control| control.begin_at(go.origin_ns));
             }
@@ -68,9 +78,17 @@ impl Host {
             }
             Event::Stop { key, at_once: false } => self.with(key, Control::stop),
             Event::Stop { key, at_once: true } => self.with(key, abandon),
-            Event::Abandon { key } => self.with(key, abandon),
+            Event::Abandon { key } => {
+                self.files.forget();
+                self.with(key, abandon);
+            }
             Event::Audit(_) => {}
         }
+    }
+
+    fn tell(&self, key: RunKey, what: What) {
+        // The receiver is this one's own.
+        let _ = self.tell.send(Said { key, what });
     }
 
     fn with(&self, key: RunKey, act: impl FnOnce(&Control)) {
@@ -107,9 +125,29 @@ impl Host {
         });
     }
 
-    fn prepare(&mut self, key: RunKey, plan: Plan, workers: Workers) {
+    /// Checks a data file in a thread of its own, because that may take long.
+    fn seal(&mut self, key: RunKey, of: Digest) {
+        let (tell, seal) = (self.tell.clone(), self.files.seal(of));
+        thread::spawn(move || {
+            let _ = tell.send(Said { key, what: What::Sealed(seal()) });
+        });
+    }
+
+    fn prepare(&mut self, key: RunKey, plan: &Plan, workers: Workers) {
         // An abandoned run ends at once.
         self.end();
+        // Of the plan's own paths none is opened.
+        let plan = plan.with(|parts| {
+            for set in &mut parts.data {
+                if let Some(Ok(file)) = DataFile::of(set) {
+                    set.file = self.files.path(file.digest);
+                }
+            }
+        });
+        let plan = match plan {
+            Ok(plan) => plan,
+            Err(error) => return self.tell(key, What::Ended(Err(error.to_string()))),
+        };
         let control = Arc::new(Control::default());
         control.hold();
         let (tell, cores, own) = (self.tell.clone(), self.cores.clone(), Arc::clone(&control));
@@ -127,6 +165,8 @@ impl Host {
         while let Ok(Said { key, what }) = self.said.try_recv() {
             match what {
                 What::Read(read) => agent.handle_read(now(), key, read),
+                What::Found(missing) => agent.handle_found(now(), key, missing),
+                What::Sealed(sealed) => agent.handle_sealed(now(), key, sealed),
                 What::Resolved(Ok(found)) => agent.handle_resolved(now(), key, Ok(&found)),
                 What::Resolved(Err(why)) => agent.handle_resolved(now(), key, Err(why)),
                 What::Connected(count) => agent.handle_prepared(now(), key, Ok(count)),

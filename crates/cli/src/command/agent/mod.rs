@@ -4,6 +4,7 @@
 //! ([`candor_fleet::Agent`]); [`host`] carries them out with the engine. An agent whose audit file cannot be
 //! written refuses runs, because nobody could see later what it did.
 
+mod files;
 mod host;
 
 use std::collections::BTreeSet;
@@ -26,6 +27,7 @@ use crate::exit::{Exit, UserError};
 use crate::fleet::folder::{self, AUDIT, Member, POLICY};
 use crate::fleet::outdated;
 use crate::{console, signals};
+use files::Files;
 use host::Host;
 
 pub(crate) const EXAMPLES: &str = "\
@@ -39,6 +41,8 @@ docs/fleet.md describes policies, placement and what can go wrong.";
 
 /// The most bytes of results that an agent keeps.
 const MOST_BYTES: u64 = 512 << 20;
+/// The folder of the data files that it keeps, in its own.
+const DATA: &str = "data";
 /// The most complaints about messages and the broker, each of which is printed once.
 const MOST_COMPLAINTS: usize = 16;
 /// The longest wait for a message, after which reports of the engine and signals are heard.
@@ -97,7 +101,7 @@ pub(crate) fn agent(arguments: &AgentArguments) -> Result<ExitCode, UserError> {
     console::say(format_args!("candor agent {name}: connected to {}", link.url()));
     let is_apart = !broker.is_on_this_machine();
     let own = Own { agent: Agent::new(settings, monotonic_ns()), link, audit, is_apart };
-    own.serve(Host::new(cores), &is_over)
+    own.serve(Host::new(cores, Files::new(folder.join(DATA))), &is_over)
 }
 
 /// Tries until there is a link; `None`: a signal came first.
