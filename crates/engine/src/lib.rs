@@ -1,7 +1,6 @@
 //! Running a plan: workers, reactors and the clock.
 //!
-//! The crate that moves bytes and waits; beside it only the embedded target, the fleet's link and the commands make
-//! system calls of their own. A [`run`] starts one worker per thread;
+//! The crate that moves bytes and waits. A [`run`] starts one worker per thread;
 //! a worker asks pace when the next request is due, drives protocol sessions over a
 //! [`reactor::Reactor`], and tells record what happened. Workers share nothing while they run:
 //! finished intervals go over a channel to the thread that called [`run`], which sums them.

@@ -1,8 +1,8 @@
 //! A worker: one thread's loop, in which pacing, protocol, sockets and recording meet.
 //!
-//! It is composed of organs that know nothing of each other, and none of a reactor: the [`Pool`] has the
-//! connections and their free places, [`Timers`] what is to be done when, [`Dispatch`] says which
-//! request is next and where, a [`Session`](candor_protocol::Session) per connection turns requests into
+//! It is composed of organs, none of which knows a reactor: the [`Pool`] has the connections and their free places,
+//! [`Timers`] what is to be done when, [`Dispatch`] says which request is next and where, the [`Author`] writes it and
+//! hears what became of it, a [`Session`](candor_protocol::Session) per connection turns requests into
 //! bytes and bytes into responses, and the [`Books`] keep what happened. A [`Reactor`] moves bytes and
 //! tells the time. This
 //! module has the loop; [`connect`] makes and loses connections, [`send`] sends, [`intake`] receives,

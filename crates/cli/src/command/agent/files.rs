@@ -6,7 +6,7 @@
 use std::fs::{self, File, OpenOptions};
 use std::io;
 use std::os::unix::fs::{DirBuilderExt, FileExt, OpenOptionsExt};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::SystemTime;
 
 use candor_fleet::codec::PIECE_BYTES;
@@ -20,14 +20,24 @@ const PARTIAL: &str = ".partial";
 /// The files.
 pub(super) struct Files {
     folder: PathBuf,
-    /// The file that is fetched now, and why it cannot be kept, if it cannot.
-    incoming: Option<(Digest, io::Result<File>)>,
+    incoming: Option<Incoming>,
+    /// How many were fetched: each has a name of its own until it is complete, because the last look at one may still
+    /// go on when it is fetched again.
+    begun: u64,
+}
+
+/// The file that is fetched now.
+struct Incoming {
+    digest: Digest,
+    path: PathBuf,
+    /// Or why it cannot be kept.
+    file: io::Result<File>,
 }
 
 impl Files {
     /// Those in this folder, which need not be there yet.
     pub(super) fn new(folder: PathBuf) -> Self {
-        Files { folder, incoming: None }
+        Files { folder, incoming: None, begun: 0 }
     }
 
     /// Where a file is, if it is complete.
@@ -82,18 +92,19 @@ impl Files {
 
     /// Keeps a piece of a file that was missing.
     pub(super) fn take(&mut self, of: Digest, index: u32, bytes: &[u8]) {
-        if self.incoming.as_ref().is_none_or(|(digest, _)| *digest != of) {
+        if self.incoming.as_ref().is_none_or(|one| one.digest != of) {
             self.forget();
-            let path = partial(&self.path(of));
-            let made =
-                OpenOptions::new().read(true).write(true).create_new(true).mode(0o600).open(path);
-            self.incoming = Some((of, made));
+            self.begun += 1;
+            let path = self.folder.join(format!("{of}.{}{PARTIAL}", self.begun));
+            let mut options = OpenOptions::new();
+            let file = options.read(true).write(true).create_new(true).mode(0o600).open(&path);
+            self.incoming = Some(Incoming { digest: of, path, file });
         }
-        if let Some((_, incoming)) = &mut self.incoming
-            && let Ok(file) = incoming
-            && let Err(error) = file.write_all_at(bytes, u64::from(index) * PIECE_BYTES as u64)
+        if let Some(Incoming { file, .. }) = &mut self.incoming
+            && let Ok(open) = file
+            && let Err(error) = open.write_all_at(bytes, u64::from(index) * PIECE_BYTES as u64)
         {
-            *incoming = Err(error);
+            *file = Err(error);
         }
     }
 
@@ -102,18 +113,16 @@ impl Files {
         &mut self,
         of: Digest,
     ) -> impl FnOnce() -> Result<(), String> + Send + use<> {
-        let incoming = self.incoming.take().filter(|(digest, _)| *digest == of);
+        let incoming = self.incoming.take().filter(|one| one.digest == of);
         let path = self.path(of);
         move || {
-            let partial = partial(&path);
-            let sealed = match incoming {
-                Some((_, Ok(file))) => digest(&file).and_then(|digest| match digest == of {
-                    true => fs::rename(&partial, &path),
-                    false => Err(io::Error::other("what came has another digest")),
-                }),
-                Some((_, Err(error))) => Err(error),
-                None => Err(io::Error::other("nothing came")),
+            let Some(Incoming { path: partial, file, .. }) = incoming else {
+                return Err(format!("{}: nothing came", path.display()));
             };
+            let sealed = file.and_then(|file| match digest(&file)? == of {
+                true => fs::rename(&partial, &path),
+                false => Err(io::Error::other("what came has another digest")),
+            });
             if sealed.is_err() {
                 // The next look would do it.
                 let _ = fs::remove_file(&partial);
@@ -124,14 +133,10 @@ impl Files {
 
     /// What is fetched now is not needed any more.
     pub(super) fn forget(&mut self) {
-        if let Some((digest, _)) = self.incoming.take() {
-            let _ = fs::remove_file(partial(&self.path(digest)));
+        if let Some(Incoming { path, .. }) = self.incoming.take() {
+            let _ = fs::remove_file(path);
         }
     }
-}
-
-fn partial(path: &Path) -> PathBuf {
-    path.with_extension(&PARTIAL[1..])
 }
 
 fn digest(file: &File) -> io::Result<Digest> {
@@ -187,6 +192,26 @@ mod tests {
         assert_eq!(names, 1, "no partial file");
         fetched(&mut later, &bytes, one.digest).unwrap();
         assert_eq!(later.missing(&[one]), Ok(Vec::new()));
+    }
+
+    /// A run that was given up is still looked at when the next one fetches the same file.
+    #[test]
+    fn a_late_look_names_no_file_that_is_not_complete() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut files = Files::new(folder.path().to_owned());
+        let bytes = vec![7; PIECE_BYTES + 1];
+        let one = file(&bytes);
+        assert_eq!(files.missing(&[one]), Ok(vec![one]));
+        files.take(one.digest, 0, &bytes[..PIECE_BYTES]);
+        files.take(one.digest, 1, &bytes[PIECE_BYTES..]);
+        let late = files.seal(one.digest);
+        assert_eq!(files.missing(&[one]), Ok(vec![one]));
+        files.take(one.digest, 0, &bytes[..PIECE_BYTES]);
+        // Its own file is gone, and it touches no other.
+        assert!(late().is_err() && !files.path(one.digest).exists());
+        files.take(one.digest, 1, &bytes[PIECE_BYTES..]);
+        files.seal(one.digest)().unwrap();
+        assert_eq!(fs::read(files.path(one.digest)).unwrap(), bytes);
     }
 
     #[test]
