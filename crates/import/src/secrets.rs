@@ -101,6 +101,10 @@ impl Secrets {
             step.values(&mut |slot, name, value| {
                 let Some(text) = value.as_text() else { return };
                 let place = place(slot);
+                if let Some(moved) = self.move_out_of_pairs(place, name, text) {
+                    *value = moved;
+                    return;
+                }
                 let name =
                     if is_authorization && name == "code" { "authorization_code" } else { name };
                 if let Some((lead, kind)) = kind_at(place, name, text) {
@@ -135,6 +139,25 @@ impl Secrets {
                 self.escaped.join(", ")
             ));
         }
+    }
+
+    /// A body that is written as a form, whatever its media type says: `curl -d a=b -H 'Content-Type: text/plain'`.
+    fn move_out_of_pairs(&mut self, place: Place, name: &str, text: &str) -> Option<Template> {
+        if !name.is_empty() || !matches!(place, Place::Text | Place::EscapedText) {
+            return None;
+        }
+        let pairs: Option<Vec<_>> = text.split('&').map(|pair| pair.split_once('=')).collect();
+        let mut moved = Template::default();
+        for (at, (name, value)) in pairs?.into_iter().enumerate() {
+            moved.push_text(if at == 0 { "" } else { "&" });
+            moved.push_text(name);
+            moved.push_text("=");
+            match SecretKind::of(&form_decoded(name), &form_decoded(value)) {
+                Some(kind) => moved.push_hole(self.hole_at(place, kind, value)),
+                None => moved.push_text(value),
+            }
+        }
+        moved.as_text().is_none().then_some(moved)
     }
 
     /// Secrets in the query of a URL that is itself a value, such as a callback's.
@@ -383,6 +406,20 @@ mod tests {
             assert_eq!(secrets.hole_at(place, SecretKind::Token, text), hole, "{text}");
         }
         assert_eq!(secrets.escaped, ["TOKEN_4", "TOKEN_5"]);
+    }
+
+    #[test]
+    fn a_text_that_is_written_as_a_form_shows_no_password() {
+        for (text, moved) in [
+            ("password=password", Some("password=${env:PASSWORD}")),
+            ("user=ann&password=hunter22&q=1", Some("user=ann&password=${env:PASSWORD}&q=1")),
+            ("user=ann&q=1", None),
+            ("a sentence about a password", None),
+        ] {
+            let mut secrets = Secrets::default();
+            let found = secrets.move_out_of_pairs(Place::Text, "", text);
+            assert_eq!(found.map(|moved| moved.render()).as_deref(), moved, "{text}");
+        }
     }
 
     /// An environment with these variables.
