@@ -88,7 +88,7 @@ many: build ## Many connections: memory per connection, connect storms, start-up
 
 hostile: ## The table of malicious servers: each on epoll and on io_uring, for a second; some minutes
 	@scripts/need-cc
-	CANDOR_MALICIOUS=full cargo test -p candor-cli --test cli malicious:: -- --nocapture --test-threads=1
+	CANDOR_MALICIOUS=full cargo test -p candor --test cli malicious:: -- --nocapture --test-threads=1
 
 fleet: ## Simulated fleets: SEEDS=100000 runs with faults; and the cost of a coordinator of 1,000 agents
 	@scripts/need-cc

@@ -232,7 +232,7 @@ fn golden(name: &str, state: &State, theme: Theme, columns: u16, rows: u16) {
     let expected = std::fs::read_to_string(&path).unwrap_or_default();
     assert!(
         expected == actual,
-        "{name} is stale. Renew with: CANDOR_RENEW=1 cargo test -p candor-cli --bin candor\n{actual}"
+        "{name} is stale. Renew with: CANDOR_RENEW=1 cargo test -p candor-cli --lib\n{actual}"
     );
 }
 

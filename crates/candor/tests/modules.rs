@@ -27,13 +27,13 @@ fn named<'t>(text: &'t str, path: &str) -> Vec<&'t str> {
 }
 
 fn uses() -> Uses {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../cli/src");
     let mut uses = Uses::new();
     for file in sources(&root).iter().filter(|file| file.extension().unwrap() == "rs") {
         let path = file.strip_prefix(&root).unwrap().with_extension("");
         let parts: Vec<&str> = path.iter().map(|part| part.to_str().unwrap()).collect();
         let module = match parts.as_slice() {
-            ["main"] | ["command", "mod"] => continue,
+            ["lib"] | ["command", "mod"] => continue,
             ["command", name, ..] => format!("command/{name}"),
             [name, ..] => (*name).to_owned(),
             [] => unreachable!(),

@@ -1,4 +1,4 @@
-//! The `candor` command: arguments in, a run, a report and an exit code out.
+//! What the `candor` command does: arguments in, a run, a report and an exit code out.
 //!
 //! This crate wires the others together and is the only one that prints. Crate plan defines a run,
 //! engine performs it, and report interprets it.
@@ -45,7 +45,8 @@ use arguments::Command;
 use command::{ghz, h2load, keep, wrk};
 use exit::UserError;
 
-fn main() -> ExitCode {
+/// The whole of the process, for the arguments and the environment that it has.
+pub fn main() -> ExitCode {
     run().unwrap_or_else(|failure| {
         console::say(format_args!("candor: {failure}"));
         failure.exit().into()
