@@ -2,8 +2,10 @@
 //! same when saved again.
 
 use candor_report::experiment::{clients, comparison, peak, suite, sweep};
-use candor_report::render::{Depth, Page, Style, compose, csv, hgrm, hlog, json};
-use candor_report::{Document, render};
+use candor_report::{Style, json};
+use candor_render::{Depth, Page, compose, csv, hgrm, hlog};
+use candor_report::{Document};
+use candor_render as render;
 use serde_json::Value;
 
 /// A document of a run.

@@ -3,7 +3,7 @@
 use candor_record::trace::format::{
     FRAME_HEAD_BYTES, Frame, FrameHead, parse_payload, put_end, put_head, put_requests,
 };
-use candor_report::render::trace::{Summary, csv_rows};
+use candor_render::trace::{Summary, csv_rows};
 
 /// The bytes as the file after its beginning, and as one payload whose checksum is right.
 pub(crate) fn trace(bytes: &[u8]) {

@@ -403,7 +403,7 @@ fn a_wall_clock_that_was_set_is_told() {
     hiccups.wall_clock_moved_ns -= 7_000_000_000;
     document.verdicts = candor_report::verdicts::judge(&document);
     let path = outcome.path("moved.json");
-    std::fs::write(&path, candor_report::render::json::render(&document)).expect("a file");
+    std::fs::write(&path, candor_report::json::render(&document)).expect("a file");
     let page = candor(&["report", &path.display().to_string()]).stdout;
     let said = page.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(said.contains("note clock-jump: The wall clock moved back by 7"), "{page}");

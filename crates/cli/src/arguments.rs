@@ -5,7 +5,7 @@
 use candor_plan::options::EXAMPLES;
 use candor_plan::redact;
 use candor_plan::suggest::did_you_mean;
-use candor_report::render::visible;
+use candor_report::visible;
 use candor_serve::ServeOptions;
 use clap::error::{ContextKind, ContextValue};
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};

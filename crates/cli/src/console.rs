@@ -18,7 +18,7 @@ use std::sync::{Mutex, PoisonError};
 use candor_plan::redact::Hidden;
 use candor_plan::units::fmt_count;
 use candor_report::Style;
-use candor_report::render::{visible_lines, visible_styled};
+use candor_report::{visible_lines, visible_styled};
 use rustix::fs::{FileType, fstat};
 use rustix::io::Errno;
 

@@ -9,7 +9,7 @@ use candor_lab::{Ahead, EngineRunner, Progress, Site};
 use candor_plan::options::Options;
 use candor_plan::redact::Typed;
 use candor_plan::{Outputs, Plan, Rate};
-use candor_report::render::json;
+use candor_report::json;
 use candor_report::{Document, Facts};
 
 use crate::exit::UserError;

@@ -7,7 +7,8 @@ use candor_report::experiment::comparison::Comparison;
 use candor_report::experiment::peak::Peak;
 use candor_report::experiment::suite::Suite;
 use candor_report::experiment::sweep::Sweep;
-use candor_report::render::{Depth, Page, Style, compose, csv, json};
+use candor_report::{Style, json};
+use candor_render::{Depth, Page, compose, csv};
 use candor_report::{Document, ReadError};
 use serde::Serialize;
 

@@ -15,7 +15,8 @@ use candor_plan::{ReportDepth, Secrets};
 use candor_report::Facts;
 use candor_report::document::Tool;
 use candor_report::experiment::matrix::Note;
-use candor_report::render::{Depth, json, visible};
+use candor_report::{json, visible};
+use candor_render::{Depth};
 use clap::Args;
 use serde::Serialize;
 

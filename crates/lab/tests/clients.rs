@@ -13,7 +13,8 @@ use candor_lab::{LabError, Outcome};
 use candor_record::Histogram;
 use candor_report::document::{Host, Tool};
 use candor_report::experiment::clients::Clients;
-use candor_report::render::{Depth, Style, compose, csv};
+use candor_report::{Style};
+use candor_render::{Depth, compose, csv};
 
 const SMALL: &str = r#"
 name = "small"

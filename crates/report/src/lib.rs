@@ -1,7 +1,7 @@
-//! The result document and its renderings.
+//! The result document, and what is judged of it.
 //!
 //! A finished run comes in as a plan, a record and a few facts, which become one [`Document`] with
-//! its [`verdicts`]. Every rendering in [`render`] is made only from that document. This crate does
+//! its [`verdicts`]. Every rendering is made only from that document, in crate render. This crate does
 //! not print, write files or use the network; only [`read`] reads files.
 #![forbid(unsafe_code)]
 
@@ -9,16 +9,20 @@ pub mod document;
 pub mod expect;
 pub mod experiment;
 pub mod findings;
+pub mod json;
 pub mod read;
 pub mod remedies;
-pub mod render;
+mod style;
 pub mod verdicts;
+mod visible;
 
-#[cfg(test)]
-mod testing;
+/// Documents for tests.
+#[cfg(any(test, feature = "samples"))]
+pub mod testing;
 
 pub use document::{Document, Facts, Host};
 pub use expect::{AbortRule, Expectation, Judgement};
 pub use read::ReadError;
-pub use render::Style;
+pub use style::{Style, Tone};
 pub use verdicts::{Severity, Verdict};
+pub use visible::{shorten, visible, visible_lines, visible_styled};

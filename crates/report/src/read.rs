@@ -14,7 +14,7 @@ use serde::Deserialize;
 use serde::de::{DeserializeOwned, DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
 
 use crate::document::older::{TREES, Upgraded};
-use crate::render::{shorten, visible};
+use crate::{shorten, visible};
 
 /// The longest text to read.
 const MOST_TEXT_BYTES: usize = 64 << 20;

@@ -1,9 +1,9 @@
 //! Runs for tests: made with record's own recorder and collector, so that their documents are like
 //! those of real runs.
 
-pub(crate) mod clients;
-pub(crate) mod experiments;
-pub(crate) mod fleet;
+pub mod clients;
+pub mod experiments;
+pub mod fleet;
 mod simulated;
 
 use std::path::Path;
@@ -20,14 +20,14 @@ use crate::document::profile::Profile;
 use crate::document::target::{ResourceSample, Resources};
 use crate::document::{Document, Facts};
 use crate::verdicts;
-pub(crate) use simulated::{Outcome, Run, Simulated};
+pub use simulated::{Outcome, Run, Simulated};
 
 const MS: u64 = 1_000_000;
 const WORKERS: usize = 2;
 
 /// Compares with a checked-in file, or writes it if `CANDOR_RENEW` is set.
-pub(crate) fn golden(file: &str, actual: &str) {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(file);
+pub fn golden(file: &str, actual: &str) {
+    let path = Path::new(&std::env::var("CARGO_MANIFEST_DIR").unwrap()).join(file);
     if std::env::var_os("CANDOR_RENEW").is_some() {
         std::fs::write(&path, actual).unwrap();
         return;
@@ -35,11 +35,11 @@ pub(crate) fn golden(file: &str, actual: &str) {
     let expected = std::fs::read_to_string(&path).unwrap_or_default();
     assert!(
         expected == actual,
-        "{file} is stale. Renew with: CANDOR_RENEW=1 cargo test -p candor-report\n{actual}"
+        "{file} is stale. Renew with: CANDOR_RENEW=1 cargo test --workspace --lib\n{actual}"
     );
 }
 
-pub(crate) fn host() -> Host {
+pub fn host() -> Host {
     Host {
         cpu: Some("Example CPU".to_owned()),
         cores: Some(2),
@@ -48,7 +48,7 @@ pub(crate) fn host() -> Host {
     }
 }
 
-pub(crate) fn facts() -> Facts {
+pub fn facts() -> Facts {
     Facts {
         version: "0.1.0".to_owned(),
         typed: {
@@ -155,7 +155,7 @@ fn service_ns(index: u64) -> u64 {
 }
 
 /// Constant 2000/s for 3 s after half a second of warm-up, everything in time.
-pub(crate) fn healthy_open_run() -> Run {
+pub fn healthy_open_run() -> Run {
     let rate = Rate::per_second(2000);
     let load = Load::Open(OpenLoad {
         segments: vec![
@@ -187,7 +187,7 @@ pub(crate) fn healthy_open_run() -> Run {
 }
 
 /// Sixteen connections, each sending as soon as it has its response, for 3 s.
-pub(crate) fn healthy_closed_run() -> Run {
+pub fn healthy_closed_run() -> Run {
     let mut requests = Vec::new();
     for connection in 0..16u64 {
         let mut now_ns = connection * 10_000 + 100_000;
@@ -212,7 +212,7 @@ pub(crate) fn healthy_closed_run() -> Run {
 }
 
 /// Users who log in and look at their cart.
-pub(crate) fn users_run() -> Run {
+pub fn users_run() -> Run {
     let mut run = healthy_open_run();
     run.plan.requests.list = vec![request("login", "/login"), request("cart", "/cart")];
     let step = |request, captures| Step {
@@ -237,7 +237,7 @@ pub(crate) fn users_run() -> Run {
 }
 
 /// A healthy run whose responses are streams of four events, each a token.
-pub(crate) fn streams_run() -> Run {
+pub fn streams_run() -> Run {
     let mut run = healthy_open_run();
     run.plan.requests.list[0].stream = Some(Streaming {
         form: StreamForm::Sse,
@@ -250,7 +250,7 @@ pub(crate) fn streams_run() -> Run {
 
 /// Everything goes wrong at once: overload, errors of several kinds, lost connections, a loader
 /// at its limit, and then a signal.
-pub(crate) fn broken_run() -> Run {
+pub fn broken_run() -> Run {
     let mut run = healthy_open_run();
     run.plan.recording.warm_up_ns = 500 * MS;
     run.plan.requests.list = vec![request("front", "/"), request("search", "/search?q=1")];
@@ -282,7 +282,7 @@ fn failed(kind: ErrorKind, status: Option<u16>) -> Outcome {
 }
 
 /// A run without any connection.
-pub(crate) fn empty_run() -> Run {
+pub fn empty_run() -> Run {
     Run {
         requests: Vec::new(),
         end: EndReason::GaveUp,
@@ -292,16 +292,16 @@ pub(crate) fn empty_run() -> Run {
     }
 }
 
-pub(crate) fn healthy_open() -> Document {
+pub fn healthy_open() -> Document {
     healthy_open_run().document()
 }
 
-pub(crate) fn healthy_closed() -> Document {
+pub fn healthy_closed() -> Document {
     healthy_closed_run().document()
 }
 
 /// A run in which every response has this status, which is an error.
-pub(crate) fn failing(status: u16) -> Document {
+pub fn failing(status: u16) -> Document {
     let mut run = healthy_open_run();
     for one in &mut run.requests {
         one.outcome = failed(ErrorKind::Status, Some(status));
@@ -309,25 +309,25 @@ pub(crate) fn failing(status: u16) -> Document {
     run.document()
 }
 
-pub(crate) fn broken() -> Document {
+pub fn broken() -> Document {
     broken_run().document()
 }
 
-pub(crate) fn every_document() -> [Document; 6] {
+pub fn every_document() -> [Document; 6] {
     let ended = |end| Run { end, ..healthy_closed_run() }.document();
     let [scripted, changed] = [EndReason::ScriptFailed, EndReason::DataFailed].map(ended);
     [healthy_open(), healthy_closed(), broken(), empty_run().document(), scripted, changed]
 }
 
 /// A distribution of these durations.
-pub(crate) fn distribution(values_ns: &[u64]) -> Distribution {
+pub fn distribution(values_ns: &[u64]) -> Distribution {
     let mut histogram = Histogram::new(3);
     values_ns.iter().for_each(|&value_ns| histogram.record(value_ns));
     Distribution::of(&histogram)
 }
 
 /// A healthy run with one hiccup.
-pub(crate) fn with_hiccup(one: Hiccup) -> Document {
+pub fn with_hiccup(one: Hiccup) -> Document {
     let mut record = healthy_open_run().record();
     let mut seen = Hiccups::new();
     (0..1000).for_each(|_| seen.late.record(60_000));
@@ -338,7 +338,7 @@ pub(crate) fn with_hiccup(one: Hiccup) -> Document {
 }
 
 /// A healthy run whose machine paused for 50 ms, which held back 100 of its 6,000 requests.
-pub(crate) fn paused_run() -> Run {
+pub fn paused_run() -> Run {
     let mut run = healthy_open_run();
     let (from_ns, to_ns) = (1500 * MS, 1550 * MS);
     run.pauses.add(from_ns, to_ns);
@@ -348,7 +348,7 @@ pub(crate) fn paused_run() -> Run {
 }
 
 /// A closed loop that met a stall of half a second, with `held` slow requests.
-pub(crate) fn stalled_closed(held: usize) -> Document {
+pub fn stalled_closed(held: usize) -> Document {
     let mut run = healthy_closed_run();
     run.requests.retain(|one| !(1000 * MS..1500 * MS).contains(&one.due_ns));
     let stalled = Simulated {
@@ -363,7 +363,7 @@ pub(crate) fn stalled_closed(held: usize) -> Document {
 }
 
 /// An open load that met a stall of half a second.
-pub(crate) fn stalled_open() -> Document {
+pub fn stalled_open() -> Document {
     let mut run = healthy_open_run();
     for one in run.requests.iter_mut().filter(|one| (1500 * MS..2000 * MS).contains(&one.due_ns)) {
         one.queue_wait_ns = 2000 * MS - one.due_ns;
@@ -372,7 +372,7 @@ pub(crate) fn stalled_open() -> Document {
 }
 
 /// A healthy open run with this number of intervals and these medians.
-pub(crate) fn with_medians(intervals: usize, p50_ns: &dyn Fn(u64) -> u64) -> Document {
+pub fn with_medians(intervals: usize, p50_ns: &dyn Fn(u64) -> u64) -> Document {
     let mut document = healthy_open();
     let row = document.intervals[0].clone();
     document.intervals = (0..intervals as u64)
@@ -388,7 +388,7 @@ pub(crate) fn with_medians(intervals: usize, p50_ns: &dyn Fn(u64) -> u64) -> Doc
 }
 
 /// The resources of a managed target.
-pub(crate) fn watched() -> Resources {
+pub fn watched() -> Resources {
     let sample = ResourceSample {
         at_s: 0.1,
         cpu_share: 0.6,
@@ -416,7 +416,7 @@ pub(crate) fn watched() -> Resources {
 }
 
 /// The outcome of a profiler.
-pub(crate) fn profile(problem: Option<&str>) -> Profile {
+pub fn profile(problem: Option<&str>) -> Profile {
     let command = ["perf", "record", "-g", "-p", "4711", "-o", "result.profile"];
     Profile {
         command: command.map(str::to_owned).into(),
@@ -431,7 +431,7 @@ pub(crate) fn profile(problem: Option<&str>) -> Profile {
 }
 
 /// Responses that deviate in every way.
-pub(crate) fn deviations() -> Vec<ErrorCount> {
+pub fn deviations() -> Vec<ErrorCount> {
     let kinds = DeviationKind::ALL.into_iter().zip([12, 3]);
     let one = |(kind, count): (DeviationKind, u64)| ErrorCount {
         kind: kind.id().to_owned(),
@@ -444,7 +444,7 @@ pub(crate) fn deviations() -> Vec<ErrorCount> {
 }
 
 /// A healthy run over TLS with these trusted CAs.
-pub(crate) fn over_tls(trust: Trust) -> Document {
+pub fn over_tls(trust: Trust) -> Document {
     let mut document = healthy_open();
     document.plan.target.tls = Some(Tls {
         trust,
@@ -463,7 +463,7 @@ pub(crate) fn over_tls(trust: Trust) -> Document {
 }
 
 /// A document with content for every part of a page.
-pub(crate) fn full() -> Document {
+pub fn full() -> Document {
     let mut document = broken();
     document.set_target(
         Resources {
@@ -485,7 +485,7 @@ pub(crate) fn full() -> Document {
 }
 
 /// A run that gave three connections up that took nothing.
-pub(crate) fn stuck() -> Document {
+pub fn stuck() -> Document {
     let mut document = healthy_open();
     let kind = candor_record::LossKind::Stuck;
     document.connections.losses.push(crate::document::counts::ErrorCount {
@@ -499,7 +499,7 @@ pub(crate) fn stuck() -> Document {
 }
 
 /// One document for each verdict that the broken run does not provoke.
-pub(crate) fn provoked() -> Vec<Document> {
+pub fn provoked() -> Vec<Document> {
     let stopped = Hiccup { at_ns: 2000 * MS, late_ns: 500 * MS, waited_ns: 0, stolen_ns: 0 };
     let mut shared = healthy_open();
     shared.workers[0].waited_ns = Some(shared.workers[0].wall_ns / 2);

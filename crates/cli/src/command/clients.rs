@@ -14,7 +14,7 @@ use candor_plan::redact::Typed;
 use candor_plan::units::{fmt_duration_ns, fmt_plural};
 use candor_plan::values::{Nanos, PositiveNanos, SmallCount};
 use candor_report::experiment::clients::{Cell, Clients};
-use candor_report::render::compose;
+use candor_render::compose;
 use clap::Args;
 
 use crate::exit::{Exit, UserError};

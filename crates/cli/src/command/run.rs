@@ -8,7 +8,8 @@ use candor_plan::options::Options;
 use candor_plan::redact::Typed;
 use candor_plan::{Outputs, Plan, looks_like_plan};
 use candor_report::document::EndReason;
-use candor_report::render::{compose, json};
+use candor_report::{json};
+use candor_render::{compose};
 use candor_report::{AbortRule, Document, Expectation, Severity};
 use clap::Args;
 

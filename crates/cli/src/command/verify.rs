@@ -14,7 +14,7 @@ use candor_plan::units::{fmt_count, fmt_duration_ns, fmt_plural};
 use candor_plan::values::{Count, PositiveNanos};
 use candor_plan::{Pacing, ReactorChoice};
 use candor_report::Host;
-use candor_report::render::json;
+use candor_report::json;
 use clap::Args;
 use serde::Serialize;
 

@@ -3,7 +3,7 @@
 use candor_plan::ProgressForm;
 use candor_plan::units::{fmt_count, fmt_duration_ns, fmt_per_second};
 use candor_report::document::progress::{FORMAT, Line, Of};
-use candor_report::render::json;
+use candor_report::json;
 
 use super::state::{Course, Done, State};
 use super::view::clock;

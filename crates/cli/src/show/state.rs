@@ -10,7 +10,7 @@ use candor_lab::Ahead;
 use candor_plan::units::fmt_plural;
 use candor_plan::{Plan, Secrets, describe};
 use candor_record::{Encoded, Histogram, IntervalSummary, OfMachine, Stretch};
-use candor_report::render::{shorten, visible};
+use candor_report::{shorten, visible};
 use candor_report::{Document, Severity};
 
 /// The most points of a strip; beyond it, pairs of points are joined.

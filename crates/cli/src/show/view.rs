@@ -8,7 +8,7 @@ mod run;
 mod steps;
 
 use candor_plan::units::fmt_duration_ns;
-use candor_report::render::shorten;
+use candor_report::shorten;
 use ratatui_core::buffer::Buffer;
 use ratatui_core::layout::Rect;
 use ratatui_core::style::{Color, Modifier, Style};

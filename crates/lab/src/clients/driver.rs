@@ -9,7 +9,7 @@ use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
 use candor_files::private;
-use candor_report::render::{shorten, visible};
+use candor_report::{shorten, visible};
 
 use crate::error::LabError;
 use crate::interrupt::Interrupt;

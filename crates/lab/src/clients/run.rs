@@ -15,7 +15,7 @@ use candor_report::experiment::clients::{
 };
 use candor_report::experiment::figures::Percentiles;
 use candor_report::experiment::matrix::FailedTrial;
-use candor_report::render::json;
+use candor_report::json;
 
 use super::judge::disagreement;
 use super::matrix::{Matrix, Selection};

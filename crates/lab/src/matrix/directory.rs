@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 use candor_files::{create_directory, write_atomically};
 use candor_report::read::text_of;
-use candor_report::render::json;
+use candor_report::json;
 use rustix::fs::{FlockOperation, flock};
 use serde::Serialize;
 

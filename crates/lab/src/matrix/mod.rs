@@ -13,7 +13,7 @@ pub mod run;
 use candor_plan::Secrets;
 use candor_report::document::{Host, Tool};
 use candor_report::experiment::matrix::Heading;
-use candor_report::render::json;
+use candor_report::json;
 use serde::Serialize;
 
 use crate::error::LabError;

@@ -15,7 +15,7 @@ use candor_report::experiment::matrix::FailedTrial;
 use candor_report::experiment::suite::{
     Cell, FORMAT, Kind, Load, Scenario, Server, Suite as SuiteDocument, Trial, Utilization,
 };
-use candor_report::render::json;
+use candor_report::json;
 use serde_json::json;
 
 use super::Bench;

@@ -288,7 +288,7 @@ mod tests {
 
     use crate::document::{Document, FORMAT};
     use crate::experiment::{peak::Peak, sweep::Sweep};
-    use crate::render::json;
+    use crate::json;
 
     const OPEN: &str = include_str!("../../older/open.json");
     const CLOSED: &str = include_str!("../../older/closed.json");

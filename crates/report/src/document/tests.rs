@@ -51,7 +51,7 @@ fn a_run_without_a_window_has_no_rates() {
 
 #[test]
 fn secrets_do_not_enter() {
-    let text = crate::render::json::render(&testing::broken());
+    let text = crate::json::render(&testing::broken());
     assert!(text.contains("[redacted]") && !text.contains("hunter2"));
 }
 
@@ -59,7 +59,7 @@ fn secrets_do_not_enter() {
 #[test]
 fn touched_requests_survive_a_file_and_older_results_have_none() {
     let document = testing::paused_run().document();
-    let text = crate::render::json::render(&document);
+    let text = crate::json::render(&document);
     assert_eq!(Document::from_json(&text).unwrap(), document);
     assert_eq!(document.intervals.iter().map(|row| row.touched).sum::<u64>(), 100);
 

@@ -6,7 +6,7 @@ use crate::experiment::figures::Percentiles;
 use crate::experiment::matrix::{FailedTrial, Heading, Note};
 
 /// A run without errors.
-pub(crate) fn trial(round: u64, rate_per_s: f64) -> Trial {
+pub fn trial(round: u64, rate_per_s: f64) -> Trial {
     let ok = (rate_per_s * 2.0) as u64;
     Trial {
         round,
@@ -35,7 +35,7 @@ pub(crate) fn trial(round: u64, rate_per_s: f64) -> Trial {
 
 /// Three clients and a null one; timeouts in one cell, disagreeing counts in another, and one that was
 /// not measured.
-pub(crate) fn sample() -> Clients {
+pub fn sample() -> Clients {
     let client = |name: &str, null_client: Option<&str>| Client {
         name: name.to_owned(),
         about: String::new(),

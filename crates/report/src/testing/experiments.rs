@@ -40,7 +40,7 @@ fn step(phase: Phase, rate_per_s: Option<f64>, p99_ns: u64, outcome: StepOutcome
 }
 
 /// A search with a result.
-pub(crate) fn sample_peak() -> Peak {
+pub fn sample_peak() -> Peak {
     let document = run(None, 1000.0, 1_000_000);
     Peak {
         format: FORMAT.to_owned(),
@@ -87,7 +87,7 @@ pub(crate) fn sample_peak() -> Peak {
 }
 
 /// Two rates, one of which was not held.
-pub(crate) fn sample_sweep() -> Sweep {
+pub fn sample_sweep() -> Sweep {
     let peak = sample_peak();
     let row = |fraction: f64, achieved_per_s: f64, p99s: [u64; 3]| {
         let trial = |(at, p99_ns): (usize, u64)| {
@@ -165,7 +165,7 @@ fn arguments() -> Vec<String> {
 }
 
 /// Two variants in eight rounds.
-pub(crate) fn sample_comparison() -> Comparison {
+pub fn sample_comparison() -> Comparison {
     let variant = |name: &str, rate: f64| Variant {
         name: name.to_owned(),
         source: format!("http://{name}/"),
@@ -228,7 +228,7 @@ pub(crate) fn sample_comparison() -> Comparison {
 }
 
 /// Three servers, this many scenarios, at their peak and at three shares of it.
-pub(crate) fn sample_suite(scenarios: usize) -> Suite {
+pub fn sample_suite(scenarios: usize) -> Suite {
     let servers = ["embedded", "nginx", "h2o"];
     let scenario = |n: usize| format!("scenario{n}");
     let trial = |rate: f64, p50_ns: u64| suites::Trial {

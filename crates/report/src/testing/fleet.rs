@@ -7,7 +7,7 @@ use crate::document::{Document, Ending};
 use crate::verdicts;
 
 /// A healthy run of two agents.
-pub(crate) fn healthy() -> Document {
+pub fn healthy() -> Document {
     let mut document = healthy_open();
     let worker = document.workers[0].clone();
     document.workers.push(worker);
@@ -30,7 +30,7 @@ pub(crate) fn healthy() -> Document {
 }
 
 /// The same, and one of them was lost after two seconds.
-pub(crate) fn degraded() -> Document {
+pub fn degraded() -> Document {
     let mut document = healthy();
     let why = "it was silent for longer than its lease".to_owned();
     let agent = document.machines[1].agent.as_mut().expect("it has an agent");
@@ -45,7 +45,7 @@ pub(crate) fn degraded() -> Document {
 }
 
 /// The same, with clocks that are hardly known, and one machine that is far away.
-pub(crate) fn apart() -> Document {
+pub fn apart() -> Document {
     let mut document = healthy();
     for (machine, worker) in document.machines.iter_mut().zip(&mut document.workers) {
         let agent = machine.agent.as_mut().expect("it has an agent");

@@ -13,7 +13,7 @@ use crate::document::Document;
 
 /// The outcome of one simulated request.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum Outcome {
+pub enum Outcome {
     Ok { service_ns: u64 },
     Failed { kind: ErrorKind, status: Option<u16>, after_ns: u64 },
     Unfinished,
@@ -23,36 +23,36 @@ pub(crate) enum Outcome {
 
 /// One simulated request.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Simulated {
-    pub(crate) due_ns: u64,
-    pub(crate) queue_wait_ns: u64,
-    pub(crate) send_lag_ns: u64,
-    pub(crate) request: u32,
-    pub(crate) outcome: Outcome,
+pub struct Simulated {
+    pub due_ns: u64,
+    pub queue_wait_ns: u64,
+    pub send_lag_ns: u64,
+    pub request: u32,
+    pub outcome: Outcome,
 }
 
 /// A simulated run: plan, requests and how it ends.
 #[derive(Debug, Clone)]
-pub(crate) struct Run {
-    pub(crate) plan: Parts,
-    pub(crate) requests: Vec<Simulated>,
-    pub(crate) end: EndReason,
+pub struct Run {
+    pub plan: Parts,
+    pub requests: Vec<Simulated>,
+    pub end: EndReason,
     /// Backlog at the end of each interval, for worker 0.
-    pub(crate) backlog: Vec<u64>,
-    pub(crate) connect_errors: Vec<ConnectErrorKind>,
+    pub backlog: Vec<u64>,
+    pub connect_errors: Vec<ConnectErrorKind>,
     /// Connections lost for good in the middle of the run.
-    pub(crate) lost: u32,
+    pub lost: u32,
     /// When the loader's machine paused.
-    pub(crate) pauses: Pauses,
-    pub(crate) cpu_share: f64,
+    pub pauses: Pauses,
+    pub cpu_share: f64,
 }
 
 impl Run {
-    pub(crate) fn document(&self) -> Document {
+    pub fn document(&self) -> Document {
         Document::new(&facts(), &self.checked(), &self.record())
     }
 
-    pub(crate) fn checked(&self) -> Plan {
+    pub fn checked(&self) -> Plan {
         self.plan.clone().try_into().expect("a plan")
     }
 
@@ -60,12 +60,12 @@ impl Run {
         self.plan.recording.warm_up_ns + self.plan.stop.duration_ns.unwrap_or(0)
     }
 
-    pub(crate) fn record(&self) -> RunRecord {
+    pub fn record(&self) -> RunRecord {
         self.watch(&mut |_| {})
     }
 
     /// The record, and each interval for `watch` before that.
-    pub(crate) fn watch(&self, watch: &mut dyn FnMut(&Stretch<'_>)) -> RunRecord {
+    pub fn watch(&self, watch: &mut dyn FnMut(&Stretch<'_>)) -> RunRecord {
         let plan = &self.plan;
         let digits = plan.recording.digits;
         let mut collector = Collector::new(CollectorSettings {

@@ -10,7 +10,7 @@ use candor_plan::options::Options;
 use candor_plan::units::{fmt_duration_ns, fmt_per_second};
 use candor_plan::{Load, Plan};
 use candor_report::experiment::comparison::Comparison;
-use candor_report::render::json;
+use candor_report::json;
 use candor_report::{Document, Facts};
 
 use super::what::{Kind, What};

@@ -8,7 +8,8 @@ use candor_fleet::RunId;
 use candor_plan::Place;
 use candor_plan::redact::Typed;
 use candor_report::Document;
-use candor_report::render::{Depth, json};
+use candor_report::{json};
+use candor_render::{Depth};
 use clap::Args;
 
 use super::OperatorFlag;

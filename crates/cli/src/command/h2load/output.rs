@@ -7,7 +7,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use candor_engine::{Observer, collecting};
 use candor_plan::Plan;
 use candor_record::{Collector, Stretch, Traced};
-use candor_report::render::h2load::text;
+use candor_render::h2load::text;
 use candor_report::{Document, Facts};
 
 use super::log_file::LogFile;

@@ -5,7 +5,7 @@ use std::io::{self, BufReader, Read};
 use std::path::Path;
 
 use candor_record::trace::format::{FRAME_HEAD_BYTES, Frame, FrameHead, MAGIC};
-use candor_report::render::trace::{CSV_COLUMNS, Summary, csv_rows};
+use candor_render::trace::{CSV_COLUMNS, Summary, csv_rows};
 
 use super::Format;
 use crate::console;

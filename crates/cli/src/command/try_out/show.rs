@@ -10,7 +10,7 @@ use candor_plan::journey::Variables;
 use candor_plan::units::{fmt_bytes, fmt_count, fmt_duration_ns, fmt_plural};
 use candor_plan::{BodyExpect, Plan, Step, Think};
 use candor_record::{Failures, Outcome, RunRecord, StepFailure, Traced};
-use candor_report::render::{Style, Tone, visible};
+use candor_report::{Style, Tone, visible};
 
 use super::mask::Masks;
 use super::plan::{Rows, Trial};

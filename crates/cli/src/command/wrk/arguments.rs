@@ -8,7 +8,7 @@ use std::str::FromStr;
 
 use candor_plan::values::{Digits, Header, PositiveNanos, SmallCount};
 use candor_plan::{Arrivals, Rate, Secrets};
-use candor_report::render::wrk::text::Percentiles;
+use candor_render::wrk::text::Percentiles;
 
 use super::Name;
 use super::flags::{FLAGS, Id};

@@ -6,8 +6,8 @@ use std::net::IpAddr;
 use candor_engine::{Observer, collecting};
 use candor_plan::Plan;
 use candor_record::{Collector, Stretch};
-use candor_report::render::wrk::json;
-use candor_report::render::wrk::text::{self, Percentiles};
+use candor_render::wrk::json;
+use candor_render::wrk::text::{self, Percentiles};
 use candor_report::{Document, Facts};
 
 use crate::console::{self, Printer};

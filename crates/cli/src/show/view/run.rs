@@ -3,7 +3,7 @@
 use candor_plan::units::{fmt_bytes, fmt_count, fmt_duration_ns, fmt_per_second, fmt_share};
 use candor_report::Document;
 use candor_report::document::users::JourneyRow;
-use candor_report::render::{shorten, visible};
+use candor_report::{shorten, visible};
 use ratatui_core::buffer::Buffer;
 use ratatui_core::layout::Rect;
 use ratatui_core::text::Line;

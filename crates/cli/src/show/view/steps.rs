@@ -1,7 +1,7 @@
 //! The blocks of an experiment: steps done, the current step, steps ahead.
 
 use candor_plan::units::fmt_count;
-use candor_report::render::shorten;
+use candor_report::shorten;
 use ratatui_core::text::{Line, Span};
 
 use super::super::state::{Done, State, Steps};

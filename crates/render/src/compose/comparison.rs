@@ -1,0 +1,504 @@
+//! The page of a comparison: what is concluded in a sentence, the change of every metric, and every round.
+
+use candor_plan::units::{fmt_duration_ns, fmt_per_second, fmt_plural, fmt_share};
+
+use super::found::{LINE, compact, counted, in_lines};
+use super::words::gate;
+use super::{again, made_by, or_nothing};
+use candor_report::experiment::comparison::{Change, Comparison, Conclusion, Finding, Metric};
+use crate::page::axis::{Axis, Unit, decimals};
+use crate::page::chart::{Across, COLOURS, Chart, Dot, Mark, Series, from_zero};
+use crate::page::{Column, Depth, Page, Table};
+use candor_report::shorten;
+use candor_report::Tone;
+
+/// The page of a comparison.
+pub fn page(comparison: &Comparison, depth: Depth) -> Page {
+    let names: Vec<&str> = comparison.variants.iter().map(|one| one.name.as_str()).collect();
+    let title = format!("Comparison of {}", names.join(" and "));
+    if depth == Depth::Short {
+        return short(comparison, &title);
+    }
+    let mut page = Page::new(depth, title);
+    opening(&mut page, comparison, &comparison.load);
+    limit(&mut page, comparison);
+    for variant in 1..comparison.variants.len() {
+        let (tone, word) = standing(comparison, variant);
+        page.header.standing(tone, word, sentence(comparison, variant));
+    }
+    footer(comparison).into_iter().for_each(|line| page.header.remark(line));
+    let section = page.section("changes", "Changes");
+    section.chart(changes(comparison));
+    for variant in 1..comparison.variants.len() {
+        if comparison.variants.len() > 2 {
+            section.heading(&comparison.variants[variant].name);
+        }
+        section.table(table(comparison, variant));
+    }
+    page.section("rounds", "Every round").details("Figures of every round", |section| {
+        rounds(comparison).into_iter().for_each(|chart| section.chart(chart));
+    });
+    let variants = comparison.variants.iter();
+    let compared = variants.map(|one| match one.name == one.source {
+        true => ("Compared", one.name.clone()),
+        false => ("Compared", format!("{} = {}", one.name, one.source)),
+    });
+    again(&mut page, compared, &comparison.host, &comparison.arguments);
+    made_by(&mut page, &comparison.tool, &comparison.format);
+    page
+}
+
+/// The same on one screen: what is concluded, and one table.
+fn short(comparison: &Comparison, title: &str) -> Page {
+    let mut page = Page::new(Depth::Short, shorten(title, LINE));
+    opening(&mut page, comparison, &shorten(&comparison.load, LINE / 2));
+    limit(&mut page, comparison);
+    let variants = 1..comparison.variants.len();
+    let sentences: Vec<String> =
+        variants.clone().map(|variant| sentence(comparison, variant)).collect();
+    let told = in_lines(variants.zip(&sentences).map(|(variant, text)| (variant, text.as_str())));
+    for (variant, sentence) in &told {
+        let (tone, word) = standing(comparison, *variant);
+        page.header.standing(tone, word, sentence);
+    }
+    let left = sentences.len() - told.len();
+    if left > 0 {
+        page.header.remark(format!("and {}", fmt_plural(left as u64, "more variant")));
+    }
+    counted(&mut page.header, "Caution", None, comparison.cautions.iter().cloned());
+    let section = page.section("changes", "Changes");
+    match comparison.variants.len() {
+        0 | 1 => {}
+        2 => {
+            let mut table = table(comparison, 1);
+            // The rounds in which it was higher, and the effect: there is no room.
+            table.without(5..7);
+            compact(section, table, "more metric", "more column");
+        }
+        _ => {
+            compact(section, table_of_all(comparison), "more variant", "more metric");
+            section.remark("* decides; ! is a difference that is no noise");
+        }
+    }
+    page
+}
+
+/// What was compared, how, by what and when.
+fn opening(page: &mut Page, comparison: &Comparison, load: &str) {
+    let how = match comparison.interleaved {
+        true => "interleaved in random order",
+        false => "saved before, not interleaved",
+    };
+    let count = fmt_plural(comparison.rounds_asked, rounds_noun(comparison));
+    let partial = if comparison.partial { " (interrupted: what is whole of them)" } else { "" };
+    page.header.text(format!("{load} · {count} {how}{partial}"));
+    page.header.remark(format!(
+        "{} {} · {} · seed {}",
+        comparison.tool.name, comparison.tool.version, comparison.started_at, comparison.seed
+    ));
+}
+
+/// How a variant stands, in a word.
+fn standing(comparison: &Comparison, variant: usize) -> (Tone, &'static str) {
+    if comparison.failure(variant).is_some() {
+        return (Tone::Bad, "FAILED");
+    }
+    match comparison.primary_of(variant).map(|one| one.conclusion) {
+        Some(Conclusion::Better) => (Tone::Good, "BETTER"),
+        Some(Conclusion::Worse) => (Tone::Bad, "WORSE"),
+        Some(Conclusion::Noise) => (Tone::Strong, "NO CHANGE"),
+        Some(Conclusion::TooFew) | None => (Tone::Doubtful, "TOO FEW"),
+    }
+}
+
+/// What is concluded of the variant at this place, in one sentence.
+pub fn sentence(comparison: &Comparison, variant: usize) -> String {
+    let name = |index: usize| comparison.variants.get(index).map_or("?", |one| one.name.as_str());
+    let Some(primary) = comparison.primary_of(variant) else {
+        return format!("Nothing is known of {}.", name(variant));
+    };
+    if let Some(failure) = comparison.failure(variant) {
+        return format!(
+            "{} failed, so it is not compared with {}: {failure}.",
+            name(variant),
+            name(0)
+        );
+    }
+    if primary.conclusion == Conclusion::TooFew {
+        let why = comparison.why_too_few(variant).unwrap_or_else(|| {
+            format!(
+                "at least {} with {} of both are needed, and there {} {}",
+                fmt_plural(comparison.rounds_needed, rounds_noun(comparison)),
+                primary.metric.name(),
+                if primary.rounds == 1 { "is" } else { "are" },
+                primary.rounds,
+            )
+        });
+        return format!(
+            "Nothing can be concluded of {} against {}: {why}.",
+            name(variant),
+            name(0)
+        );
+    }
+    let (claims, rest): (Vec<&Finding>, Vec<&Finding>) =
+        comparison.of_variant(variant).partition(|one| one.is_claim());
+    let mut parts: Vec<String> = Vec::new();
+    let first = claims.iter().find(|one| one.primary).or_else(|| claims.first());
+    if let Some(first) = first {
+        let others = claims.iter().filter(|one| one.metric != first.metric);
+        let mut told = vec![format!("{} {}", name(variant), claim(first, comparison))];
+        told.extend(others.map(|one| claim(one, comparison)));
+        parts.push(format!("{} (against {})", told.join(", "), name(0)));
+    } else {
+        let (variant, baseline) = (name(variant), name(0));
+        parts.push(format!("No difference between {variant} and {baseline} could be told"));
+    }
+    let noise = rest.iter().filter(|one| one.conclusion == Conclusion::Noise);
+    let noise: Vec<&str> = noise.map(|one| one.metric.name()).collect();
+    parts.extend(noise.split_last().map(|(last, others)| match others {
+        [] => format!("the difference in {last} is within noise"),
+        others => format!("the differences in {} and {last} are within noise", others.join(", ")),
+    }));
+    parts.join("; ") + "."
+}
+
+/// Half a sentence such as `is 4.1 % slower at p99, 95 % interval 2.9 … 5.6 %`.
+fn claim(finding: &Finding, comparison: &Comparison) -> String {
+    let Some(change) = finding.change else { return String::new() };
+    let more = change.estimate > 0.0;
+    // The interval is told in the direction of the sentence: both ends positive.
+    let told = match more {
+        true => change,
+        false => Change { estimate: -change.estimate, low: -change.high, high: -change.low },
+    };
+    let estimate = percent(told.estimate);
+    let verb = match (finding.metric, more) {
+        (Metric::Rate, true) => format!("answers {estimate} % more requests a second"),
+        (Metric::Rate, false) => format!("answers {estimate} % fewer requests a second"),
+        (Metric::Errors, true) => format!("fails {estimate} points more of its requests"),
+        (Metric::Errors, false) => format!("fails {estimate} points fewer of its requests"),
+        (Metric::Cpu, true) => format!("takes {estimate} % more CPU for a request"),
+        (Metric::Cpu, false) => format!("takes {estimate} % less CPU for a request"),
+        (_, true) => format!("is {estimate} % slower at {}", finding.metric.name()),
+        (_, false) => format!("is {estimate} % faster at {}", finding.metric.name()),
+    };
+    format!(
+        "{verb}, {} interval {} … {} %",
+        whole_percent(comparison.confidence),
+        percent(told.low),
+        percent(told.high)
+    )
+}
+
+fn table(comparison: &Comparison, variant: usize) -> Table {
+    let name = |index: usize| comparison.variants[index].name.clone();
+    let interval = format!("{} interval", whole_percent(comparison.confidence));
+    let figures = [name(0), name(variant), "change".to_owned(), interval, "higher in".to_owned()];
+    let columns = std::iter::once(Column::words("metric"))
+        .chain(figures.map(Column::figures))
+        .chain(["effect", ""].map(Column::words));
+    let mut table = Table::new(columns);
+    for finding in comparison.of_variant(variant) {
+        let unit = if finding.metric.is_difference() { " pt" } else { " %" };
+        let signed = |share: f64| format!("{:+.2}", share * 100.0);
+        table.row([
+            format!("{}{}", finding.metric.name(), if finding.primary { " *" } else { "" }),
+            figure(finding.metric, finding.baseline),
+            figure(finding.metric, finding.value),
+            or_nothing(finding.change, |one| signed(one.estimate) + unit),
+            or_nothing(finding.change, |one| signed(one.low) + " … " + &signed(one.high) + unit),
+            or_nothing(finding.higher_in, |higher| format!("{higher} of {}", finding.rounds)),
+            or_nothing(finding.effect, effect),
+            match finding.conclusion {
+                Conclusion::Better => "better",
+                Conclusion::Worse => "worse",
+                Conclusion::Noise => "within noise",
+                Conclusion::TooFew => "too few rounds",
+            }
+            .to_owned(),
+        ]);
+    }
+    table
+}
+
+/// The change of every metric of every variant; what is claimed has a mark.
+fn table_of_all(comparison: &Comparison) -> Table {
+    let baseline = &comparison.variants[0].name;
+    let star = |metric: Metric| if metric == comparison.primary { " *" } else { "" };
+    let names =
+        Metric::ALL.map(|metric| Column::figures(format!("{}{}", metric.name(), star(metric))));
+    let first = Column::words(format!("against {baseline}"));
+    let mut table = Table::new([first].into_iter().chain(names));
+    for (variant, one) in comparison.variants.iter().enumerate().skip(1) {
+        let change = |metric: Metric| {
+            let finding = comparison.of_variant(variant).find(|one| one.metric == metric);
+            or_nothing(finding.and_then(|one| Some((one, one.change?))), |(finding, change)| {
+                let unit = if finding.metric.is_difference() { " pt" } else { " %" };
+                let mark = if finding.is_claim() { " !" } else { "" };
+                format!("{:+.2}{unit}{mark}", change.estimate * 100.0)
+            })
+        };
+        table.row([one.name.clone()].into_iter().chain(Metric::ALL.map(change)));
+    }
+    table
+}
+
+/// Cliff's delta in words: below 0.147, 0.33, 0.474 (Romano and others, 2006).
+fn effect(delta: f64) -> String {
+    let word = match delta.abs() {
+        size if size < 0.147 => "negligible",
+        size if size < 0.33 => "small",
+        size if size < 0.474 => "medium",
+        _ => "large",
+    };
+    format!("{delta:+.2} {word}")
+}
+
+fn figure(metric: Metric, figure: Option<f64>) -> String {
+    or_nothing(figure, |figure| match metric {
+        Metric::Rate => fmt_per_second(figure),
+        Metric::Errors => fmt_share(figure),
+        _ => fmt_duration_ns(in_unit(metric, figure).round() as u64),
+    })
+}
+
+fn rounds_noun(comparison: &Comparison) -> &'static str {
+    if comparison.interleaved { "round" } else { "result" }
+}
+
+fn footer(comparison: &Comparison) -> Vec<String> {
+    let share = whole_percent(1.0 - comparison.confidence);
+    let mut lines = vec![format!(
+        "* {} decides: variants that are the same are called different in it with a chance of at \
+         most {share}. The other metrics together have the same chance once more.",
+        comparison.primary.name()
+    )];
+    lines.extend(comparison.cautions.iter().map(|one| format!("caution: {one}")));
+    lines
+}
+
+/// The outcome of the objective, before everything else.
+fn limit(page: &mut Page, comparison: &Comparison) {
+    for one in comparison.limit.iter().flat_map(|limit| &limit.judgements) {
+        let (tone, word) = gate(one.outcome);
+        page.header.standing(tone, word, &one.sentence);
+    }
+}
+
+/// What was missed, a line each: objectives that were not met or cannot be told, or without one variants that failed.
+pub fn misses(comparison: &Comparison) -> Vec<String> {
+    match &comparison.limit {
+        Some(limit) => {
+            let missed = limit.judgements.iter().filter(|one| !one.met());
+            missed.map(|one| one.sentence.clone()).collect()
+        }
+        None => (1..comparison.variants.len()).filter_map(|at| comparison.failure(at)).collect(),
+    }
+}
+
+/// The change of every metric with its interval, against the first variant.
+fn changes(comparison: &Comparison) -> Chart {
+    let known = |metric: &Metric| {
+        let mut findings = comparison.findings.iter();
+        findings.any(|one| one.metric == *metric && one.change.is_some())
+    };
+    let metrics: Vec<Metric> = Metric::ALL.into_iter().filter(known).collect();
+    let variants = comparison.variants.len().min(COLOURS + 1);
+    // Side by side, so that intervals do not lie on each other.
+    let beside = |variant: usize| (variant as f64 - variants as f64 / 2.0) * 0.12;
+    let dot = |variant: usize, finding: &Finding| {
+        let place = metrics.iter().position(|one| *one == finding.metric)?;
+        let change = finding.change?;
+        Some(Dot {
+            at: place as f64 + beside(variant),
+            value: change.estimate,
+            low: Some(change.low).filter(|end| end.is_finite()),
+            high: Some(change.high).filter(|end| end.is_finite()),
+        })
+    };
+    let series: Vec<Series> = (1..variants)
+        .map(|variant| {
+            let dots = comparison.of_variant(variant).filter_map(|one| dot(variant, one));
+            Series::dots(comparison.variants[variant].name.clone(), variant - 1, dots)
+        })
+        .collect();
+    let ends = comparison.findings.iter().filter_map(|one| one.change);
+    let y = Axis::changes("change", ends.flat_map(|one| [one.low, one.high]));
+    let x = Axis::things("metric", metrics.iter().map(|one| one.name().to_owned()).collect());
+    let baseline = comparison.variants.first().map_or("", |one| one.name.as_str());
+    let chart = Chart::new("changes-chart", "Change of each metric", x, y).about(format!(
+        "Against {baseline}, each with its interval. One that does not reach the line is a difference; \
+         more of a rate is better, more of anything else is worse."
+    ));
+    let mark = Mark { across: Across::Along, at: 0.0, label: "no change".to_owned() };
+    Chart { marks: vec![mark], ..chart.all(series) }
+}
+
+/// The figures of every run, in the order of rounds.
+fn rounds(comparison: &Comparison) -> Vec<Chart> {
+    let mut metrics = vec![(comparison.primary, "primary")];
+    let others = [(Metric::Rate, "rate-rounds"), (Metric::P99, "p99-rounds")];
+    metrics.extend(others.into_iter().filter(|(metric, _)| *metric != comparison.primary));
+    let chart = |(metric, id): (Metric, &str)| {
+        let variants = comparison.variants.iter().take(COLOURS).enumerate();
+        let line = variants.map(|(n, variant)| {
+            let figure = variant.trials.iter().map(|one| {
+                let figure = metric.of(&one.figures);
+                (one.round as f64, figure.map(|figure| in_unit(metric, figure)))
+            });
+            Series::line(variant.name.clone(), n, figure)
+        });
+        let series: Vec<Series> = line.collect();
+        let rounds = series.iter().flat_map(|one| &one.at).copied().fold(1.0, f64::max);
+        let (unit, name) = match metric {
+            Metric::Rate => (Unit::Rate, "a second"),
+            Metric::Errors => (Unit::Share, "of the requests"),
+            _ => (Unit::Duration, "time"),
+        };
+        let x = Axis::span("round", Unit::Count, 0.0, rounds + 1.0);
+        let y = from_zero(name, unit, &series);
+        Chart::new(id, format!("{} in every round", metric.name()), x, y)
+            .about("What changes from round to round for all alike is the machine; what stays apart is them.")
+            .all(series)
+    };
+    metrics.into_iter().map(chart).collect()
+}
+
+/// CPU time of a request comes in microseconds; times are written from nanoseconds.
+fn in_unit(metric: Metric, value: f64) -> f64 {
+    if metric == Metric::Cpu { value * 1000.0 } else { value }
+}
+
+/// Two digits that matter: `0.31`, `4.1`, `12`.
+fn percent(share: f64) -> String {
+    let percent = share * 100.0;
+    format!("{percent:.*}", decimals(percent))
+}
+
+/// What was typed as a percentage, as it was typed: `95 %`, `99.9 %`.
+fn whole_percent(share: f64) -> String {
+    format!("{} %", (share * 1e6).round() / 1e4)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use candor_report::Judgement;
+    use candor_report::document::{Host, Tool};
+    use candor_report::expect::Outcome;
+    use candor_report::experiment::comparison::{FORMAT, Limit, Trial, Variant};
+    use candor_report::experiment::figures::Figures;
+    use crate::{Style, csv};
+
+    fn finding(metric: Metric, change: f64, conclusion: Conclusion) -> Finding {
+        Finding {
+            variant: 1,
+            metric,
+            primary: metric == Metric::P99,
+            rounds: 10,
+            baseline: Some(2_000_000.0),
+            value: Some(2_000_000.0 * (1.0 + change)),
+            change: Some(Change { estimate: change, low: change - 0.012, high: change + 0.015 }),
+            effect: Some(change.signum()),
+            higher_in: Some(9),
+            p: Some(0.004),
+            p_adjusted: Some(0.004),
+            conclusion,
+        }
+    }
+
+    fn variant(name: &str) -> Variant {
+        let trial = Trial {
+            round: 1,
+            position: 2,
+            file: Some("a,b.json".to_owned()),
+            started_unix_ms: 5,
+            figures: Figures { rate_per_s: Some(10.5), ..Figures::default() },
+        };
+        Variant { name: name.to_owned(), source: format!("http://{name}/"), trials: vec![trial] }
+    }
+
+    fn comparison(findings: Vec<Finding>) -> Comparison {
+        Comparison {
+            format: FORMAT.to_owned(),
+            tool: Tool { name: "candor".to_owned(), version: "0".to_owned() },
+            arguments: Vec::new(),
+            started_at: String::new(),
+            host: Host::default(),
+            load: "closed loop, 10 connections".to_owned(),
+            variants: vec![variant("old"), variant("new")],
+            interleaved: true,
+            rounds_asked: 10,
+            confidence: 0.95,
+            seed: 1,
+            primary: Metric::P99,
+            rounds_needed: 6,
+            findings,
+            cautions: vec!["the runs of old have warnings: loader-cpu in 3 of 10".to_owned()],
+            limit: Some(Limit {
+                slower: 0.02,
+                judgements: vec![Judgement {
+                    expression: "new slower by at most 2 % in p99".to_owned(),
+                    outcome: Outcome::NotMet,
+                    measured: Some(0.041),
+                    sentence: "new slower by at most 2 % in p99: not met.".to_owned(),
+                }],
+            }),
+            partial: false,
+        }
+    }
+
+    #[test]
+    fn sentences_say_what_was_found() {
+        let noise = finding(Metric::Rate, -0.002, Conclusion::Noise);
+        let slower = finding(Metric::P99, 0.041, Conclusion::Worse);
+        let told = |findings: Vec<Finding>| sentence(&comparison(findings), 1);
+        assert_eq!(
+            told(vec![noise.clone(), slower]),
+            "new is 4.1 % slower at p99, 95 % interval 2.9 … 5.6 % (against old); the difference \
+             in rate is within noise."
+        );
+        let same = finding(Metric::P99, 0.001, Conclusion::Noise);
+        assert_eq!(
+            told(vec![noise.clone(), same]),
+            "No difference between new and old could be told; the differences in rate and p99 are \
+             within noise."
+        );
+        let fewer = finding(Metric::Rate, -0.2, Conclusion::Worse);
+        let faster = finding(Metric::P99, -0.1, Conclusion::Better);
+        assert_eq!(
+            told(vec![fewer, faster]),
+            "new is 10 % faster at p99, 95 % interval 8.5 … 11 %, answers 20 % fewer requests a \
+             second, 95 % interval 18 … 21 % (against old)."
+        );
+        let few = Finding { rounds: 4, ..finding(Metric::P99, 1.0, Conclusion::TooFew) };
+        assert!(told(vec![few]).starts_with(
+            "Nothing can be concluded of new against old: p99 needs at least 368 responses"
+        ));
+    }
+
+    #[test]
+    fn tables_have_a_line_for_each_metric_and_say_what_decides() {
+        let comparison = comparison(vec![
+            finding(Metric::Rate, -0.002, Conclusion::Noise),
+            finding(Metric::P99, 0.041, Conclusion::Worse),
+        ]);
+        let page = page(&comparison, Depth::Full);
+        let text = page.text(Style::Plain);
+        for part in [
+            "p99 *",
+            "+4.10 %",
+            "+2.90 … +5.60 %",
+            "9 of 10",
+            "+1.00 large",
+            "NOT MET",
+            "caution: ",
+        ] {
+            assert!(text.contains(part), "{part} in\n{text}");
+        }
+        assert!(page.markdown().contains("|---|---:|---:|---:|---:|---:|---|---|"));
+        let csv = csv::comparison(&comparison);
+        assert!(csv.lines().nth(1).unwrap().ends_with(",1,\"a,b.json\""), "{csv}");
+        assert_eq!(csv.lines().count(), 3);
+    }
+}

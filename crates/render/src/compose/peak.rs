@@ -1,0 +1,154 @@
+//! The page of a peak: the answer in sentences, latency against rate, and every load that was tried.
+
+use candor_plan::describe;
+use candor_plan::units::{fmt_per_second, fmt_plural};
+
+use super::curve::{self, Point};
+use super::{again, made_by, trials};
+use candor_report::experiment::peak::{Confidence, Peak, Step, StepOutcome, Who};
+use crate::page::axis::{Axis, Unit};
+use crate::page::chart::{Across, Chart, Mark, Points, Series, from_zero};
+use crate::page::{Block, Column, Depth, Figure, NOTHING, Page, Table};
+use candor_report::Tone;
+
+/// The page of a peak.
+pub fn page(peak: &Peak, depth: Depth) -> Page {
+    let sought = match peak.objectives.as_slice() {
+        [] => "the highest throughput".to_owned(),
+        objectives => format!("the highest rate with {}", objectives.join(" and ")),
+    };
+    let mut page =
+        Page::new(depth, format!("Peak of {}: {sought}", trials::subject(&peak.subject)));
+    let header = &mut page.header;
+    header.remark(format!("{} {} · {}", peak.tool.name, peak.tool.version, peak.started_at));
+    let cores = trials::who_had(&peak.subject.cores, &peak.subject.loader_cores);
+    header.remark(cores.unwrap_or_default());
+    let (tone, word) = match peak.answer.map(|answer| answer.confidence) {
+        _ if peak.partial.is_some() => (Tone::Doubtful, "NOT DONE"),
+        _ if peak.cannot_tell.is_some() => (Tone::Doubtful, "CANNOT TELL"),
+        None => (Tone::Bad, "NO ANSWER"),
+        Some(Confidence::Good) => (Tone::Good, "CONFIRMED"),
+        Some(Confidence::Fair) => (Tone::Doubtful, "WIDE"),
+        Some(Confidence::Poor) => (Tone::Doubtful, "CANNOT TELL"),
+    };
+    let mut sentences = peak.sentences.iter();
+    header.standing(tone, word, sentences.next().map_or("", String::as_str));
+    sentences.for_each(|sentence| header.text(sentence));
+    let runs = peak.steps.iter().flat_map(|step| &step.trials).map(|trial| &trial.figures);
+    trials::remarks(runs).for_each(|remark| header.text(remark));
+    header.blocks.push(Block::Figures(figures(peak)));
+    page.section("rates", "Latency against rate").chart(against_rate(peak));
+    page.section("ceiling", "Closed loop").chart(ceiling(peak));
+    page.section("steps", "Every load").beyond_short(|section| section.table(table(peak)));
+    let mut facts = vec![("Load", describe::load(&peak.plan))];
+    facts.extend(peak.objectives.iter().map(|one| ("Objective", one.clone())));
+    facts.push(("Limit", peak.limit.why.clone()));
+    again(&mut page, facts, &peak.host, &peak.arguments);
+    made_by(&mut page, &peak.tool, &peak.format);
+    page
+}
+
+fn figures(peak: &Peak) -> Vec<Figure> {
+    let nothing = || (NOTHING.to_owned(), "not found".to_owned());
+    let (rate, sure) = peak.answer.map_or_else(nothing, |answer| {
+        let ends = match (answer.low_per_s, answer.high_per_s) {
+            (Some(low), Some(high)) => {
+                format!("95 % interval {} to {}", fmt_per_second(low), fmt_per_second(high))
+            }
+            _ => "not confirmed".to_owned(),
+        };
+        (fmt_per_second(answer.rate_per_s), ends)
+    });
+    let (ceiling, connections) = peak.ceiling.map_or_else(nothing, |ceiling| {
+        let with = fmt_plural(ceiling.connections.into(), "connection");
+        (fmt_per_second(ceiling.rate_per_s), format!("closed loop, {with}"))
+    });
+    let who = match peak.limit.who {
+        Who::Loader => "loader",
+        Who::TargetCpu => "target's CPU",
+        Who::Target => "target",
+        Who::Unknown => "unknown",
+    };
+    vec![
+        Figure("Peak", rate, sure),
+        Figure("Ceiling", ceiling, connections),
+        Figure("Limit", who.to_owned(), "what kept it from more".to_owned()),
+    ]
+}
+
+/// In text p99, or what few samples leave of it.
+fn against_rate(peak: &Peak) -> Chart {
+    let points: Vec<Point<'_>> = peak
+        .curve()
+        .into_iter()
+        .filter_map(|step| {
+            let (rate_per_s, shown) = (step.rate_per_s?, &step.representative()?.figures);
+            Some(Point { rate_per_s, shown, all: &step.trials })
+        })
+        .collect();
+    let mark = |at: f64, label: &str| Mark { across: Across::Up, at, label: label.to_owned() };
+    let marks = peak.answer.map(|answer| mark(answer.rate_per_s, "peak"));
+    curve::against_rate(&points, marks.into_iter().collect(), &["p99", "p90", "p50"])
+}
+
+/// What more connections brought.
+fn ceiling(peak: &Peak) -> Chart {
+    let closed = peak.steps.iter().filter(|step| step.rate_per_s.is_none());
+    let mut runs: Points = closed
+        .flat_map(|step| {
+            step.trials.iter().map(|run| (step.connections.into(), run.figures.rate_per_s))
+        })
+        .collect();
+    runs.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let most = runs.iter().map(|(at, _)| *at).fold(1.0, f64::max);
+    let series = [Series::scatter("runs", 0, runs)];
+    let x = Axis::log("connections", Unit::Count, 1.0, most);
+    let y = from_zero("a second", Unit::Rate, &series);
+    Chart::new("connections", "Throughput by connections", x, y)
+        .about("Correct responses per second of every run of the closed loop.")
+        .all(series)
+}
+
+/// Closed loops, then open loads from the lowest rate.
+fn table(peak: &Peak) -> Table {
+    let mut runs = peak.steps.iter().flat_map(|step| &step.trials);
+    let has_target = runs.any(|trial| trial.figures.target_cpu_share.is_some());
+    let columns = ["load", "conns", "runs"].map(Column::figures).into_iter();
+    let columns = std::iter::once(Column::words("")).chain(columns);
+    let columns = columns.chain(trials::columns(has_target));
+    let mut table = Table::new(columns.chain([Column::words("")]));
+    let closed = peak.steps.iter().filter(|step| step.rate_per_s.is_none());
+    for step in closed.chain(peak.curve()) {
+        let Some(trial) = step.representative() else { continue };
+        let cells = [
+            step.phase.word().to_owned(),
+            step.rate_per_s.map_or("closed".to_owned(), fmt_per_second),
+            step.connections.to_string(),
+            step.trials.len().to_string(),
+        ];
+        let cells = cells.into_iter().chain(trials::cells(trial, has_target));
+        table.row(cells.chain([judged(step)]));
+    }
+    table
+}
+
+/// How often the objectives were met, and what may have made the figures.
+fn judged(step: &Step) -> String {
+    let counted = step.counted();
+    let met = counted.iter().filter(|trial| trial.met == Some(true)).count();
+    let mut words = vec![match counted.iter().any(|trial| trial.met.is_some()) {
+        true => format!("met in {met} of {}", counted.len()),
+        false => String::new(),
+    }];
+    // How the outcome is told without the runs' own, in documents of older versions, and if the rate was not held.
+    if words[0].is_empty() || step.outcome == StepOutcome::NotHeld {
+        words.push(step.outcome.word().to_owned());
+    }
+    words.extend(trials::loader_findings(step.trials.iter()).into_iter().map(str::to_owned));
+    match step.trials.iter().filter(|trial| trial.disturbed).count() {
+        0 => {}
+        disturbed => words.push(format!("{disturbed} disturbed")),
+    }
+    words.retain(|word| !word.is_empty());
+    words.join(", ")
+}

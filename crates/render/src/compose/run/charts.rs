@@ -1,0 +1,364 @@
+//! The charts of a run.
+
+use candor_plan::Segment;
+use candor_plan::units::fmt_duration_ns;
+use candor_record::{Hiccup, IntervalSummary};
+use candor_stats::Quantile;
+
+use super::course::{Course, Slice};
+use candor_report::document::Document;
+use candor_report::document::latency::{DecodeError, Distribution};
+use candor_report::document::streams::Streams;
+use candor_report::document::target::ResourceSample;
+use crate::page::axis::{Axis, Unit};
+use crate::page::chart::{Across, Chart, Dot, Mark, Series, from_zero, of_values};
+use crate::page::heat::Heat;
+
+/// The group of charts over the time of the run, which move together.
+const TOGETHER: &str = "time";
+/// The points of a percentile curve in each decade of 1/(1-q), in hundredths.
+const PER_DECADE: [u64; 15] =
+    [100, 112, 125, 140, 160, 180, 200, 250, 300, 350, 400, 500, 600, 700, 850];
+/// Rows of a decade of latency, and of the map.
+const ROWS_PER_DECADE: f64 = 14.0;
+const ROWS: std::ops::RangeInclusive<f64> = 20.0..=56.0;
+/// Percentiles to draw with their intervals.
+const WITH_INTERVAL: [(&str, f64); 6] =
+    [("p50", 2.0), ("p90", 10.0), ("p95", 20.0), ("p99", 100.0), ("p99.9", 1e3), ("p99.99", 1e4)];
+
+/// Response and service time by percentile, on an axis that spreads the tail.
+pub(super) fn percentiles(document: &Document) -> Result<Chart, DecodeError> {
+    let latencies = &document.latencies;
+    let open = document.plan.has_due_times();
+    let mut series = vec![curve("service time", 1, &latencies.service)?];
+    let mut main = &latencies.service;
+    if open {
+        main = &latencies.response;
+        series.insert(0, curve("response time", 0, main)?);
+        series.push(curve("queue wait", 3, &latencies.queue_wait)?.hidden());
+    }
+    series.push(curve("send lag", 2, &latencies.send_lag)?.hidden());
+    series.push(Series::dots("95 % intervals", if open { 4 } else { 5 }, intervals(main)));
+    let samples = main.count;
+    let about = match open {
+        true => {
+            "Response time counts from when a request was due, service time from when it was sent: what \
+             lies between the two is waiting that a closed loop would not have seen."
+        }
+        false => {
+            "Service time counts from when a request was sent. In a closed loop nothing is sent while \
+             the server stalls, so a stall is in few samples."
+        }
+    };
+    let x = Axis::percentiles(samples);
+    let y = of_values(&series);
+    Ok(Chart::new("percentiles", "Latency by percentile", x, y).about(about).all(series))
+}
+
+/// The times of events by percentile.
+pub(super) fn events(streams: &Streams) -> Result<Chart, DecodeError> {
+    let series = vec![
+        curve("first event", 0, &streams.first_event)?,
+        curve("gap", 1, &streams.gap)?,
+        curve("longest gap of a response", 3, &streams.longest_gap)?,
+        curve("last event", 2, &streams.last_event)?.hidden(),
+    ];
+    let samples = [&streams.first_event, &streams.gap, &streams.longest_gap].map(|one| one.count);
+    let x = Axis::percentiles(samples.into_iter().max().unwrap_or(0));
+    let y = of_values(&series);
+    let about = "First and last event count from when a request was due, a gap from the event before. Gaps of events \
+                 that were read together are unknown and left out.";
+    Ok(Chart::new("events", "Events by percentile", x, y).about(about).all(series))
+}
+
+/// The quantiles of a distribution, as far as it has samples; the last one is its maximum.
+fn curve(name: &str, colour: usize, of: &Distribution) -> Result<Series, DecodeError> {
+    let Some(max_ns) = of.max_ns else {
+        return Ok(Series::line(name, colour, []));
+    };
+    let hdr = of.decode()?;
+    // A logarithmic axis has no zero.
+    let shown = |ns: u64| (ns > 0).then_some(ns as f64);
+    let decades = (0..=of.count.max(1).ilog10())
+        .flat_map(|power| PER_DECADE.map(|digits| digits.saturating_mul(10u64.pow(power))));
+    let inside = decades.take_while(|&hundredths| hundredths / 100 < of.count).map(|hundredths| {
+        let q = Quantile::new(hundredths - 100, hundredths);
+        (hundredths as f64 / 100.0, shown(of.at_rank(&hdr, q.rank(of.count))))
+    });
+    let end = (of.count as f64, shown(max_ns));
+    Ok(Series::line(name, colour, inside.chain([end])))
+}
+
+/// The percentiles that are worth printing, with their intervals.
+fn intervals(of: &Distribution) -> Vec<Dot> {
+    WITH_INTERVAL
+        .into_iter()
+        .filter_map(|(name, at)| {
+            let value = of.percentile_ns(name)? as f64;
+            let interval = of.interval_ns(name)?;
+            let end = |ns: Option<u64>| ns.map(|ns| ns as f64);
+            Some(Dot { at, value, low: end(interval.low_ns), high: end(interval.high_ns) })
+        })
+        .collect()
+}
+
+/// All charts over the time of the run.
+pub(super) fn over_time(document: &Document, course: &Course<'_>) -> Vec<Chart> {
+    let Some((from, to)) = course.span_s() else { return Vec::new() };
+    let time = Axis::span("time of the run", Unit::Time, from, to);
+    let mut charts = Vec::from_iter(heat(course, &time));
+    charts.push(service(course, &time));
+    for (id, title, name, unit, about, series) in [
+        rate(document, course),
+        failures(course),
+        connections(course),
+        backlog(course),
+        traffic(course),
+    ]
+    .into_iter()
+    .chain(parts(course))
+    .chain(resources(document))
+    {
+        let y = from_zero(name, unit, &series);
+        charts.push(Chart::new(id, title, time.clone(), y).about(about).all(series));
+    }
+    for chart in &mut charts {
+        chart.together = Some(TOGETHER);
+        chart.marks.extend(pauses(document));
+    }
+    charts
+}
+
+/// A chart over the time of the run, from zero: anchor, title, name and unit of its axis, caption, series.
+type OverTime = (&'static str, &'static str, &'static str, Unit, &'static str, Vec<Series>);
+
+fn heat(course: &Course<'_>, time: &Axis) -> Option<Chart> {
+    let (heat, latency) = map(course)?;
+    let about = "Each column is an interval of the run: the stronger the colour of a cell, the more of \
+                 its responses took so long.";
+    let p99 = Series::line("p99", 3, course.points(|slice| slice.response.p99_ns));
+    let longest = instead_of(
+        &p99,
+        Series::line("longest", 7, course.points(|slice| slice.response.longest_ns())),
+    );
+    let p50 = Series::line("p50", 1, course.points(|slice| slice.response.p50_ns));
+    let chart = Chart::new("heat", "Response time over time", time.clone(), latency).about(about);
+    Some(Chart { heat: Some(heat), ..chart.all([p50, p99, longest]) })
+}
+
+/// The heat map of response times and its axis; `None` without responses.
+fn map(course: &Course<'_>) -> Option<(Heat, Axis)> {
+    let answered = || course.slices.iter().map(|one| &one.response).filter(|one| one.count > 0);
+    let low = answered().map(|one| one.min_ns).min()?;
+    let high = answered().map(|one| one.max_ns).max()?;
+    let axis = Axis::log("response time", Unit::Duration, low as f64, high as f64);
+    let decades = (axis.high / axis.low).log10();
+    let rows = (decades * ROWS_PER_DECADE).round().clamp(*ROWS.start(), *ROWS.end()) as usize;
+    let column = |slice: &Slice| {
+        let mut counts = vec![0u64; rows];
+        // It was decoded before, when the slice was made.
+        let histogram = slice.rows.histogram().ok();
+        for step in histogram.iter().flat_map(|all| all.iter_recorded()) {
+            let row = (axis.at(step.value_iterated_to() as f64) * rows as f64) as usize;
+            let count = &mut counts[row.min(rows - 1)];
+            *count = count.saturating_add(step.count_since_last_iteration());
+        }
+        counts.truncate(counts.iter().rposition(|&count| count > 0).map_or(0, |last| last + 1));
+        counts
+    };
+    let columns: Vec<Vec<u64>> = course.slices.iter().map(column).collect();
+    let ((from, to), first) = (course.span_s()?, course.slices.first()?);
+    // All but the last have the same length, and the last is not longer.
+    let width =
+        if columns.len() == 1 { to - from } else { first.rows.end_s() - first.rows.start_s() };
+    Some((Heat { from, width, rows, columns }, axis))
+}
+
+/// Intervals may be too short for a high percentile; then this shows the other series.
+fn instead_of(wanted: &Series, other: Series) -> Series {
+    let known = wanted.value.iter().flatten().count();
+    if known * 2 < other.value.iter().flatten().count() { other } else { other.hidden() }
+}
+
+fn service(course: &Course<'_>, time: &Axis) -> Chart {
+    let line = |name, colour, figure: fn(&IntervalSummary) -> Option<u64>| {
+        // A logarithmic axis has no zero.
+        let highest = |slice: &Slice| slice.rows.highest(figure).filter(|&ns| ns > 0);
+        Series::line(name, colour, course.points(|slice| highest(slice).map(|ns| ns as f64)))
+    };
+    let p99 = line("service p99", 1, |row| row.service.p99_ns);
+    let lag_p99 = line("our send lag p99", 2, |row| row.send_lag.p99_ns);
+    let series = [
+        line("service p50", 0, |row| row.service.p50_ns),
+        instead_of(&p99, line("longest service", 7, |row| row.service.max_ns)),
+        p99,
+        instead_of(&lag_p99, line("our longest send lag", 3, |row| row.send_lag.max_ns)),
+        lag_p99,
+    ];
+    let about = "The server's time from when a request was sent, and the loader's own lag.";
+    let title = "Service time and our own lag over time";
+    Chart::new("service", title, time.clone(), of_values(&series)).about(about).all(series)
+}
+
+fn rate(document: &Document, course: &Course<'_>) -> OverTime {
+    let line = |name, colour, count| {
+        Series::line(name, colour, course.points(|slice| slice.rows.per_s(count)))
+    };
+    let asked = course.points(|slice| asked_per_s(document, slice.rows.middle_s()));
+    let about =
+        "Complete responses per second, expected or not, beside the requests sent and asked for.";
+    let series = vec![
+        line("responses", 0, |row| row.answered),
+        line("as expected", 2, |row| row.ok).hidden(),
+        line("sent", 1, |row| row.sent),
+        Series::line("asked", 6, asked),
+    ];
+    ("rate", "Rate over time", "a second", Unit::Rate, about, series)
+}
+
+/// Events and messages, if there are any.
+fn parts(course: &Course<'_>) -> Option<OverTime> {
+    let per_s = course.points(|slice| slice.rows.per_s(|row| row.parts));
+    if !per_s.iter().any(|(_, per_s)| per_s.is_some_and(|per_s| per_s > 0.0)) {
+        return None;
+    }
+    let about = "Events of streams and messages that came, per second.";
+    let series = vec![Series::line("parts", 0, per_s)];
+    Some(("parts", "Parts over time", "a second", Unit::Rate, about, series))
+}
+
+/// The asked rate at this time of the run, if the schedule consists of constant rates and ramps.
+fn asked_per_s(document: &Document, at_s: f64) -> Option<f64> {
+    let mut begin_s = 0.0;
+    for segment in document.plan.load.segments() {
+        let (length_ns, rate_per_s) = match *segment {
+            Segment::Hold { rate, duration_ns } => (duration_ns, rate.per_s_f64()),
+            Segment::Ramp { from, to, duration_ns } => {
+                let (from_per_s, to_per_s) = (from.per_s_f64(), to.per_s_f64());
+                let share = (at_s - begin_s) * 1e9 / duration_ns as f64;
+                (Some(duration_ns), from_per_s + (to_per_s - from_per_s) * share)
+            }
+            Segment::Burst { .. } | Segment::Replay { .. } => return None,
+        };
+        let end_s = length_ns.map_or(f64::INFINITY, |length_ns| begin_s + length_ns as f64 / 1e9);
+        if at_s < end_s {
+            return Some(rate_per_s);
+        }
+        begin_s = end_s;
+    }
+    None
+}
+
+fn failures(course: &Course<'_>) -> OverTime {
+    let line = |name, colour, count: fn(&IntervalSummary) -> u64| {
+        let points = course.points(|slice| slice.rows.per_s(count));
+        let any = course.slices.iter().any(|slice| slice.rows.sum(count) > 0);
+        any.then(|| Series::line(name, colour, points))
+    };
+    let errors = line("errors", 1, |row| row.errors);
+    let shed = line("shed", 3, |row| row.shed);
+    let about =
+        "Requests that failed, and requests that were dropped unsent because they were too old.";
+    let series = errors.into_iter().chain(shed).collect();
+    ("errors", "Errors over time", "a second", Unit::Rate, about, series)
+}
+
+fn connections(course: &Course<'_>) -> OverTime {
+    let level = |count: fn(&IntervalSummary) -> u64| {
+        course.points(move |slice| Some(count(slice.rows.last()) as f64))
+    };
+    let about = "Connections that were established, and requests in flight on them, at the end of each \
+                 interval.";
+    let series = vec![
+        Series::line("connections", 0, level(|row| row.connections)),
+        Series::line("in flight", 1, level(|row| row.in_flight)),
+    ];
+    ("effective", "Connections over time", "number", Unit::Count, about, series)
+}
+
+fn backlog(course: &Course<'_>) -> OverTime {
+    let any = course.slices.iter().any(|slice| slice.rows.last().backlog > 0);
+    let level = course.points(|slice| Some(slice.rows.last().backlog as f64));
+    let about =
+        "Requests that were due and for which no connection was free, at the end of each interval.";
+    let series = any.then(|| Series::line("backlog", 1, level)).into_iter().collect();
+    ("backlog", "Backlog over time", "requests", Unit::Count, about, series)
+}
+
+fn traffic(course: &Course<'_>) -> OverTime {
+    let line = |name, colour, count| {
+        Series::line(name, colour, course.points(|slice| slice.rows.per_s(count)))
+    };
+    let series =
+        vec![line("received", 0, |row| row.bytes_received), line("sent", 1, |row| row.bytes_sent)];
+    let about = "Bytes read from and written to sockets.";
+    ("traffic", "Bytes over time", "a second", Unit::ByteRate, about, series)
+}
+
+/// The resources of a managed target.
+fn resources(document: &Document) -> Vec<OverTime> {
+    let Some(resources) = &document.target else { return Vec::new() };
+    let window_s = document.time.warm_up_ns as f64 / 1e9;
+    let line = |name, colour, figure: fn(&ResourceSample) -> f64| {
+        let samples = resources.samples.iter();
+        let points = samples.map(|one| (window_s + one.at_s, Some(figure(one))));
+        Series::line(name, colour, points)
+    };
+    let cpu = vec![line("CPU", 1, |one| one.cpu_share)];
+    let memory = vec![line("resident", 0, |one| one.rss_bytes as f64)];
+    let others = vec![
+        line("threads", 0, |one| one.threads as f64),
+        line("open files", 1, |one| one.open_files as f64),
+    ];
+    let about = "CPU time of all its processes, divided by wall time: 100 % is a whole core.";
+    let threads = "Threads and open files of the target over time";
+    vec![
+        ("cpu", "CPU of the target over time", "of a core", Unit::Share, about, cpu),
+        (
+            "memory",
+            "Memory of the target over time",
+            "bytes",
+            Unit::Bytes,
+            "Resident memory of all its processes.",
+            memory,
+        ),
+        ("threads", threads, "number", Unit::Count, "Of all its processes.", others),
+    ]
+}
+
+/// Pauses of the loader's own machine that are long enough for a chart.
+fn pauses(document: &Document) -> Vec<Mark> {
+    const SHORTEST_NS: u64 = 20_000_000;
+    const MOST: usize = 3;
+    let mut worst: Vec<Hiccup> = document.hiccups().flat_map(|seen| seen.worst.clone()).collect();
+    worst.retain(|one| one.late_ns >= SHORTEST_NS);
+    worst.sort_by_key(|one| std::cmp::Reverse(one.late_ns));
+    let mark = |one: &Hiccup| Mark {
+        across: Across::Up,
+        at: one.at_ns as f64 / 1e9,
+        label: format!("our machine paused {}", fmt_duration_ns(one.late_ns)),
+    };
+    worst.iter().take(MOST).map(mark).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use candor_report::testing;
+
+    #[test]
+    fn every_answer_is_in_its_cell() {
+        let document = testing::stalled_open();
+        let course = Course::of(&document).unwrap();
+        let (heat, axis) = map(&course).unwrap();
+        for (column, slice) in heat.columns.iter().zip(&course.slices) {
+            let response = slice.rows.histogram().unwrap();
+            assert_eq!(column.iter().sum::<u64>(), response.len());
+            let median =
+                candor_record::value_at_rank(&response, Quantile::P50.rank(response.len())) as f64;
+            let row = (axis.at(median) * heat.rows as f64) as usize;
+            let below: u64 = column[..=row].iter().sum();
+            assert!(below * 2 >= response.len(), "{column:?}");
+        }
+    }
+}

@@ -1,0 +1,346 @@
+//! The page of a run: outcome, ledger, latency, time series, participants, and how to rerun it.
+
+mod charts;
+mod course;
+mod fleet;
+mod loader;
+mod short;
+mod streams;
+mod users;
+
+use candor_plan::HttpVersion;
+use candor_plan::units::{fmt_count, fmt_duration_ns, fmt_per_second, fmt_plural};
+use candor_record::IntervalSummary;
+
+use super::words::{self, ROWS};
+use super::{or_nothing, time};
+use candor_report::document::Document;
+use candor_report::document::counts::ErrorCount;
+use candor_report::document::latency::Distribution;
+use candor_report::expect::Judgement;
+use crate::page::{
+    Block, Column, Depth, Figure, Finding, Kind, Page, Section, Sum, Table, Term, share_of,
+};
+use candor_report::shorten;
+use candor_report::Tone;
+use course::{Course, Rows};
+
+/// The most characters of a request's name in a table; the plan has the whole name.
+const NAME: usize = 24;
+/// The most rows of the time series. An interval shorter than this fraction of the others has no rate.
+const COURSE: usize = 12;
+const SHORTEST_SHARE: u64 = 10;
+/// The most intervals to show as figures.
+const MOST_INTERVALS: usize = 120;
+
+/// The page of a run.
+pub fn page(document: &Document, depth: Depth) -> Page {
+    if depth == Depth::Short {
+        return short::page(document);
+    }
+    let mut page = Page::new(depth, words::what(document));
+    header(&mut page.header, document);
+    findings(&mut page.findings, document);
+    ledger(page.section("ledger", "Ledger"), document);
+    latency(page.section("latency", "Latency"), document);
+    streams::section(page.section("streams", "Streams"), document);
+    users::section(page.section("users", "Users"), document);
+    requests(page.section("requests", "Requests"), document);
+    course(page.section("course", "Over time"), document);
+    connections(page.section("connections", "Connections"), document);
+    fleet::fleet(page.section("fleet", "Fleet"), document);
+    loader::target(page.section("target", "Target"), document);
+    loader::loader(page.section("loader", "Loader"), document);
+    loader::plan(&mut page.again, document);
+    page.footer =
+        format!("Made by {} from a {} document.", words::identity(document), document.format);
+    page
+}
+
+fn header(header: &mut Section, document: &Document) {
+    header.text(words::how(document).join(" · "));
+    header.remark(words::identity(document));
+    let (tone, word, sentence) = words::verdict(document);
+    header.standing(tone, word, sentence);
+    let open = document.plan.has_due_times();
+    let (name, timed) = match open {
+        true => ("response time", &document.latencies.response),
+        false => ("service time", &document.latencies.service),
+    };
+    let about = |row: &str| match words::interval(timed, row) {
+        interval if interval.is_empty() => format!("{name} at {row}"),
+        interval => format!("{name}, 95 %: {interval}"),
+    };
+    let asked = match document.rate.asked_per_s.filter(|_| open) {
+        Some(asked) => format!("of {} asked", fmt_per_second(asked)),
+        None => "as fast as it went".to_owned(),
+    };
+    let ledger = &document.ledger;
+    let errors = match ledger.sent {
+        0 => words::nothing_sent(document).to_owned(),
+        sent => format!("{} of what was sent", share_of(ledger.errors, sent)),
+    };
+    header.blocks.push(Block::Figures(vec![
+        Figure("Rate", or_nothing(document.rate.achieved_per_s, fmt_per_second), asked),
+        Figure("Median", words::cell(timed, "p50"), about("p50")),
+        Figure("p99", words::cell(timed, "p99"), about("p99")),
+        Figure(
+            "Longest",
+            words::cell(timed, "max"),
+            format!("{name} of {}", fmt_count(timed.count)),
+        ),
+        Figure("Errors", fmt_count(ledger.errors), errors),
+    ]));
+}
+
+/// Objectives, and findings about how far the numbers can be trusted.
+fn findings(section: &mut Section, document: &Document) {
+    (section.anchor, section.heading) = ("findings", "Findings");
+    for one in &document.expectations {
+        let Judgement { sentence, outcome, .. } = one;
+        section.fact("Expected", Some(words::gate(*outcome).0), sentence);
+    }
+    let found = document.verdicts.iter().map(Finding::of).map(Block::Finding);
+    section.blocks.extend(found);
+    if document.verdicts.is_empty() {
+        section.full(|section| section.text("There are no findings against the numbers."));
+    }
+}
+
+/// The outcomes of all requests.
+fn ledger(section: &mut Section, document: &Document) {
+    let ledger = &document.ledger;
+    let mut parts = vec![Term("ok", ledger.ok, "response as expected")];
+    if ledger.broken_off > 0 {
+        parts.push(Term("broken off", ledger.broken_off, "by us, as planned"));
+    }
+    parts.push(Term("errors", ledger.errors, "failed after being sent"));
+    parts.push(Term("unfinished", ledger.unfinished, "no response when the drain ended"));
+    let due = "due, and still waiting when the run ended";
+    let mut left = vec![
+        Term("sent", ledger.sent, "their first byte was handed to the kernel"),
+        Term("shed", ledger.shed, "dropped unsent: too old"),
+        Term("unsent", ledger.unsent, due),
+    ];
+    if ledger.unaccounted > 0 {
+        let lost = "scheduled for an agent that was lost";
+        left.push(Term("unaccounted", ledger.unaccounted, lost));
+    }
+    section.blocks.push(Block::Sums(vec![
+        Sum { total: Term("scheduled", ledger.scheduled, "requests of the load"), parts: left },
+        Sum { total: Term("sent", ledger.sent, ""), parts },
+    ]));
+    section.remark(words::warm_up(document).unwrap_or_default());
+    section.full(|section| {
+        section.remark(match ledger.balances() {
+            true => "Both equations hold: every request that was due ended in exactly one place.",
+            false => "≠ The equations do not hold, which is a bug in Candor.",
+        });
+    });
+    errors(section, "Errors", &document.errors, ledger.sent);
+    if let Some(statuses) = words::statuses_by_class(&document.statuses) {
+        section.fact("Statuses", None, statuses);
+    }
+    if !document.broken_off_statuses.is_empty() {
+        let heard = words::statuses(&document.broken_off_statuses);
+        section.fact("Broken off", None, format!("responses after the break: {heard}"));
+    }
+}
+
+/// Errors by kind, each with an example.
+fn errors(section: &mut Section, heading: &str, errors: &[ErrorCount], of: u64) {
+    let mut columns = vec![Column::words("kind"), Column::figures("count")];
+    columns.extend((of > 0).then(|| Column::figures("share")));
+    columns.extend(["meaning", "the first one"].map(|name| Column::new(name, Kind::Sentences)));
+    let mut table = Table::new(columns);
+    for one in errors {
+        let mut row = vec![one.kind.clone(), fmt_count(one.count)];
+        row.extend((of > 0).then(|| share_of(one.count, of)));
+        let example = one.example.as_ref().map(|text| format!("e.g. {text}{}", one.advice()));
+        row.extend([one.sentence.clone(), example.unwrap_or_default()]);
+        table.row(row);
+    }
+    section.headed(heading, table);
+}
+
+/// Percentiles and their curves. Open load: response and service time side by side, then the parts between
+/// them. Closed load: response time is service time plus our own lag, so it has no column.
+fn latency(section: &mut Section, document: &Document) {
+    if document.latencies.response.count == 0 {
+        section.text(words::UNTIMED);
+    } else {
+        section.full(|section| match charts::percentiles(document) {
+            Ok(chart) => section.chart(chart),
+            Err(error) => section.text(format!("There are no curves: {error}.")),
+        });
+        let columns = words::columns(document);
+        let first = columns[0].2;
+        let mut table = percentiles(&columns, &ROWS);
+        let interval = Column::figures("95 % interval").about(&format!("of {}", columns[0].0));
+        table.columns.insert(2, interval);
+        for row in &mut table.rows {
+            let interval = words::interval(first, &row[0]);
+            row.insert(2, interval);
+        }
+        section.table(table);
+        let closed = !document.plan.has_due_times();
+        let closed = closed.then(|| words::CLOSED.to_owned());
+        let untouched = words::untouched(document).map(|text| text + ".");
+        let notes = [untouched, words::missing(&columns), words::standings(first), closed];
+        notes.into_iter().flatten().for_each(|note| section.remark(note));
+    }
+    let never = words::never_answered(document);
+    section.toned(Some(Tone::Doubtful), never.unwrap_or_default());
+    if let Some(kernel) = &document.kernel {
+        section.heading("Kernel");
+        if kernel.service.count > 0 {
+            let rows = ["min", "p50", "p99", "max", "mean"];
+            section.table(percentiles(&words::kernel_columns(kernel), &rows));
+        }
+        section.remark(words::kernel_note(kernel));
+    }
+}
+
+/// Distributions side by side.
+fn percentiles(columns: &[(&str, &str, &Distribution)], rows: &[&str]) -> Table {
+    let names = columns.iter().map(|(name, about, _)| Column::figures(*name).about(about));
+    let mut table = Table::new(std::iter::once(Column::words("")).chain(names));
+    for row in rows {
+        let cells = columns.iter().map(|column| words::cell(column.2, row));
+        table.row(std::iter::once((*row).to_owned()).chain(cells));
+    }
+    table
+}
+
+/// Each request of a plan with several.
+fn requests(section: &mut Section, document: &Document) {
+    let figures = ["sent", "ok", "errors", "p50", "p99", "max"].map(Column::figures);
+    let mut table = Table::new(std::iter::once(Column::words("name")).chain(figures));
+    for one in &document.requests {
+        let figure = |row| or_nothing(one.response.as_ref(), |timed| words::cell(timed, row));
+        let counts = [one.sent, one.ok, one.errors].map(fmt_count);
+        let name = match &one.journey {
+            None => shorten(&one.name, NAME - 1),
+            Some(journey) => shorten(&format!("{journey}: {}", one.name), NAME + 8),
+        };
+        let figures = counts.into_iter().chain(["p50", "p99", "max"].map(figure));
+        table.row(std::iter::once(name).chain(figures));
+    }
+    section.table(table);
+    section.full(|section| steps(section, document));
+}
+
+/// Statuses of each step, and where its response time comes from.
+fn steps(section: &mut Section, document: &Document) {
+    let figures = ["service p50", "service p99", "queue wait p99", "send lag p99"];
+    let columns = [Column::words("step"), Column::words("statuses")];
+    let mut table = Table::new(columns.into_iter().chain(figures.map(Column::figures)));
+    for one in &document.requests {
+        let Some(step) = &one.step else { continue };
+        let cells = [
+            words::cell(&step.service, "p50"),
+            words::cell(&step.service, "p99"),
+            words::cell(&step.queue_wait, "p99"),
+            words::cell(&step.send_lag, "p99"),
+        ];
+        let name = shorten(&one.name, NAME - 1);
+        table.row([name, words::statuses(&step.statuses)].into_iter().chain(cells));
+    }
+    section.table(table);
+}
+
+/// The intervals, in figures and in pictures.
+fn course(section: &mut Section, document: &Document) {
+    section.table(rates(document));
+    section.full(|section| match Course::of(document) {
+        Ok(course) => {
+            section.remark(course.note().unwrap_or_default());
+            charts::over_time(document, &course).into_iter().for_each(|one| section.chart(one));
+        }
+        Err(error) => section.text(format!("There are no charts: {error}.")),
+    });
+    if (1..=MOST_INTERVALS).contains(&document.intervals.len()) {
+        section.details("Every interval in figures", |section| section.table(every(document)));
+    }
+}
+
+/// Requests per second in each interval. In a long run, a row covers several consecutive intervals. Empty
+/// for a run with only one interval.
+fn rates(document: &Document) -> Table {
+    let open = document.plan.has_due_times();
+    let streams = document.plan.target.http != HttpVersion::H1;
+    let mut columns: Vec<_> =
+        ["from – to", "responses", "errors", "connections"].map(Column::figures).into();
+    columns.push(Column::figures(if streams { "streams" } else { "in flight" }));
+    columns.extend(open.then(|| Column::figures("backlog")));
+    let mut table = Table::new(columns);
+    let shortest_ns = document.plan.recording.interval_ns / SHORTEST_SHARE;
+    let is_whole = |one: &&IntervalSummary| one.end_ns.saturating_sub(one.start_ns) >= shortest_ns;
+    let all: Vec<&IntervalSummary> = document.window_intervals().filter(is_whole).collect();
+    if all.len() < 2 {
+        return table;
+    }
+    for rows in Rows::chunks(&all, all.len().div_ceil(COURSE)) {
+        // Sums, and the state at the end of the last interval.
+        let last = rows.last();
+        let (from, to) = (fmt_duration_ns(rows.first().start_ns), fmt_duration_ns(last.end_ns));
+        let mut row = vec![
+            format!("{from} – {to:<8}"),
+            or_nothing(rows.per_s(|one| one.answered), fmt_per_second),
+            fmt_count(rows.sum(|one| one.errors)),
+            fmt_count(last.connections),
+            fmt_count(last.in_flight),
+        ];
+        row.extend(open.then(|| fmt_count(last.backlog)));
+        table.row(row);
+    }
+    table
+}
+
+fn every(document: &Document) -> Table {
+    let names = ["from", "to", "responses", "rate", "errors", "shed", "connections", "backlog"];
+    let names = names.into_iter().chain(["p50", "p99", "max"]);
+    let mut table = Table::new(names.map(Column::figures));
+    for row in &document.intervals {
+        table.row([
+            fmt_duration_ns(row.start_ns),
+            fmt_duration_ns(row.end_ns),
+            fmt_count(row.answered),
+            or_nothing(row.answered_per_s, fmt_per_second),
+            fmt_count(row.errors),
+            fmt_count(row.shed),
+            fmt_count(row.connections),
+            fmt_count(row.backlog),
+            time(row.response.p50_ns),
+            time(row.response.p99_ns),
+            time(row.response.max_ns),
+        ]);
+    }
+    table
+}
+
+/// Connections, handshakes, bytes.
+fn connections(section: &mut Section, document: &Document) {
+    let connections = &document.connections;
+    let mut facts = vec![("Connections", words::connections(document))];
+    facts.extend(connections.goaways.iter().map(|one| {
+        let what = fmt_plural(one.count, "GOAWAY");
+        let (name, code, last) = (&one.name, one.code, fmt_count(one.last_stream.into()));
+        ("Connections", format!("{what} {name} ({code:#x}), the first with last stream {last}"))
+    }));
+    facts.extend(connections.close_codes.iter().map(|one| {
+        let what = fmt_plural(one.count, "close frame");
+        ("Connections", format!("{what} of the server with code {}", one.code))
+    }));
+    facts.extend(words::connect(document).map(|text| ("Connect", text)));
+    facts.extend(connections.handshakes.iter().map(|one| ("TLS", words::handshakes(one))));
+    facts.extend(words::handshake_time(document).map(|text| ("TLS", text)));
+    facts.push(("Bytes", words::bytes(document)));
+    facts.extend(words::memory(document).map(|text| ("Memory", text)));
+    section.facts(facts);
+    errors(section, "No connect", &document.connect_errors, 0);
+    errors(section, "Lost", &connections.losses, 0);
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,317 @@
+//! The short page of a run, to be read in ten seconds: 25 lines for a healthy run, 35 for others. It omits
+//! the obvious, and has nothing that the full page lacks.
+
+use candor_plan::units::{
+    fmt_bytes, fmt_count, fmt_duration_ns, fmt_per_second, fmt_plural, fmt_share,
+};
+
+use super::course::Rows;
+use super::fleet;
+use super::loader::used;
+use super::{streams, users, words};
+use candor_report::document::{Document, MachineRow};
+use crate::page::{Block, Column, Depth, Finding, Page, Section, Table, share_of};
+use candor_report::shorten;
+use candor_report::Tone;
+use candor_report::verdicts::Verdict;
+
+/// Rows of the table of latencies.
+const ROWS: [&str; 5] = ["p50", "p90", "p99", "p99.9", "max"];
+/// The most findings, kinds of errors and objectives to show; the rest is counted.
+const FINDINGS: usize = 3;
+const ERRORS: usize = 3;
+const OBJECTIVES: usize = 4;
+/// The most cells of a strip, and the fewest intervals for one.
+const STRIP: usize = 72;
+const FEWEST: usize = 5;
+/// The most characters of a long text: a URL, an example of an error.
+const LONG: usize = 78;
+
+/// The short page.
+pub(super) fn page(document: &Document) -> Page {
+    let mut page = Page::new(Depth::Short, title(document));
+    let (tone, word, _) = words::verdict(document);
+    page.header.standing(tone, word, outcome(document));
+    if let Some(users) = &document.users {
+        let section = page.section("users", "");
+        section.fact("users", None, users::in_short(users));
+        section.toned(Some(Tone::Doubtful), users::worst(users).unwrap_or_default());
+    }
+    latency(page.section("latency", ""), document);
+    if let Some(one) = &document.streams {
+        page.section("streams", "").fact("events", None, streams::in_short(one));
+    }
+    course(page.section("course", ""), document);
+    troubles(page.section("troubles", ""), document);
+    findings(&mut page.findings, document);
+    if let Some(resources) = &document.target {
+        page.again.fact("Target", None, used(resources));
+    }
+    if let Some(agents) = fleet::summary(document) {
+        page.again.fact("Fleet", None, agents);
+    }
+    page.again.fact("Loader", None, loader(document));
+    page
+}
+
+/// `GET http://127.0.0.1:8080/ · open 1,000/s · 50 connections · 30 s`
+fn title(document: &Document) -> String {
+    let mut parts = vec![shorten(&words::what(document), LONG)];
+    parts.extend(words::how(document).into_iter().map(|part| {
+        // Shortens the description of the load.
+        let part = part.replacen("open load, ", "open ", 1);
+        part.strip_suffix(" constant").map(str::to_owned).unwrap_or(part)
+    }));
+    // Omits details of the loader.
+    parts.retain(|part| !part.ends_with(" thread") && !part.ends_with(" threads"));
+    parts.join(" · ")
+}
+
+/// `1,000/s of 1,000/s · 30,000 ok · 0 errors · 3.1 MB/s`
+fn outcome(document: &Document) -> String {
+    let ledger = &document.ledger;
+    if document.nothing_worked() {
+        return words::failures(document).join(" · ");
+    }
+    let mut parts = Vec::new();
+    let achieved = document.rate.achieved_per_s.map_or("no rate".to_owned(), fmt_per_second);
+    parts.push(match document.rate.asked_per_s.filter(|_| document.plan.load.is_open()) {
+        Some(asked) => format!("{achieved} of {}", fmt_per_second(asked)),
+        None => achieved,
+    });
+    parts.push(words::ok(document));
+    parts.push(match (ledger.sent, ledger.errors) {
+        (0, _) => words::nothing_sent(document).to_owned(),
+        (_, 0) => "0 errors".to_owned(),
+        (sent, errors) => format!("{} ({})", fmt_plural(errors, "error"), share_of(errors, sent)),
+    });
+    let elapsed_s = document.time.elapsed_ns as f64 / 1e9;
+    if elapsed_s > 0.0 {
+        let per_s = document.bytes.received as f64 / elapsed_s;
+        parts.push(format!("{}/s", fmt_bytes(per_s as u64)));
+    }
+    parts.extend(words::ended(document).map(str::to_owned));
+    parts.join(" · ")
+}
+
+/// Response time with its interval, and service time, which a closed loop would report.
+fn latency(section: &mut Section, document: &Document) {
+    let latencies = &document.latencies;
+    if latencies.response.count == 0 {
+        return section.text(words::UNTIMED);
+    }
+    let (first, second) = match document.plan.has_due_times() {
+        true => (("response", &latencies.response), Some(&latencies.service)),
+        false => (("service", &latencies.service), None),
+    };
+    let names = [first.0, "± 95 %"].into_iter().chain(second.map(|_| "service"));
+    let mut table =
+        Table::new(std::iter::once(Column::words("")).chain(names.map(Column::figures)));
+    for row in ROWS {
+        let mut cells =
+            vec![row.to_owned(), words::cell(first.1, row), words::interval(first.1, row)];
+        cells.extend(second.map(|service| words::cell(service, row)));
+        table.row(cells);
+    }
+    section.table(table);
+    section.remark(words::untouched(document).unwrap_or_default());
+    let never = words::never_answered(document);
+    section.toned(Some(Tone::Doubtful), never.unwrap_or_default());
+}
+
+/// The rate and the tail over time, a character for each slice of the run.
+fn course(section: &mut Section, document: &Document) {
+    let shortest_ns = document.plan.recording.interval_ns / 2;
+    let all: Vec<_> = document
+        .window_intervals()
+        .filter(|one| one.end_ns.saturating_sub(one.start_ns) >= shortest_ns)
+        .collect();
+    if all.len() < FEWEST {
+        return;
+    }
+    let slices: Vec<Rows> = Rows::chunks(&all, all.len().div_ceil(STRIP)).collect();
+    let rates: Vec<_> = slices.iter().map(|rows| rows.per_s(|one| one.answered)).collect();
+    let p99 = |rows: &Rows| rows.highest(|one| one.response.p99_ns).map(|ns| ns as f64);
+    let tails: Vec<_> = slices.iter().map(p99).collect();
+    for (name, values, written) in [
+        ("rate", rates, fmt_per_second as fn(f64) -> String),
+        ("p99", tails, |ns| fmt_duration_ns(ns as u64)),
+    ] {
+        if let Some((strip, highest)) = strip(&values) {
+            section.fact(name, None, format!("{strip}  up to {}", written(highest)));
+        }
+    }
+}
+
+/// A bar for each value, relative to the highest; `None` if there is no value above zero.
+fn strip(values: &[Option<f64>]) -> Option<(String, f64)> {
+    const SIGNS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
+    let highest = values.iter().flatten().copied().fold(0.0, f64::max);
+    let sign = |value: &Option<f64>| match value {
+        None => ' ',
+        Some(value) => SIGNS[((value / highest * 7.0).round() as usize).min(7)],
+    };
+    (highest > 0.0).then(|| (values.iter().map(sign).collect(), highest))
+}
+
+/// Objectives, errors, statuses, TLS, and a non-trivial ledger.
+fn troubles(section: &mut Section, document: &Document) {
+    let ledger = &document.ledger;
+    // The missed ones first: there may not be room for all.
+    let (met, missed): (Vec<_>, Vec<_>) = document.expectations.iter().partition(|one| one.met());
+    for one in missed.iter().chain(&met).take(OBJECTIVES) {
+        section.fact("Objective", Some(words::gate(one.outcome).0), &one.sentence);
+    }
+    let (objectives, misses) = (document.expectations.len(), missed.len());
+    if objectives > OBJECTIVES {
+        let (more, missed) = (objectives - OBJECTIVES, misses.saturating_sub(OBJECTIVES));
+        section.fact("Objective", None, format!("and {more} more, of which {missed} missed"));
+    }
+    let elsewhere = [ledger.shed, ledger.unsent, ledger.unfinished, ledger.unaccounted];
+    let went_elsewhere = elsewhere.iter().any(|one| *one > 0);
+    if went_elsewhere || !ledger.balances() {
+        let all = [
+            (ledger.ok, "ok"),
+            (ledger.broken_off, "broken off"),
+            (ledger.errors, "errors"),
+            (ledger.unfinished, "unfinished"),
+            (ledger.shed, "shed"),
+            (ledger.unsent, "unsent"),
+            (ledger.unaccounted, "unaccounted"),
+        ];
+        let sum: u64 =
+            all.iter().map(|(count, _)| count).fold(0, |sum, one| sum.saturating_add(*one));
+        let sign = if sum == ledger.scheduled { "=" } else { "≠" };
+        let parts = words::counted(all).collect::<Vec<_>>().join(" + ");
+        section.fact("Ledger", None, format!("{} due {sign} {parts}", fmt_count(ledger.scheduled)));
+    }
+    let mut errors: Vec<_> = document.errors.iter().collect();
+    errors.sort_by_key(|one| std::cmp::Reverse(one.count));
+    // The most frequent one gets two lines.
+    for (one, room) in errors.iter().take(ERRORS).zip([2 * LONG, LONG, LONG]) {
+        let example = one.example.as_ref().unwrap_or(&one.sentence);
+        let text = format!("{} {}: {example}{}", fmt_count(one.count), one.kind, one.advice());
+        section.fact("Errors", Some(Tone::Bad), shorten(&text, room));
+    }
+    if errors.len() > ERRORS {
+        // Counts of a saved result may be anything.
+        let rest = errors[ERRORS..].iter().fold(0u64, |sum, one| sum.saturating_add(one.count));
+        let kinds = fmt_plural((errors.len() - ERRORS) as u64, "more kind");
+        section.fact("Errors", None, format!("{} of {kinds}", fmt_count(rest)));
+    }
+    if let Some(one) = document.connect_errors.iter().max_by_key(|one| one.count) {
+        let example = one.example.as_ref().unwrap_or(&one.sentence);
+        let text = format!("{} failed: {example}", fmt_plural(one.count, "attempt"));
+        section.fact("Connect", Some(Tone::Bad), shorten(&text, LONG) + &one.advice());
+    }
+    if let Some(statuses) = words::statuses_by_class(&document.statuses) {
+        section.fact("Statuses", None, shorten(&statuses, LONG));
+    }
+    if let Some(one) = document.connections.handshakes.first() {
+        section.fact("TLS", None, shorten(&words::handshakes(one), LONG));
+    }
+}
+
+/// The most serious findings, then the number of the others.
+fn findings(section: &mut Section, document: &Document) {
+    for verdict in document.verdicts.iter().take(FINDINGS) {
+        section.blocks.push(Block::Finding(Finding::of(verdict)));
+    }
+    let rest: Vec<&str> =
+        document.verdicts.iter().skip(FINDINGS).map(|Verdict { id, .. }| id.as_str()).collect();
+    if !rest.is_empty() {
+        let text = format!("and {} more: {}", rest.len(), rest.join(", "));
+        section.remark(shorten(&text, LONG));
+    }
+}
+
+/// `ok: 4 % CPU, p99 send lag 1 ms`
+fn loader(document: &Document) -> String {
+    let shares = document.workers.iter().filter_map(|worker| worker.cpu_share);
+    let mut parts = Vec::new();
+    parts
+        .extend(shares.max_by(f64::total_cmp).map(|busiest| format!("{} CPU", fmt_share(busiest))));
+    let lag_ns = document.latencies.send_lag.percentile_ns("p99");
+    parts.extend(lag_ns.map(|ns| format!("p99 send lag {}", fmt_duration_ns(ns))));
+    let jitter = |machine: &MachineRow| machine.hiccups.as_ref().map(|one| one.longest_ns());
+    let longest_ns = document.machines.iter().filter_map(jitter).max().filter(|ns| *ns > 0);
+    parts.extend(longest_ns.map(|ns| format!("scheduling jitter up to {}", fmt_duration_ns(ns))));
+    let doubtful = document.verdicts.iter().find(|one| words::is_about_loader(one));
+    let standing = doubtful.map_or("ok".to_owned(), |one| format!("see {}", one.id));
+    match parts.is_empty() {
+        true => standing,
+        false => format!("{standing}: {}", parts.join(", ")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use candor_report::Style;
+    use candor_report::testing;
+
+    fn short(document: &Document) -> String {
+        page(document).text(Style::Plain)
+    }
+
+    #[test]
+    fn short_pages_are_these() {
+        let mut managed = testing::healthy_open();
+        managed.set_target(testing::watched(), false);
+        for (name, document) in [
+            ("open", testing::healthy_open()),
+            ("closed", testing::healthy_closed()),
+            ("broken", testing::broken()),
+            ("stalled", testing::stalled_open()),
+            ("empty", testing::empty_run().document()),
+            ("target", managed),
+        ] {
+            testing::golden(&format!("golden/short-{name}.txt"), &short(&document));
+        }
+    }
+
+    /// 25 lines for a healthy run with strips, 35 for the worst run of these tests; 100 columns.
+    #[test]
+    fn a_short_page_fits_on_a_screen() {
+        for document in [testing::healthy_open(), testing::healthy_closed()] {
+            assert!(short(&document).lines().count() <= 22, "{}", short(&document));
+        }
+        let every = testing::every_document().into_iter().chain(testing::provoked());
+        for document in every.chain([testing::full()]) {
+            let text = short(&document);
+            // The command line adds a blank line, and a line about where to find more.
+            assert!(text.lines().count() <= 33, "{text}");
+            assert!(text.lines().all(|line| line.chars().count() <= 100), "{text}");
+        }
+    }
+
+    /// Saved results are untrusted.
+    #[test]
+    fn counts_beyond_all_measure_are_told() {
+        let mut document = testing::broken();
+        let ledger = &mut document.ledger;
+        (ledger.shed, ledger.unsent, ledger.unfinished) = (u64::MAX, u64::MAX, u64::MAX);
+        let one = document.errors[0].clone();
+        document.errors = vec![candor_report::document::counts::ErrorCount { count: u64::MAX, ..one }; 6];
+        let text = short(&document);
+        assert!(text.contains("≠") && text.contains("of 3 more kinds"), "{text}");
+    }
+
+    #[test]
+    fn objectives_that_have_no_room_are_counted() {
+        let mut document = testing::full();
+        let one = document.expectations.first().cloned().expect("it has objectives");
+        document.expectations = vec![one; 7];
+        let text = short(&document);
+        assert!(text.contains("and 3 more, of which "), "{text}");
+    }
+
+    #[test]
+    fn a_strip_is_as_high_as_its_values() {
+        let some = |values: &[f64]| values.iter().map(|one| Some(*one)).collect::<Vec<_>>();
+        assert_eq!(strip(&some(&[0.0, 0.5, 1.0])), Some(("▁▅█".to_owned(), 1.0)));
+        assert_eq!(strip(&[Some(3.0), None]), Some(("█ ".to_owned(), 3.0)));
+        assert_eq!(strip(&some(&[0.0])), None);
+        assert_eq!(strip(&[None]), None);
+    }
+}

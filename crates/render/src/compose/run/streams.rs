@@ -1,0 +1,143 @@
+//! Streams of events: when the first came, the gaps, the last, and tokens.
+
+use candor_plan::units::{fmt_count, fmt_plural};
+
+use super::{charts, percentiles, words};
+use candor_report::document::Document;
+use candor_report::document::streams::{Spread, Streams};
+use crate::page::Section;
+
+const ROWS: [&str; 6] = ["p50", "p90", "p99", "p99.9", "max", "mean"];
+
+/// The section of streams.
+pub(super) fn section(section: &mut Section, document: &Document) {
+    let Some(streams) = &document.streams else { return };
+    section.text(format!("{}.", counted(streams)));
+    let columns = [
+        ("first byte", "due→first byte", &streams.first_byte),
+        ("first event", "due→first event", &streams.first_event),
+        ("gap", "event→event", &streams.gap),
+        ("longest gap", "of each response", &streams.longest_gap),
+        ("last event", "due→last event", &streams.last_event),
+    ];
+    if streams.first_event.count > 0 {
+        section.table(percentiles(&columns, &ROWS));
+        section.full(|section| match charts::events(streams) {
+            Ok(chart) => section.chart(chart),
+            Err(error) => section.text(format!("There are no curves: {error}.")),
+        });
+    }
+    if streams.coalesced > 0 {
+        section.remark(format!(
+            "{} between events that were read together are unknown and left out.",
+            fmt_plural(streams.coalesced, "gap")
+        ));
+    }
+    if streams.unbegun > 0 {
+        section.remark(format!(
+            "{} had no event before a timeout or the end.",
+            fmt_plural(streams.unbegun, "request")
+        ));
+    }
+    let Some(tokens) = &streams.tokens else { return };
+    section.text(format!("{}{}.", fmt_plural(tokens.count, "token"), each(&tokens.of_one)));
+    let columns = [
+        ("time to first token", "due→first event", &tokens.time_to_first_token),
+        ("inter-token latency", "event→event", &tokens.inter_token_latency),
+        ("time per output token", "first→last event / (tokens − 1)", &tokens.time_per_output_token),
+    ];
+    if tokens.of_one.count > 0 {
+        section.table(percentiles(&columns, &ROWS));
+    }
+}
+
+/// `4,000 streams began, 10 events each`
+fn counted(streams: &Streams) -> String {
+    let began = fmt_plural(streams.first_event.count, "stream");
+    let events = streams.events;
+    match events.count {
+        0 => format!("{began} began, none ended as expected"),
+        _ => format!(
+            "{began} began, {} ended as expected{} events",
+            fmt_count(events.count),
+            each(&events)
+        ),
+    }
+}
+
+/// `, 10 each`, or `, 1 to 12 each`
+fn each(spread: &Spread) -> String {
+    match (spread.min, spread.max) {
+        (Some(min), Some(max)) if min == max => format!(", each with {}", fmt_count(min)),
+        (Some(min), Some(max)) => {
+            format!(", each with {} to {}", fmt_count(min), fmt_count(max))
+        }
+        _ => String::new(),
+    }
+}
+
+/// For the short page: `first event p50 12 ms, p99 30 ms · gap p50 5 ms, p99 7 ms · last event p99 1.2 s`
+pub(super) fn in_short(streams: &Streams) -> String {
+    let figures = [
+        ("first event", &streams.first_event),
+        ("gap", &streams.gap),
+        ("last event", &streams.last_event),
+    ];
+    let shown = figures.map(|(name, one)| {
+        format!("{name} p50 {}, p99 {}", words::cell(one, "p50"), words::cell(one, "p99"))
+    });
+    shown.join(" · ")
+}
+
+#[cfg(test)]
+mod tests {
+    use candor_report::expect::Expectation;
+    use crate::{Depth, Style, compose};
+    use candor_report::testing;
+
+    #[test]
+    fn streams_are_told() {
+        let document = testing::streams_run().document();
+        let full = compose::run(&document, Depth::Full).text(Style::Plain);
+        for line in [
+            "6,000 streams began, 6,000 ended as expected, each with 4 events.",
+            "6,000 gaps between events that were read together are unknown and left out.",
+            "24,000 tokens, each with 4.",
+            "time per output token",
+        ] {
+            assert!(full.contains(line), "{line}\n{full}");
+        }
+        let short = compose::run(&document, Depth::Short).text(Style::Plain);
+        assert!(short.contains("first event p50 2 ms, p99 2 ms · gap p50 5 ms"), "{short}");
+    }
+
+    #[test]
+    fn expectations_are_of_events() {
+        let document = testing::streams_run().document();
+        for (expression, met) in [
+            ("first-event p99 < 3ms", true),
+            ("first-event p99 < 2ms", false),
+            ("gap.p99 < 6ms", true),
+            ("gap p50 > 6ms", false),
+            ("last_event max < 13ms", true),
+            ("longest-gap max == 5ms", true),
+            ("time-per-output-token p50 < 4ms", true),
+        ] {
+            let judged = Expectation::parse(expression).unwrap().judge(&document);
+            assert_eq!(judged.met(), met, "{}", judged.sentence);
+        }
+        let plain = testing::healthy_open();
+        let judged = Expectation::parse("gap p99 < 50ms").unwrap().judge(&plain);
+        assert!(judged.sentence.contains("the run has no streams"), "{}", judged.sentence);
+    }
+
+    #[test]
+    fn requests_without_an_event_count_as_the_slowest() {
+        let mut document = testing::streams_run().document();
+        let judged =
+            |document: &_| Expectation::parse("first-event p90 < 3ms").unwrap().judge(document);
+        assert!(judged(&document).met());
+        document.streams.as_mut().unwrap().unbegun = 700;
+        assert!(!judged(&document).met());
+    }
+}

@@ -1,0 +1,165 @@
+//! The page of a sweep: latency against rate, and both latencies of each rate.
+
+use candor_plan::units::{fmt_duration_ns, fmt_per_second, fmt_plural, fmt_share};
+
+use super::curve::{self, Point};
+use super::{again, made_by, or_nothing, time, trials};
+use candor_report::experiment::figures::{Figures, Percentiles};
+use candor_report::experiment::sweep::{Row, Sweep};
+use candor_report::findings;
+use crate::page::{Column, Depth, Page, Table};
+use candor_report::Tone;
+
+/// The page of a sweep.
+pub fn page(sweep: &Sweep, depth: Depth) -> Page {
+    let mut page = Page::new(depth, format!("Sweep of {}", trials::subject(&sweep.subject)));
+    let peak = match (sweep.peak_per_s, &sweep.peak_from) {
+        (Some(peak), Some(from)) => format!(" · peak {} ({from})", fmt_per_second(peak)),
+        (Some(peak), None) => format!(" · peak {}", fmt_per_second(peak)),
+        _ => String::new(),
+    };
+    page.header.remark(format!(
+        "{} {} · {} · {} in random order, {}{peak}",
+        sweep.tool.name,
+        sweep.tool.version,
+        sweep.started_at,
+        fmt_plural(sweep.rounds.into(), "round"),
+        fmt_plural(sweep.plan.connections.count.into(), "connection")
+    ));
+    let cores = trials::who_had(&sweep.subject.cores, &sweep.subject.loader_cores);
+    page.header.remark(cores.unwrap_or_default());
+    if let Some(why) = &sweep.partial {
+        page.header.standing(Tone::Doubtful, "NOT DONE", format!("The sweep is not done: {why}."));
+    }
+    held(&mut page, sweep);
+    if let Some(knee) = &sweep.knee {
+        let (low, high) = (fmt_per_second(knee.low_per_s), fmt_per_second(knee.high_per_s));
+        let rest = fmt_duration_ns(knee.at_rest_ns);
+        page.header.text(format!(
+            "The knee is between {low} and {high} (95 % interval of {}): there {} is twice its {rest} at the lowest rate.",
+            fmt_plural(knee.rounds, "round"),
+            knee.percentile
+        ));
+    }
+    let points: Vec<Point<'_>> = sweep
+        .rows
+        .iter()
+        .filter_map(|row| {
+            let (shown, all) = (&row.shown()?.figures, &row.trials);
+            Some(Point { rate_per_s: row.rate_per_s, shown, all })
+        })
+        .collect();
+    let latency = page.section("latency", "Latency");
+    latency.beyond_short(|latency| {
+        latency.chart(curve::against_rate(&points, Vec::new(), &["p99"]));
+    });
+    for (id, title, pick) in [
+        ("response", "Response time by percentile", RESPONSE),
+        ("service", "Service time by percentile", SERVICE),
+    ] {
+        latency.chart(curve::by_percentile(id, title, &points, pick));
+    }
+    let rates = page.section("rates", "Each rate");
+    rates.headed("Response time (due → done)", table(sweep, RESPONSE));
+    rates.beyond_short(|rates| {
+        rates.headed("Service time (sent → done)", table(sweep, SERVICE));
+    });
+    notes(sweep).into_iter().for_each(|note| rates.remark(note));
+    again(&mut page, [("Seed", sweep.seed.to_string())], &sweep.host, &sweep.arguments);
+    made_by(&mut page, &sweep.tool, &sweep.format);
+    page
+}
+
+/// Which rates were held, and what became of the tail from the lowest to the highest of them.
+fn held(page: &mut Page, sweep: &Sweep) {
+    let rows: Vec<(&Row, &Figures)> =
+        sweep.rows.iter().filter_map(|row| Some((row, &row.shown()?.figures))).collect();
+    let (saturated, held): (Vec<_>, Vec<_>) = rows.iter().partition(|(row, _)| row.saturated);
+    // Runs too short for p99 have a median.
+    let has_tail = held.iter().all(|(_, figures)| figures.response.p99_ns.is_some());
+    let name = if has_tail { "p99" } else { "p50" };
+    let tail = |(row, figures): &(&Row, &Figures)| {
+        let Percentiles { p99_ns, p50_ns, .. } = figures.response;
+        let ns = if has_tail { p99_ns } else { p50_ns };
+        format!("{} at {}", time(ns), fmt_per_second(row.rate_per_s))
+    };
+    let of = rows.len();
+    let count = if held.len() == of { "All".to_owned() } else { held.len().to_string() };
+    let tails = match &held[..] {
+        [] => None,
+        [only] => Some(tail(only)),
+        [first, .., last] => Some(format!("{}, {}", tail(first), tail(last))),
+    };
+    if let Some(tails) = tails {
+        let sentence = format!("{count} of {of} rates: {name} {tails}.");
+        page.header.standing(Tone::Good, "HELD", sentence);
+    }
+    let achieved = |(row, figures): &(&Row, &Figures)| {
+        let achieved = or_nothing(figures.rate_per_s, fmt_per_second);
+        format!("{} ({achieved} achieved)", fmt_per_second(row.rate_per_s))
+    };
+    let all: Vec<String> = saturated.iter().map(achieved).collect();
+    if !all.is_empty() {
+        let sentence = format!("{} of {of} rates: {}.", all.len(), findings::list(&all));
+        page.header.standing(Tone::Doubtful, "SATURATED", sentence);
+    }
+}
+
+const RESPONSE: fn(&Figures) -> &Percentiles = |figures| &figures.response;
+const SERVICE: fn(&Figures) -> &Percentiles = |figures| &figures.service;
+
+fn table(sweep: &Sweep, pick: fn(&Figures) -> &Percentiles) -> Table {
+    let mut shown = sweep.rows.iter().filter_map(Row::shown);
+    let has_target = shown.any(|trial| trial.figures.target_cpu_share.is_some());
+    let mut columns: Vec<_> = ["rate", "of peak", "achieved"].map(Column::figures).into();
+    columns.extend(trials::percentiles());
+    columns.extend(["p99 of all runs", "failed"].map(Column::figures));
+    columns.extend(has_target.then(|| Column::figures("target CPU")));
+    columns.push(Column::words(""));
+    let mut table = Table::new(columns);
+    for row in &sweep.rows {
+        let Some(trial) = row.shown() else { continue };
+        let figures = &trial.figures;
+        let all = row.trials.iter().filter_map(|trial| pick(&trial.figures).p99_ns);
+        let ends = all.clone().min().zip(all.max());
+        let mut cells = vec![
+            fmt_per_second(row.rate_per_s),
+            or_nothing(row.fraction, fmt_share),
+            or_nothing(figures.rate_per_s, fmt_per_second),
+        ];
+        cells.extend(pick(figures).named().map(|(_, ns)| time(ns)));
+        cells.push(or_nothing(ends, |(low, high)| {
+            format!("{}–{}", fmt_duration_ns(low), fmt_duration_ns(high))
+        }));
+        cells.push(or_nothing(figures.failed_share, fmt_share));
+        cells.extend(has_target.then(|| or_nothing(figures.target_cpu_share, fmt_share)));
+        cells.push(if row.saturated { "(saturated)".to_owned() } else { String::new() });
+        table.row(cells);
+    }
+    table
+}
+
+fn notes(sweep: &Sweep) -> Vec<String> {
+    let mut notes = vec![
+        "Each row is one run, the middle one of its rate by p99; all runs are in the document and \
+         in the CSV."
+            .to_owned(),
+    ];
+    if sweep.rows.iter().any(|row| row.saturated) {
+        notes.push(
+            "(saturated): less than 99 % of the rate was achieved, so response times grow with \
+             the length of the run."
+                .to_owned(),
+        );
+    }
+    let runs = || sweep.rows.iter().flat_map(|row| &row.trials);
+    notes.extend(trials::remarks(runs().map(|trial| &trial.figures)).map(str::to_owned));
+    let findings = trials::loader_findings(runs());
+    if !findings.is_empty() {
+        notes.push(format!(
+            "The loader may have made some of these numbers ({}): see the CSV and the runs.",
+            findings.join(", ")
+        ));
+    }
+    notes
+}

@@ -1,0 +1,643 @@
+//! Sentences and figures about a run, without any formatting.
+
+use candor_plan::redact::is_shortened;
+use candor_plan::units::{
+    fmt_bytes, fmt_count, fmt_duration_ns, fmt_per_second, fmt_plural, fmt_share,
+};
+use candor_plan::words::quoted;
+use candor_record::StatusCount;
+
+use super::time;
+use candor_report::document::counts::{HandshakeCount, LedgerCounts, count_of};
+use candor_report::document::kernel::{Kernel, TraceSummary};
+use candor_report::document::latency::{Distribution, Latencies, Standing};
+use candor_report::document::{Document, EndReason, Host};
+use candor_report::expect::Outcome;
+use crate::page::{Block, NOTHING, Section, share_of};
+use candor_report::Tone;
+use candor_report::verdicts::{Severity, Verdict};
+use candor_plan::describe;
+
+/// Findings about the loader and its machine.
+const LOADER: [&str; 7] = [
+    "loader-cpu",
+    "send-lag",
+    "shared-core",
+    "host-hiccup",
+    "loader-throttled",
+    "agent-throttled",
+    "clock-jump",
+];
+/// The rows of a table of latencies.
+pub(super) const ROWS: [&str; 9] =
+    ["min", "p50", "p90", "p95", "p99", "p99.9", "p99.99", "max", "mean"];
+
+/// The request and its target.
+pub(super) fn what(document: &Document) -> String {
+    let plan = &document.plan;
+    let note = document.target_note.as_ref().map_or(String::new(), |note| format!(" ({note})"));
+    match plan.requests.list.as_slice() {
+        [one] if one.call.is_some() => {
+            format!("{} {}{note}", one.path.trim_start_matches('/'), plan.target.url)
+        }
+        [one] => format!("{} {}{note}", one.method, plan.target.url),
+        several => format!("{} requests to {}{note}", several.len(), plan.target.url),
+    }
+}
+
+/// Load, connections, threads, time.
+pub(super) fn how(document: &Document) -> Vec<String> {
+    let connections = &document.plan.connections;
+    let mut parts = vec![describe::load(&document.plan)];
+    parts.push(match connections.max > connections.count {
+        _ if connections.own => format!(
+            "a connection for each of at most {}",
+            fmt_plural(connections.count.into(), "user")
+        ),
+        true => format!(
+            "{} to {}",
+            fmt_count(connections.count.into()),
+            fmt_plural(connections.max.into(), "connection")
+        ),
+        false => fmt_plural(connections.count.into(), "connection"),
+    });
+    if connections.pipeline > 1 {
+        parts.push(format!("{} in a pipeline", connections.pipeline));
+    }
+    if connections.streams > 1 {
+        let what = match document.plan.websocket {
+            Some(_) => "messages in flight",
+            None => "streams",
+        };
+        parts.push(format!("{} {what} each", connections.streams));
+    }
+    parts.push(fmt_plural(document.workers.len() as u64, "thread"));
+    let mut window = fmt_duration_ns(document.time.window_ns);
+    if document.time.warm_up_ns > 0 {
+        window += &format!(" after {} of warm-up", fmt_duration_ns(document.time.warm_up_ns));
+    }
+    parts.push(window);
+    parts
+}
+
+/// The non-zero counts with their words, e.g. `5 lost`.
+pub(super) fn counted<const N: usize>(all: [(u64, &str); N]) -> impl Iterator<Item = String> {
+    let some = all.into_iter().filter(|(count, _)| *count > 0);
+    some.map(|(count, what)| format!("{} {what}", fmt_count(count)))
+}
+
+/// Responses by status.
+pub(super) fn statuses(all: &[StatusCount]) -> String {
+    let all = all.iter().map(|one| format!("{} × {}", one.status, fmt_count(one.count)));
+    all.collect::<Vec<_>>().join(", ")
+}
+
+/// The program, the time and the seed of the run.
+pub(super) fn identity(document: &Document) -> String {
+    format!(
+        "{} {} · {} · seed {}",
+        document.tool.name, document.tool.version, document.started_at, document.plan.seed
+    )
+}
+
+/// Where no request was sent in the measured window.
+pub(super) fn nothing_sent(document: &Document) -> &'static str {
+    match document.warm_up.sent {
+        0 => "nothing was sent",
+        _ => "nothing was sent after the warm-up",
+    }
+}
+
+/// The outcome in a word, and the main sentence: asked, achieved, errors, how it ended.
+pub(super) fn verdict(document: &Document) -> (Tone, &'static str, String) {
+    let mut sentence = match document.nothing_worked() {
+        true => failures(document).join(", "),
+        false => achieved(document),
+    };
+    sentence.push('.');
+    if !document.verdicts.is_empty() {
+        sentence += &format!(" {} below.", fmt_plural(document.verdicts.len() as u64, "finding"));
+    }
+    let (tone, word) = standing(document);
+    (tone, word, sentence)
+}
+
+/// Asked, achieved, errors, and how it ended.
+fn achieved(document: &Document) -> String {
+    let achieved = document.rate.achieved_per_s.map_or("nothing".to_owned(), fmt_per_second);
+    let mut sentence = match document.rate.asked_per_s.filter(|_| document.plan.load.is_open()) {
+        Some(asked) => format!("Asked {}, achieved {achieved}", fmt_per_second(asked)),
+        None => format!("Achieved {achieved}"),
+    };
+    let scheduled = document.ledger.scheduled;
+    if document.plan.load.is_open() && scheduled > 0 {
+        let share = document.rate.answered_in_window as f64 / scheduled as f64;
+        sentence += &format!(" ({} of what was due)", fmt_share(share));
+    }
+    sentence += &match document.ledger.errors {
+        0 if document.ledger.sent == 0 => format!(", {}", nothing_sent(document)),
+        0 => ", no errors".to_owned(),
+        errors => {
+            let share = share_of(errors, document.ledger.sent);
+            format!(", {} ({share})", fmt_plural(errors, "error"))
+        }
+    };
+    sentence.extend(ended(document).map(|how| format!(", {how}")));
+    sentence
+}
+
+/// What was missed, a line each: that nothing worked, and objectives that were not met or cannot be told.
+pub fn misses(document: &Document) -> Vec<String> {
+    let failed = document.nothing_worked().then(|| {
+        let finding = document.verdicts.iter().find(|one| one.id == "errors-dominate");
+        finding.map_or("No request succeeded.".to_owned(), |one| one.sentence.clone())
+    });
+    let missed = document.expectations.iter().filter(|one| !one.met());
+    failed.into_iter().chain(missed.map(|one| one.sentence.clone())).collect()
+}
+
+/// What became of the requests of a run in which nothing worked. A rate of failures is nobody's figure.
+pub(super) fn failures(document: &Document) -> Vec<String> {
+    let ledger = &document.ledger;
+    let mut parts = Vec::new();
+    if ledger.errors > 0 {
+        let share = share_of(ledger.errors, ledger.sent);
+        parts.push(format!("{} ({share})", fmt_plural(ledger.errors, "error")));
+    }
+    parts.extend(counted([
+        (ledger.unfinished, "without a response"),
+        (ledger.shed, "shed"),
+        (ledger.unsent, "unsent"),
+    ]));
+    parts.extend((ledger.sent == 0).then(|| "nothing was sent".to_owned()));
+    parts.extend(ended(document).map(str::to_owned));
+    parts
+}
+
+/// The outcome in a word. Failures come before doubts about figures: there may be none of use.
+fn standing(document: &Document) -> (Tone, &'static str) {
+    let ledger = &document.ledger;
+    let worst = document.verdicts.iter().map(|verdict| verdict.severity).max();
+    let has = |id: &str| document.verdicts.iter().any(|one| one.id == id);
+    match (worst, document.gate()) {
+        _ if document.nothing_worked() && ledger.balances() => (Tone::Bad, "ALL FAILED"),
+        (Some(Severity::Invalid), _) => (Tone::Bad, "INVALID"),
+        _ if ledger.failed_share().is_some_and(|share| share > 0.5) => (Tone::Bad, "FAILED"),
+        (_, outcome @ (Outcome::NotMet | Outcome::CannotTell)) => gate(outcome),
+        _ if has("errors-dominate") => (Tone::Doubtful, "ERRORS"),
+        (Some(Severity::Warning), _) => (Tone::Doubtful, "DOUBTFUL"),
+        _ if has("redirects") => (Tone::Doubtful, "REDIRECTS"),
+        _ if !document.plan.load.is_open() => (Tone::Good, "OK"),
+        (Some(Severity::Note) | None, Outcome::Met) => (Tone::Good, "HELD"),
+    }
+}
+
+/// The outcome of an objective in a word, with its colour.
+pub(super) fn gate(outcome: Outcome) -> (Tone, &'static str) {
+    match outcome {
+        Outcome::Met => (Tone::Good, "MET"),
+        Outcome::NotMet => (Tone::Bad, "NOT MET"),
+        Outcome::CannotTell => (Tone::Doubtful, "CANNOT TELL"),
+    }
+}
+
+/// `6,000 ok`, with the classes of their statuses that are not 2xx.
+pub(super) fn ok(document: &Document) -> String {
+    let are_wrong = count_of(&document.errors, "status") > 0;
+    let mut classes: Vec<String> = document
+        .statuses
+        .iter()
+        .filter(|one| !is_2xx(one) && (one.status < 400 || !are_wrong))
+        .map(|one| format!("{}xx", one.status / 100))
+        .collect();
+    classes.dedup();
+    let ok = format!("{} ok", fmt_count(document.ledger.ok));
+    match (classes.is_empty(), document.statuses.iter().any(is_2xx)) {
+        (true, _) => ok,
+        (false, true) => format!("{ok} (2xx, {})", classes.join(", ")),
+        (false, false) => format!("{ok} ({})", classes.join(", ")),
+    }
+}
+
+fn is_2xx(one: &StatusCount) -> bool {
+    one.status / 100 == 2
+}
+
+/// Responses by status, class by class; `None` if all are 200.
+pub(super) fn statuses_by_class(all: &[StatusCount]) -> Option<String> {
+    if all.iter().all(|one| one.status == 200) {
+        return None;
+    }
+    let mut sorted = all.to_vec();
+    sorted.sort_by_key(|one| one.status);
+    let classes = sorted.chunk_by(|a, b| a.status / 100 == b.status / 100);
+    let classes = classes.map(|class| format!("{}xx: {}", class[0].status / 100, statuses(class)));
+    Some(classes.collect::<Vec<_>>().join(" · "))
+}
+
+/// How a run ended, if not as planned.
+pub(super) fn ended(document: &Document) -> Option<&'static str> {
+    match document.end.reason {
+        EndReason::Interrupted => Some("interrupted"),
+        EndReason::GaveUp => Some("given up"),
+        EndReason::Stopped => Some("stopped by its script"),
+        EndReason::ScriptFailed => Some("until its script failed"),
+        EndReason::RowsUsed => Some("until every row of its data was used"),
+        EndReason::DataFailed => Some("until its data failed"),
+        EndReason::TargetEnded => Some("until the target ended"),
+        EndReason::AgentLost => Some("an agent was lost"),
+        EndReason::Aborted => Some("aborted by a condition"),
+        EndReason::Duration | EndReason::Count => None,
+    }
+}
+
+/// Whether a finding is about the loader or its machine, and not about the target.
+pub(super) fn is_about_loader(verdict: &Verdict) -> bool {
+    LOADER.contains(&verdict.id.as_str())
+}
+
+/// The warm-up, which is counted separately; `None` if there was none.
+pub(super) fn warm_up(document: &Document) -> Option<String> {
+    let LedgerCounts { scheduled, ok, errors, .. } = document.warm_up;
+    let kinds: Vec<_> = document
+        .warm_up_errors
+        .iter()
+        .map(|one| format!("{} {}", one.kind, fmt_count(one.count)))
+        .collect();
+    let kinds = if kinds.is_empty() { String::new() } else { format!(" ({})", kinds.join(", ")) };
+    (scheduled > 0).then(|| {
+        format!(
+            "warm-up: {} scheduled, {} ok, {}{kinds}",
+            fmt_count(scheduled),
+            fmt_count(ok),
+            fmt_plural(errors, "error")
+        )
+    })
+}
+
+/// The distributions of the latency table with their names and definitions.
+pub(super) fn columns(document: &Document) -> Vec<(&'static str, &'static str, &Distribution)> {
+    let latencies = &document.latencies;
+    let mut columns = vec![
+        ("response", "due→done", &latencies.response),
+        ("service", "sent→done", &latencies.service),
+        ("queue wait", "due→ready", &latencies.queue_wait),
+        ("send lag", "ready→sent", &latencies.send_lag),
+        ("first byte", "sent→first", &latencies.first_byte),
+    ];
+    // There is no queue wait in a closed load: a due request is ready.
+    let is_open = document.plan.has_due_times();
+    columns.retain(|(name, ..)| is_open || !matches!(*name, "response" | "queue wait"));
+    columns
+}
+
+/// The figure of a distribution in this row.
+pub(super) fn cell(distribution: &Distribution, row: &str) -> String {
+    let value_ns = match row {
+        "min" => distribution.min_ns,
+        "max" => distribution.max_ns,
+        "mean" => distribution.mean_ns.map(|ns| ns.round() as u64),
+        percentile => distribution.percentile_ns(percentile),
+    };
+    time(value_ns)
+}
+
+/// The interval of a percentile, or a word why it is meaningless; empty if there is none.
+pub(super) fn interval(distribution: &Distribution, row: &str) -> String {
+    let Some(interval) = distribution.interval_ns(row) else { return String::new() };
+    match (interval.standing(), interval.low_ns, interval.high_ns) {
+        (Standing::Bounded, Some(low_ns), Some(high_ns)) => {
+            let (low, high) = (fmt_duration_ns(low_ns), fmt_duration_ns(high_ns));
+            // A common unit is written once.
+            let unit = |text: &str| text.split_once(' ').map(|(_, unit)| unit.to_owned());
+            match low.split_once(' ') {
+                Some((figure, own)) if unit(&high).as_deref() == Some(own) => {
+                    format!("{figure}–{high}")
+                }
+                _ => format!("{low}–{high}"),
+            }
+        }
+        (standing, ..) => word(standing).to_owned(),
+    }
+}
+
+/// The word for a meaningless interval.
+fn word(standing: Standing) -> &'static str {
+    match standing {
+        Standing::Bounded => NOTHING,
+        Standing::Unstable => "unstable",
+        Standing::OneStall => "one stall",
+        Standing::TooFew => "too few",
+    }
+}
+
+/// An explanation of the words in place of intervals; `None` if there are none.
+pub(super) fn standings(distribution: &Distribution) -> Option<String> {
+    let there: Vec<Standing> = ROWS
+        .iter()
+        .filter_map(|row| distribution.interval_ns(row))
+        .map(|interval| interval.standing())
+        .collect();
+    let meanings = [
+        (Standing::Unstable, "the interval spans more than a factor of five"),
+        (Standing::OneStall, "most of the slower samples came in one stretch of the run"),
+        (Standing::TooFew, "the samples do not bound the percentile from both sides"),
+    ];
+    let explained: Vec<String> = meanings
+        .iter()
+        .filter(|(standing, _)| there.contains(standing))
+        .map(|(standing, meaning)| format!("{}: {meaning}", word(*standing)))
+        .collect();
+    (!explained.is_empty()).then(|| format!("{}.", explained.join("; ")))
+}
+
+/// Why figures are missing; `None` if none are.
+pub(super) fn missing(columns: &[(&str, &str, &Distribution)]) -> Option<String> {
+    let first = columns.first()?.2;
+    ROWS.iter().any(|row| columns.iter().any(|column| cell(column.2, row) == NOTHING)).then(|| {
+        format!(
+            "{NOTHING} {} samples are too few to determine it, or scatter too much.",
+            fmt_count(first.count)
+        )
+    })
+}
+
+/// The tail of the response time without the requests that a pause touched, where that differs by more than the
+/// histograms' precision.
+pub(super) fn untouched(document: &Document) -> Option<String> {
+    let Latencies { response, touched, untouched, .. } = &document.latencies;
+    let rest = untouched.as_ref()?;
+    let row =
+        ["p99", "p90", "p50"].into_iter().find(|row| response.percentile_ns(row).is_some())?;
+    let (all_ns, rest_ns) = (response.percentile_ns(row)?, rest.percentile_ns(row)?);
+    let precision = 10f64.powi(-i32::from(document.plan.recording.digits));
+    let differs = all_ns.abs_diff(rest_ns) as f64 > all_ns as f64 * precision;
+    // In a closed load the other figures are service times.
+    let of = if document.plan.has_due_times() { "" } else { " of the response time" };
+    let whose = if document.machines.len() > 1 { "the agent's machine" } else { "this machine" };
+    differs.then(|| {
+        format!(
+            "{row}{of} without the {} of requests that a pause of {whose} touched: {}",
+            share_of(*touched, response.count),
+            fmt_duration_ns(rest_ns)
+        )
+    })
+}
+
+/// A note about the limits of closed loads.
+pub(super) const CLOSED: &str = "Closed load: response = service + our send lag. While the server stalls nothing is sent, so a \
+     stall shows in few samples; use --rate to see it as users do.";
+
+/// A note if no response was timed.
+pub(super) const UNTIMED: &str = "No response was as expected, so nothing was timed.";
+
+/// Requests that are in no distribution; `None` if all are.
+pub(super) fn never_answered(document: &Document) -> Option<String> {
+    let censored = &document.latencies.censored;
+    censored.max_ns.map(|max_ns| {
+        format!(
+            "Not in the table: {} without a response, up to {} after they were due.",
+            fmt_count(censored.count),
+            fmt_duration_ns(max_ns)
+        )
+    })
+}
+
+/// Time to connect; `None` if nothing was connected.
+pub(super) fn connect(document: &Document) -> Option<String> {
+    let connect = &document.latencies.connect;
+    let figures = figures(connect, ["min", "p50", "p99", "max"]);
+    (connect.count > 0).then(|| format!("{figures}, of {}", fmt_count(connect.count)))
+}
+
+/// Those of these figures that a distribution has.
+fn figures(distribution: &Distribution, rows: [&str; 4]) -> String {
+    let cells = rows.map(|row| (row, cell(distribution, row)));
+    let cells = cells.iter().filter(|(_, cell)| cell != NOTHING);
+    cells.map(|(row, cell)| format!("{row} {cell}")).collect::<Vec<_>>().join(", ")
+}
+
+/// The parts of service time with their names and definitions.
+pub(super) fn kernel_columns(kernel: &Kernel) -> [(&'static str, &'static str, &Distribution); 4] {
+    [
+        ("service", "sent→done", &kernel.service),
+        ("send delay", "sent→device", &kernel.send_delay),
+        ("outside", "device→back", &kernel.outside),
+        ("read delay", "back→done", &kernel.receive_delay),
+    ]
+}
+
+/// The requests in the parts, and those that are missing.
+pub(super) fn kernel_note(kernel: &Kernel) -> String {
+    if is_clock(kernel) {
+        return format!(
+            "The kernel's stamps say when responses came, within {}. They were read later, by {} \
+             (p50) or {} (p99); no figure has that in it.{}",
+            fmt_duration_ns(kernel.conversion_error_ns),
+            cell(&kernel.receive_delay, "p50"),
+            cell(&kernel.receive_delay, "p99"),
+            beside_stamps(kernel)
+        );
+    }
+    if kernel.service.count == 0 {
+        let reason = kernel.reason.as_deref().unwrap_or("no request has both of its stamps");
+        return format!("No time stamps: {reason}.");
+    }
+    let mut note = format!(
+        "Kernel time stamps of {} on {}, within {}.",
+        fmt_plural(kernel.service.count, "request"),
+        fmt_plural(kernel.connections, "connection"),
+        fmt_duration_ns(kernel.conversion_error_ns)
+    );
+    let left_out: Vec<_> = counted([
+        (kernel.without_send_stamp, "without a send stamp"),
+        (kernel.without_receive_stamp, "without a receive stamp"),
+        (kernel.out_of_order, "out of order"),
+    ])
+    .collect();
+    if !left_out.is_empty() {
+        note += &format!(" Left out: {}.", left_out.join(", "));
+    }
+    note + &beside_stamps(kernel)
+}
+
+/// Whether stamps are the clock of the run, as opposed to a sample beside it.
+pub(super) fn is_clock(kernel: &Kernel) -> bool {
+    kernel.service.count == 0 && kernel.receive_delay.count > 0
+}
+
+/// What went otherwise with stamps.
+fn beside_stamps(kernel: &Kernel) -> String {
+    let mut note = String::new();
+    if is_clock(kernel) && kernel.without_receive_stamp > 0 {
+        let count = fmt_plural(kernel.without_receive_stamp, "read");
+        note += &format!(" {count} had no stamp.");
+    }
+    if kernel.clock_steps > 0 {
+        note += &format!(" The clock was set {}.", fmt_plural(kernel.clock_steps, "time"));
+    }
+    if kernel.refused > 0 {
+        let reason = kernel.reason.as_deref().unwrap_or("no reason given");
+        note += &format!(" {} refused: {reason}.", fmt_plural(kernel.refused, "connection"));
+    }
+    note
+}
+
+/// The summary of the trace.
+pub(super) fn trace(trace: &TraceSummary) -> String {
+    let mut line = format!(
+        "{} traced, {} not",
+        fmt_plural(trace.counts.traced, "request"),
+        fmt_count(trace.counts.not_traced)
+    );
+    if trace.counts.dropped > 0 {
+        line += &format!(
+            "; {} of these dropped because the writer did not keep up",
+            fmt_count(trace.counts.dropped)
+        );
+    }
+    line
+}
+
+/// The numbers of connections.
+pub(super) fn connections(document: &Document) -> String {
+    let connections = &document.connections;
+    let mut parts = vec![
+        format!("{} asked", fmt_count(connections.asked)),
+        format!("at least {} at a time", fmt_count(connections.least)),
+        format!("{} opened", fmt_count(connections.opened)),
+    ];
+    parts.extend(counted([
+        (connections.closed_by_server, "closed by the server"),
+        (connections.retired, "retired"),
+        (connections.lost, "lost"),
+    ]));
+    parts.join(", ")
+}
+
+/// The parameters of handshakes.
+pub(super) fn handshakes(one: &HandshakeCount) -> String {
+    let mut parts = vec![one.version.clone(), one.cipher.clone()];
+    parts.extend(one.group.clone());
+    parts.push(one.alpn.clone().unwrap_or_else(|| "no ALPN".to_owned()));
+    let mut counts = vec![fmt_plural(one.full, "full handshake")];
+    let refused =
+        if one.early_data_accepted > 0 { "with it refused" } else { "with 0-RTT refused" };
+    counts.extend(counted([
+        (one.resumed, "resumed"),
+        (one.early_data_accepted, "with 0-RTT"),
+        (one.early_data_rejected, refused),
+    ]));
+    format!("{}: {}", parts.join(", "), counts.join(", "))
+}
+
+/// How long handshakes took; `None` without TLS.
+pub(super) fn handshake_time(document: &Document) -> Option<String> {
+    let handshake = document.latencies.handshake.as_ref()?;
+    Some(format!("handshake {}", figures(handshake, ["p50", "p99", "mean", "max"])))
+}
+
+/// The numbers of bytes.
+pub(super) fn bytes(document: &Document) -> String {
+    let elapsed_s = document.time.elapsed_ns as f64 / 1e9;
+    let per_s = |number: u64| fmt_bytes((number as f64 / elapsed_s) as u64);
+    let one = |name: &str, number: u64| match elapsed_s > 0.0 {
+        true => format!("{name} {} ({}/s)", fmt_bytes(number), per_s(number)),
+        false => format!("{name} {}", fmt_bytes(number)),
+    };
+    let all = &document.bytes;
+    [one("sent", all.sent), one("received", all.received), one("bodies", all.bodies)].join(", ")
+}
+
+/// The memory of the loader; `None` if it was not read.
+pub(super) fn memory(document: &Document) -> Option<String> {
+    let memories = || document.machines.iter().filter_map(|machine| machine.memory);
+    let peak = fmt_bytes(memories().map(|one| one.peak_bytes).max()?);
+    let each = fmt_bytes(memories().map(|one| one.per_connection_bytes).max()?);
+    Some(format!("loader {peak} at most, {each} for each connection"))
+}
+
+/// The outcome of a profiler in parts: the command, its times, its files, its failure.
+pub(super) fn profile(document: &Document) -> Vec<String> {
+    let Some(profile) = &document.profile else { return Vec::new() };
+    let mut parts = vec![profile.command.join(" ")];
+    if let (Some(from_s), Some(to_s)) = (profile.from_s, profile.to_s) {
+        let window_s = document.time.window_ns as f64 / 1e9;
+        parts.push(format!("from {from_s:.2} s to {to_s:.2} s of the {window_s:.2} s measured"));
+    }
+    if let (Some(file), Some(bytes)) = (&profile.file, profile.file_bytes) {
+        let printed = profile.log.as_ref().map(|log| format!("; its output is in {log}"));
+        parts.push(format!("{file}, {}{}", fmt_bytes(bytes), printed.unwrap_or_default()));
+    } else if let Some(log) = &profile.log {
+        parts.push(format!("its output is in {log}"));
+    }
+    parts.extend(profile.problem.clone());
+    parts
+}
+
+/// The health of the loader, in sentences.
+pub(super) fn loader(document: &Document) -> Vec<String> {
+    let shares = document.workers.iter().filter_map(|worker| worker.cpu_share);
+    let mut parts = Vec::new();
+    if document.verdicts.is_empty() {
+        parts.push("no findings against the numbers".to_owned());
+    }
+    if let Some(busiest) = shares.max_by(f64::total_cmp) {
+        let switches: u64 = document.workers.iter().map(|worker| worker.involuntary_switches).sum();
+        parts.push(format!(
+            "loader CPU {} of a core (busiest of {}), preempted {}",
+            fmt_share(busiest),
+            document.workers.len(),
+            fmt_plural(switches, "time")
+        ));
+    }
+    if let Some(lag_ns) = document.latencies.send_lag.percentile_ns("p99") {
+        parts.push(format!("p99 send lag {}", fmt_duration_ns(lag_ns)));
+    }
+    let worst = document.hiccups().max_by_key(|one| one.longest_ns());
+    if let Some(hiccups) = worst.filter(|one| one.late.count > 0) {
+        let late = &hiccups.late;
+        let p99 = late
+            .percentile_ns("p99")
+            .map_or(String::new(), |p99_ns| format!("p99 {}, ", fmt_duration_ns(p99_ns)));
+        let longest = fmt_duration_ns(hiccups.longest_ns());
+        let at = hiccups.worst.first().map_or(String::new(), |worst| {
+            let from_ns = worst.at_ns.saturating_sub(worst.late_ns);
+            format!(" ({} into the run)", fmt_duration_ns(from_ns))
+        });
+        parts.push(format!("scheduling jitter {p99}up to {longest}{at}"));
+    }
+    parts
+}
+
+/// The loader's machines, if known.
+pub(super) fn hosts(document: &Document) -> Vec<String> {
+    document.machines.iter().filter_map(|machine| host(&machine.host)).collect()
+}
+
+/// A machine of the loader, if known.
+pub(super) fn host(host: &Host) -> Option<String> {
+    let cores = host.cores.map(|cores| format!("{cores} cores"));
+    let governor = host.governor.as_ref().map(|governor| format!("governor {governor}"));
+    let machine: Vec<_> =
+        [host.cpu.clone(), cores, host.kernel.clone(), host.virtualisation.clone(), governor]
+            .into_iter()
+            .flatten()
+            .collect();
+    (!machine.is_empty()).then(|| machine.join(", "))
+}
+
+/// The command line to rerun it, if known.
+pub(super) fn again(section: &mut Section, typed: &[String]) {
+    let Some((_, arguments)) = typed.split_first() else { return };
+    let mut words = vec!["candor".to_owned()];
+    words.extend(arguments.iter().map(|argument| quoted(argument)));
+    let is_shortened = is_shortened(&words);
+    section.blocks.push(Block::Command(words));
+    if is_shortened {
+        section.remark(
+            "Values are redacted: put them back in place of [redacted] and …. --show-secrets \
+             keeps them.",
+        );
+    }
+}

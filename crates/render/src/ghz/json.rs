@@ -1,0 +1,58 @@
+//! The report as JSON. It has no list of single calls: a trace has those.
+
+use serde_json::{Value, json};
+
+use super::figures::Figures;
+use candor_report::document::Document;
+use candor_report::document::latency::DecodeError;
+
+/// The report of a run with this name and these tags, if it has some.
+pub fn report(
+    document: &Document,
+    name: Option<&str>,
+    tags: Option<&Value>,
+    pretty: bool,
+) -> Result<String, DecodeError> {
+    let figures = Figures::of(document)?;
+    let frequency = |count: u64| {
+        count as f64 / figures.histogram.iter().map(|(_, n)| n).sum::<u64>().max(1) as f64
+    };
+    let buckets = figures.histogram.iter().map(
+        |(mark, count)| json!({ "mark": mark, "count": count, "frequency": frequency(*count) }),
+    );
+    let percentiles = figures
+        .percentiles
+        .iter()
+        .map(|(percentage, ns)| json!({ "percentage": percentage, "latency": ns }));
+    let mut report = json!({
+        "date": document.started_at,
+        "endReason": if document.plan.stop.count.is_some() { "normal" } else { "timeout" },
+        "options": {
+            "call": document.plan.requests.list.first().map(|one| one.path.trim_start_matches('/')),
+            "host": document.plan.target.authority,
+            "insecure": document.plan.target.tls.is_none(),
+            "connections": document.plan.connections.count,
+            "concurrency": u64::from(document.plan.connections.count) * u64::from(document.plan.connections.streams),
+        },
+        "count": figures.count,
+        "total": figures.total_ns,
+        "average": figures.average_ns,
+        "fastest": figures.fastest_ns,
+        "slowest": figures.slowest_ns,
+        "rps": figures.per_s,
+        "errorDistribution": figures.errors,
+        "statusCodeDistribution": figures.statuses,
+        "latencyDistribution": percentiles.collect::<Vec<_>>(),
+        "histogram": buckets.collect::<Vec<_>>(),
+        "details": [],
+    });
+    if let Some(name) = name {
+        report["name"] = name.into();
+    }
+    if let Some(tags) = tags {
+        report["tags"] = tags.clone();
+    }
+    let text = if pretty { serde_json::to_string_pretty(&report) } else { Ok(report.to_string()) };
+    // A value of JSON can be written.
+    Ok(text.unwrap_or_default())
+}

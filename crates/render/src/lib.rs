@@ -1,0 +1,26 @@
+//! Renderings of the documents of crate report. Each is a pure function from a document to a string, which the caller
+//! writes to its place. Nothing is judged here: verdicts, objectives and findings come with the document.
+//!
+//! For people there are [`Page`]s: composed once for each kind of document ([`compose`]), and printed as
+//! text, Markdown or HTML. Each form for programs has a module.
+#![forbid(unsafe_code)]
+
+pub mod compose;
+pub mod csv;
+pub mod ghz;
+pub mod h2load;
+pub mod hgrm;
+pub mod hlog;
+#[cfg(test)]
+mod hostile;
+#[cfg(test)]
+mod identities;
+mod page;
+mod print;
+pub mod trace;
+pub mod v1;
+pub mod wrk;
+
+use candor_report::{json, shorten, visible};
+
+pub use page::{Depth, Page};
