@@ -43,6 +43,7 @@ mod secrets;
 mod signals;
 mod stall;
 mod streams;
+mod targets;
 mod terminal;
 mod tls;
 mod trace;

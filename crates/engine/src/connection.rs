@@ -30,6 +30,8 @@ pub(crate) struct Connection<S> {
     pub(crate) session: Option<S>,
     /// Counts the connections under this key, so that a place of a former one is known.
     pub(crate) generation: u32,
+    /// The number of its target.
+    pub(crate) target: u16,
     /// Its place in the order of the target's addresses.
     pub(crate) turn: u64,
     /// The attempt failed: the next one is for the next address.
@@ -100,6 +102,7 @@ impl<S> Default for Connection<S> {
             state: State::Absent,
             session: None,
             generation: 0,
+            target: 0,
             turn: 0,
             moves_on: false,
             taken: 0,

@@ -10,7 +10,7 @@ use crate::control::Control;
 use crate::fill::Tables;
 use crate::observer::{Observer, TraceIntake};
 use crate::reactor::Reactor;
-use crate::registry::{Sessions, Spoken, Use};
+use crate::registry::{self, Sessions, Spoken, Use};
 use crate::run::collecting_part;
 use crate::script::{Scripted, Scripts};
 use crate::worker::{Sink, Worker};
@@ -83,7 +83,8 @@ pub fn drive_sessions<R: Reactor, S: Protocol>(
     let reactors = |_| reactor.take().expect("there is one worker");
     let (workers, scripts) = (Workers::all(1), Scripts::default());
     drive_workers(plan, workers, reactors, control, &scripts, observer, |_, _, drive| {
-        drive.with(Box::new(sessions.clone()))
+        let sessions = sessions.clone();
+        drive.with(Box::new(move |_| sessions()))
     })
 }
 
@@ -96,9 +97,9 @@ fn drive_spoken<R: Reactor>(
     scripts: &Scripts,
     observer: &mut (impl Observer + ?Sized),
 ) -> RunRecord {
-    let spoken = Spoken::of(plan).unwrap_or_else(|error| panic!("{error}"));
+    let spoken = Spoken::all(plan).unwrap_or_else(|error| panic!("{error}"));
     drive_workers(plan, workers, reactors, control, scripts, observer, |own, room, drive| {
-        spoken.with_sessions(own, room, None, drive)
+        registry::with_sessions(&spoken, own, room, None, drive)
     })
 }
 

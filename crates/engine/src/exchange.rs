@@ -135,8 +135,8 @@ pub(crate) struct Watch {
 
 impl Watch {
     pub(crate) fn new(plan: &Parts, exchanges: Exchanges) -> Self {
-        let authority = &plan.target.authority;
         let list = plan.requests.list.iter();
+        let prepare = |one| h1::prepare(one, &plan.target_of(one).authority);
         // The plan's check has compiled them.
         let source = |one: &candor_plan::Capture| Source::parse(&one.source).ok();
         let schema = plan.calls.as_ref().and_then(|calls| calls.schema().ok());
@@ -148,7 +148,7 @@ impl Watch {
         let steps = plan.journeys.iter().flat_map(|one| &one.steps);
         Watch {
             exchanges,
-            fixed: list.map(|request| h1::prepare(request, authority)).collect(),
+            fixed: list.map(prepare).collect(),
             captures: steps.map(captures).collect(),
         }
     }

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use candor_data::{Fault, Rows, Selection, Table};
-use candor_memory::Memory;
+use candor_memory::{Memory, Sites};
 use candor_pace::{Limit, Ranks, below, draw};
 use candor_plan::journey::{Variables, step_of};
 use candor_plan::template::{Names, Piece, Template, Value};
@@ -188,15 +188,16 @@ pub(crate) struct Owner<'a> {
     /// What the user remembers.
     pub(crate) memory: Option<&'a Memory>,
     /// How the user's cookies are sent; `None`: not at all.
-    pub(crate) cookies: Option<Cookies>,
+    pub(crate) cookies: Option<Cookies<'a>>,
 }
 
 /// What decides which cookies are sent.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Cookies {
+pub(crate) struct Cookies<'a> {
     /// Seconds since 1970.
     pub(crate) now_s: u64,
-    pub(crate) is_https: bool,
+    /// The sites of the plan, and which of them the request goes to.
+    pub(crate) site: (&'a Sites, u16),
 }
 
 impl Owner<'_> {
@@ -229,7 +230,8 @@ impl Filling {
                 }
                 _ => None,
             };
-            let form = Form::new(template, request, number as u32, &plan.target.authority, cookies);
+            let authority = &plan.target_of(request).authority;
+            let form = Form::new(template, request, number as u32, authority, cookies);
             Some(match messages {
                 Some(messages) => form.with_messages(messages),
                 None => form,
@@ -403,7 +405,7 @@ impl Values for Of<'_> {
         let Owner { memory: Some(memory), cookies: Some(cookies), .. } = self.owner else {
             return false;
         };
-        memory.write_cookies(path, cookies.is_https, cookies.now_s, out)
+        memory.write_cookies(cookies.site, path, cookies.now_s, out)
     }
 
     fn refuse(&mut self, variable: Option<u32>) {

@@ -4,6 +4,7 @@
 //! terms of what was asked.
 
 use std::fs;
+use std::sync::Arc;
 
 use candor_plan::Plan;
 use candor_record::Host;
@@ -87,14 +88,17 @@ fn local_ports() -> Option<u64> {
 }
 
 /// Checks that there are local ports enough: each pair of local and remote address has its own.
-pub(crate) fn check_ports(plan: &Plan, addresses: &[Address]) -> Result<(), EngineError> {
-    let destinations = addresses.iter().filter(|one| matches!(one, Address::Tcp(_))).count() as u64;
-    let (Some(range), true) = (local_ports(), destinations > 0) else { return Ok(()) };
+pub(crate) fn check_ports(plan: &Plan, targets: &[Arc<[Address]>]) -> Result<(), EngineError> {
+    let Some(range) = local_ports() else { return Ok(()) };
     let sources = plan.connections.sources.len().max(1) as u64;
-    let ports = range.saturating_mul(sources).saturating_mul(destinations);
-    let connections = plan.connections.max;
-    if u64::from(connections) > ports {
-        return Err(EngineError::Ports { connections, ports, range, sources, destinations });
+    for (target, addresses) in plan.targets().zip(targets) {
+        let is_tcp = |one: &&Address| matches!(one, Address::Tcp(_));
+        let destinations = addresses.iter().filter(is_tcp).count() as u64;
+        let ports = range.saturating_mul(sources).saturating_mul(destinations);
+        let (_, connections) = plan.connections_to(target);
+        if destinations > 0 && u64::from(connections) > ports {
+            return Err(EngineError::Ports { connections, ports, range, sources, destinations });
+        }
     }
     Ok(())
 }

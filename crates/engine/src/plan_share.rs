@@ -4,16 +4,16 @@
 //! any number of workers.
 
 use candor_pace::{Limit, Share};
-use candor_plan::{Load, Plan, Timeouts};
+use candor_plan::{Plan, Target, Timeouts};
 use candor_record::{EndReason, Workers};
 
 /// What a worker must know of the plan.
 #[derive(Debug, Clone)]
 pub(crate) struct WorkerPlan {
     pub(crate) share: Share,
-    /// The target, for messages.
-    pub(crate) authority: String,
-    /// Kept open.
+    /// Its connections to each target.
+    pub(crate) targets: Box<[ToTarget]>,
+    /// Kept open, to all of them.
     pub(crate) connections: u32,
     /// Opened at most, while requests wait.
     pub(crate) max_connections: u32,
@@ -25,8 +25,6 @@ pub(crate) struct WorkerPlan {
     pub(crate) websocket: bool,
     /// A worker that never sleeps notes when it was held up.
     pub(crate) notes_held_up: bool,
-    /// How many connections are made before the run.
-    pub(crate) connections_before: u32,
     /// From one attempt to connect to the next, of this worker.
     pub(crate) connect_gap_ns: u64,
     pub(crate) timeouts: Timeouts,
@@ -39,6 +37,19 @@ pub(crate) struct WorkerPlan {
     pub(crate) exhausted: EndReason,
     pub(crate) drain_ns: u64,
     pub(crate) give_up_ns: u64,
+}
+
+/// A worker's connections to one target.
+#[derive(Debug, Clone)]
+pub(crate) struct ToTarget {
+    /// For messages.
+    pub(crate) authority: String,
+    /// Kept open.
+    pub(crate) count: u32,
+    /// Opened at most, while requests wait.
+    pub(crate) max: u32,
+    /// How many are made before the run.
+    pub(crate) before: u32,
 }
 
 /// Part `worker` of `total` divided into `workers` parts that differ by one at most.
@@ -57,26 +68,33 @@ impl WorkerPlan {
         let Share { worker, workers } = share;
         let of = |total: u32| part(u64::from(total), worker, workers) as u32;
         let warm_up_ns = plan.recording.warm_up_ns;
-        let max = match plan.load {
-            Load::Closed { .. } => plan.connections.count,
-            Load::Open(_) => plan.connections.max,
+        let to_target = |target: &Target| {
+            let (count, max) = plan.connections_to(target);
+            let max = if plan.load.is_open() { max.max(count) } else { count };
+            // Those of users come and go with them.
+            let kept = if plan.connections.own { 0 } else { of(count) };
+            ToTarget {
+                authority: target.authority.clone(),
+                count: kept,
+                max: of(max),
+                before: match &plan.connections {
+                    one if one.once => 0,
+                    one if one.connect_during_run => kept.min(1),
+                    _ => kept,
+                },
+            }
         };
+        let targets: Box<[ToTarget]> = plan.targets().map(to_target).collect();
         WorkerPlan {
             share,
-            authority: plan.target.authority.clone(),
-            // Those of users come and go with them.
-            connections: if plan.connections.own { 0 } else { of(plan.connections.count) },
-            max_connections: of(max.max(plan.connections.count)),
+            connections: targets.iter().map(|one| one.count).sum(),
+            max_connections: targets.iter().map(|one| one.max).sum(),
+            targets,
             requests_per_connection: plan.connections.requests_per_connection.unwrap_or(u64::MAX),
             lifetime_ns: plan.connections.lifetime_ns,
             once: plan.connections.once,
             websocket: plan.websocket.is_some(),
             notes_held_up: plan.recording.held_up,
-            connections_before: match &plan.connections {
-                one if one.once || one.own => 0,
-                one if one.connect_during_run => of(one.count).min(1),
-                one => of(one.count),
-            },
             connect_gap_ns: plan.connections.connect_rate.map_or(0, |rate| {
                 // Exact for any rate that a user can tell apart: a gap has whole nanoseconds.
                 let gap_ns =

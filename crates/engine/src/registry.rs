@@ -10,7 +10,7 @@ use std::num::NonZeroUsize;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use candor_plan::{HttpVersion, Parts, Replies, WebSocket};
+use candor_plan::{HttpVersion, Parts, Replies, Request, Target, WebSocket};
 use candor_protocol::parts::Rules;
 use candor_protocol::tls::{Connector, Make};
 use candor_protocol::{CaptureRoom, Protocol, Session, Transport, grpc, h1, h2, ws};
@@ -28,11 +28,49 @@ pub(crate) trait Use {
     fn with<S: Protocol>(self, sessions: Sessions<S>) -> Self::Output;
 }
 
-/// Makes the sessions of one thread.
-pub(crate) type Sessions<S> = Box<dyn Fn() -> S>;
+/// Makes the sessions of one thread: one for a connection to the target with this number.
+pub(crate) type Sessions<S> = Box<dyn Fn(u16) -> S>;
+
+/// Makes sessions to one target, whatever they speak.
+type Boxed = Box<dyn Fn() -> Box<dyn Session>>;
+
+/// A plan, and the target of it that sessions are made for.
+#[derive(Clone, Copy)]
+struct To<'p> {
+    plan: &'p Parts,
+    number: u32,
+    target: &'p Target,
+}
+
+impl<'p> To<'p> {
+    /// The plan's own target.
+    fn first(plan: &'p Parts) -> Self {
+        To { plan, number: 0, target: &plan.target }
+    }
+
+    fn all(plan: &'p Parts) -> impl Iterator<Item = To<'p>> {
+        (0..).zip(plan.targets()).map(move |(number, target)| To { plan, number, target })
+    }
+
+    /// Each request of the plan, prepared for this target; those of others, which never come here, as small as can be.
+    fn prepared<T>(self, prepare: impl Fn(&Request) -> T) -> Arc<[T]> {
+        let list = &self.plan.requests.list;
+        let small = list.first().map(|one| Request {
+            path: "/".to_owned(),
+            headers: Vec::new(),
+            body: [].into(),
+            ..one.clone()
+        });
+        let own = |one: &Request| match &small {
+            Some(small) if one.target != self.number => prepare(small),
+            _ => prepare(one),
+        };
+        list.iter().map(own).collect()
+    }
+}
 
 /// The entries, each with its session, which says what carries it, its name for ALPN if it has one, and a
-/// function from the plan and the room for responses that are kept to a maker of sessions, which one
+/// function from the target and the room for responses that are kept to a maker of sessions, which one
 /// thread has.
 macro_rules! registry {
     ($($(#[$doc:meta])* $name:ident: $session:ty, $alpn:expr, $sessions:path;)*) => {
@@ -56,10 +94,10 @@ macro_rules! registry {
                 match self { $(Entry::$name => <$session>::TRANSPORT,)* }
             }
 
-            /// The maker of its sessions, whatever it is.
-            fn boxed(self, plan: &Parts, room: Option<CaptureRoom>) -> Sessions<Box<dyn Session>> {
+            /// The maker of its sessions to a target, whatever it is.
+            fn boxed(self, to: To<'_>, room: Option<CaptureRoom>) -> Boxed {
                 match self { $(Entry::$name => {
-                    let sessions = $sessions(plan, room);
+                    let sessions = $sessions(to, room);
                     Box::new(move || Box::new(sessions()))
                 })* }
             }
@@ -89,10 +127,14 @@ pub(crate) enum Spoken {
 }
 
 impl Spoken {
-    /// Of a plan. Reads the system's certificate authorities where they are needed.
-    pub(crate) fn of(plan: &Parts) -> Result<Self, EngineError> {
-        match &plan.target.tls {
-            None => Ok(Spoken::Clear(match plan.target.http {
+    /// Of each target of a plan. Reads the system's certificate authorities where they are needed.
+    pub(crate) fn all(plan: &Parts) -> Result<Vec<Self>, EngineError> {
+        plan.targets().map(|target| Spoken::with(plan, target)).collect()
+    }
+
+    fn with(plan: &Parts, target: &Target) -> Result<Self, EngineError> {
+        match &target.tls {
+            None => Ok(Spoken::Clear(match target.http {
                 HttpVersion::H2 if plan.websocket.is_some() => Entry::Tunnel,
                 _ if plan.websocket.is_some() => Entry::WebSocket,
                 HttpVersion::H2 => Entry::H2,
@@ -111,51 +153,66 @@ impl Spoken {
         }
     }
 
-    /// Makes what the sessions of one thread share, and hands the maker of them to `what`. Where
-    /// there is a `room`, they keep responses in it; where there is a `watch`, they are watched.
-    pub(crate) fn with_sessions<U: Use>(
-        &self,
-        plan: &Parts,
-        room: Option<CaptureRoom>,
-        watch: Option<Watch>,
-        what: U,
-    ) -> U::Output {
-        match (self, &watch) {
-            (Spoken::Clear(Entry::H1), None) => what.with(Box::new(h1_sessions(plan, room))),
-            (Spoken::Clear(Entry::H2), None) => what.with(Box::new(h2_sessions(plan, room))),
-            _ => what.with(self.boxed(plan, room, watch)),
-        }
-    }
-
     /// The maker of sessions, whatever they speak.
-    pub(crate) fn boxed(
-        &self,
-        plan: &Parts,
-        room: Option<CaptureRoom>,
-        watch: Option<Watch>,
-    ) -> Sessions<Box<dyn Session>> {
+    fn boxed(&self, to: To<'_>, room: Option<CaptureRoom>, watch: Option<Watch>) -> Boxed {
         match (self, watch) {
-            (Spoken::Clear(entry), None) => entry.boxed(plan, room),
+            (Spoken::Clear(entry), None) => entry.boxed(to, room),
             (Spoken::Clear(entry), Some(watch)) => {
-                let sessions = entry.boxed(plan, room);
+                let sessions = entry.boxed(to, room);
                 Box::new(move || Box::new(watch.over(sessions())))
             }
             (Spoken::Tls(connector), watch) => {
-                let sessions = connector.sessions(by_alpn(plan, room, watch));
+                let sessions = connector.sessions(by_alpn(to, room, watch));
                 Box::new(move || Box::new(sessions()))
             }
         }
     }
 }
 
+/// Makes what the sessions of one thread share, and hands the maker of them to `what`, for what each target of the plan
+/// speaks. Where there is a `room`, they keep responses in it; where there is a `watch`, they are watched.
+pub(crate) fn with_sessions<U: Use>(
+    spoken: &[Spoken],
+    plan: &Parts,
+    room: Option<CaptureRoom>,
+    watch: Option<Watch>,
+    what: U,
+) -> U::Output {
+    let to = To::first(plan);
+    match (spoken, &watch) {
+        ([Spoken::Clear(Entry::H1)], None) => {
+            let sessions = h1_sessions(to, room);
+            what.with(Box::new(move |_| sessions()))
+        }
+        ([Spoken::Clear(Entry::H2)], None) => {
+            let sessions = h2_sessions(to, room);
+            what.with(Box::new(move |_| sessions()))
+        }
+        _ => what.with(boxed(spoken, plan, room, watch)),
+    }
+}
+
+/// The maker of sessions, whatever they speak.
+pub(crate) fn boxed(
+    spoken: &[Spoken],
+    plan: &Parts,
+    room: Option<CaptureRoom>,
+    watch: Option<Watch>,
+) -> Sessions<Box<dyn Session>> {
+    let makers = spoken.iter().zip(To::all(plan));
+    let makers: Vec<Boxed> =
+        makers.map(|(one, to)| one.boxed(to, room.clone(), watch.clone())).collect();
+    Box::new(move |target| makers[usize::from(target)]())
+}
+
 /// Makes sessions of what the server chose.
-fn by_alpn(plan: &Parts, room: Option<CaptureRoom>, watch: Option<Watch>) -> Make {
+fn by_alpn(to: To<'_>, room: Option<CaptureRoom>, watch: Option<Watch>) -> Make {
     let is_websocket = |entry: &&Entry| matches!(entry, Entry::WebSocket | Entry::Tunnel);
-    let of_plan = |entry: &&Entry| is_websocket(entry) == plan.websocket.is_some();
+    let of_plan = |entry: &&Entry| is_websocket(entry) == to.plan.websocket.is_some();
     let entries = Entry::ALL.iter().filter(of_plan);
     let chosen = entries.filter_map(|entry| Some((entry.alpn()?, entry)));
     let makers: Vec<_> =
-        chosen.map(|(name, entry)| (name, entry.boxed(plan, room.clone()))).collect();
+        chosen.map(|(name, entry)| (name, entry.boxed(to, room.clone()))).collect();
     Rc::new(move |alpn| {
         let (_, make) = makers.iter().find(|(name, _)| *name == alpn).unwrap_or(&makers[0]);
         match &watch {
@@ -165,11 +222,11 @@ fn by_alpn(plan: &Parts, room: Option<CaptureRoom>, watch: Option<Watch>) -> Mak
     })
 }
 
-fn h1_sessions(plan: &Parts, room: Option<CaptureRoom>) -> impl Fn() -> h1::Session + use<> {
-    let authority = &plan.target.authority;
+fn h1_sessions(to: To<'_>, room: Option<CaptureRoom>) -> impl Fn() -> h1::Session + use<> {
+    let To { plan, target, .. } = to;
     let pipeline = plan.connections.pipeline;
-    let prepared = |request| h1::prepare(request, authority).repeated(pipeline);
-    let table: Arc<[h1::Prepared]> = plan.requests.list.iter().map(prepared).collect();
+    let table =
+        to.prepared(|request| h1::prepare(request, &target.authority).repeated(pipeline));
     let memo = Rc::new(h1::Memo::default());
     let rules = Rules::table(&plan.requests.list);
     move || {
@@ -185,8 +242,9 @@ fn h1_sessions(plan: &Parts, room: Option<CaptureRoom>) -> impl Fn() -> h1::Sess
     }
 }
 
-fn h2_sessions(plan: &Parts, room: Option<CaptureRoom>) -> impl Fn() -> h2::Session + use<> {
-    let (table, settings) = (h2_table(plan), h2_settings(plan));
+fn h2_sessions(to: To<'_>, room: Option<CaptureRoom>) -> impl Fn() -> h2::Session + use<> {
+    let plan = to.plan;
+    let (table, settings) = (h2_table(to), h2_settings(plan));
     let rules = Rules::table(&plan.requests.list);
     let calls = calls(plan);
     move || {
@@ -215,19 +273,16 @@ fn calls(plan: &Parts) -> Option<grpc::Limits> {
 }
 
 /// No room and no rules: the plan's check refuses scripts and streams here.
-fn upgrade_sessions(plan: &Parts, _: Option<CaptureRoom>) -> impl Fn() -> h2::Upgrade + use<> {
-    let (table, settings) = (h2_table(plan), h2_settings(plan));
-    let authority = &plan.target.authority;
-    let list = plan.requests.list.iter();
-    let asking: Arc<[h2::Asking]> =
-        list.map(|request| h2::Asking::new(request, authority, &settings)).collect();
+fn upgrade_sessions(to: To<'_>, _: Option<CaptureRoom>) -> impl Fn() -> h2::Upgrade + use<> {
+    let (table, settings) = (h2_table(to), h2_settings(to.plan));
+    let authority = &to.target.authority;
+    let asking = to.prepared(|request| h2::Asking::new(request, authority, &settings));
     move || h2::Upgrade::new(Arc::clone(&table), Arc::clone(&asking), settings)
 }
 
-fn h2_table(plan: &Parts) -> Arc<[h2::Prepared]> {
-    let (scheme, authority) = (plan.target.scheme(), &plan.target.authority);
-    let list = plan.requests.list.iter();
-    list.map(|request| h2::prepare(request, scheme, authority)).collect()
+fn h2_table(to: To<'_>) -> Arc<[h2::Prepared]> {
+    let (scheme, authority) = (to.target.scheme(), &to.target.authority);
+    to.prepared(|request| h2::prepare(request, scheme, authority))
 }
 
 fn h2_settings(plan: &Parts) -> h2::Settings {
@@ -243,10 +298,10 @@ fn h2_settings(plan: &Parts) -> h2::Settings {
     }
 }
 
-fn websocket_sessions(plan: &Parts, room: Option<CaptureRoom>) -> impl Fn() -> ws::Session + use<> {
+fn websocket_sessions(to: To<'_>, room: Option<CaptureRoom>) -> impl Fn() -> ws::Session + use<> {
+    let To { plan, target, .. } = to;
     let setup = websocket_setup(plan);
-    let opening =
-        ws::Opening::new(&plan.requests.list[0], &plan.target.authority, setup.settings());
+    let opening = ws::Opening::new(&plan.requests.list[0], &target.authority, setup.settings());
     let seed = seeds(plan);
     move || {
         let mut session = ws::Session::new(&opening, Arc::clone(&setup), seed());
@@ -257,9 +312,10 @@ fn websocket_sessions(plan: &Parts, room: Option<CaptureRoom>) -> impl Fn() -> w
     }
 }
 
-fn tunnel_sessions(plan: &Parts, room: Option<CaptureRoom>) -> impl Fn() -> h2::Tunnel + use<> {
+fn tunnel_sessions(to: To<'_>, room: Option<CaptureRoom>) -> impl Fn() -> h2::Tunnel + use<> {
+    let To { plan, target, .. } = to;
     let (setup, settings) = (websocket_setup(plan), h2_settings(plan));
-    let (scheme, authority) = (plan.target.scheme(), &plan.target.authority);
+    let (scheme, authority) = (target.scheme(), &target.authority);
     let request = &plan.requests.list[0];
     let extended = Arc::new(h2::Extended::new(request, scheme, authority, setup.settings()));
     let seed = seeds(plan);

@@ -21,25 +21,35 @@ use crate::script::Destination;
 /// The variable with a list of allowed hosts and networks.
 const VARIABLE: &str = "CANDOR_ALLOW";
 
-/// The addresses of a run: the target's, and those that scripts of single threads chose.
+/// The addresses of a run: the targets', and those that scripts of single threads chose.
 pub(crate) struct Addresses {
-    /// The target's, in the resolver's order and without repetition.
-    pub(crate) target: Arc<[Address]>,
+    /// Each target's, in the resolver's order and without repetition.
+    pub(crate) targets: Vec<Arc<[Address]>>,
     /// Hosts with addresses that may be anybody's, and these.
     pub(crate) public: Vec<(String, Vec<IpAddr>)>,
 }
 
 impl Addresses {
-    /// Looks the target up. An address that a list does not allow is an error, so that none of the
+    /// Looks the targets up. An address that a list does not allow is an error, so that none of the
     /// others is connected to either.
-    pub(crate) fn of(target: &Target, own: &[Destination]) -> Result<Self, EngineError> {
-        let permission = Permission::new(target.allow.as_ref())?;
-        let mut public = Vec::new();
-        for one in own {
-            permission.check(Some(&one.host), one.address.ip())?;
-            note_public(&mut public, &one.host, &[one.address]);
+    pub(crate) fn of<'t>(
+        targets: impl Iterator<Item = &'t Target>,
+        own: &[Destination],
+    ) -> Result<Self, EngineError> {
+        let mut all = Addresses { targets: Vec::new(), public: Vec::new() };
+        for target in targets {
+            let permission = Permission::new(target.allow.as_ref())?;
+            for one in own {
+                permission.check(Some(&one.host), one.address.ip())?;
+                note_public(&mut all.public, &one.host, &[one.address]);
+            }
+            all.add(target, &permission)?;
         }
-        let target = match &target.endpoint {
+        Ok(all)
+    }
+
+    fn add(&mut self, target: &Target, permission: &Permission) -> Result<(), EngineError> {
+        let addresses = match &target.endpoint {
             Endpoint::Unix { path } => {
                 permission.ask(&Asked::Unix(path), &format!("unix:{}", path.display()))?;
                 [Address::Unix(path.clone())].into()
@@ -51,11 +61,12 @@ impl Addresses {
                 for address in &found {
                     permission.check(name, address.ip())?;
                 }
-                note_public(&mut public, host, &found);
+                note_public(&mut self.public, host, &found);
                 found.into_iter().map(Address::Tcp).collect()
             }
         };
-        Ok(Addresses { target, public })
+        self.targets.push(addresses);
+        Ok(())
     }
 }
 
@@ -89,10 +100,12 @@ fn resolver_words(error: &std::io::Error) -> String {
     text.strip_prefix("failed to lookup address information: ").unwrap_or(&text).to_owned()
 }
 
-/// The public addresses that load for this target would go to from here, by name. An error if a list does not
-/// allow one of its addresses.
-pub fn public_addresses(target: &Target) -> Result<Vec<(String, Vec<IpAddr>)>, EngineError> {
-    Addresses::of(target, &[]).map(|found| found.public)
+/// The public addresses that load for these targets would go to from here, by name. An error if a list does not
+/// allow one of their addresses.
+pub fn public_addresses<'t>(
+    targets: impl Iterator<Item = &'t Target>,
+) -> Result<Vec<(String, Vec<IpAddr>)>, EngineError> {
+    Addresses::of(targets, &[]).map(|found| found.public)
 }
 
 /// The addresses of `host`, all of which may be connected to.
@@ -165,6 +178,8 @@ mod tests {
 
     fn target(endpoint: Endpoint, resolved: &[&str], allow: &str) -> Target {
         Target {
+            name: candor_plan::MAIN_TARGET.to_owned(),
+            connections: None,
             url: "http://h/".to_owned(),
             authority: "h".to_owned(),
             endpoint,
@@ -180,7 +195,7 @@ mod tests {
     }
 
     fn refused(target: &Target, own: &[Destination]) -> Option<String> {
-        Addresses::of(target, own).err().map(|error| error.to_string())
+        Addresses::of([target].into_iter(), own).err().map(|error| error.to_string())
     }
 
     #[test]
@@ -222,7 +237,8 @@ mod tests {
     #[test]
     fn public_addresses_are_told_once() {
         let public = |resolved: &[&str], own: &[Destination]| {
-            Addresses::of(&target(tcp("h.example"), resolved, ""), own).unwrap().public
+            let target = target(tcp("h.example"), resolved, "");
+            Addresses::of([&target].into_iter(), own).unwrap().public
         };
         assert_eq!(public(&["127.0.0.1", "203.0.113.7"], &[]), []);
         let own = Destination { host: "x".to_owned(), address: "8.8.8.8:80".parse().unwrap() };

@@ -32,7 +32,7 @@ use crate::reactor::choice::{ReactorKind, decide, probe_uring};
 use crate::reactor::socket::{Address, Dialer};
 use crate::reactor::{Chosen, ConnectFailure, Start, chosen};
 use crate::reactor::{dozing, epoll, stamped, uring};
-use crate::registry::{Sessions, Spoken, Use};
+use crate::registry::{self, Sessions, Spoken, Use};
 use crate::resolve::Addresses;
 use crate::script::{Destination, Scripted, Scripts};
 use crate::throttle;
@@ -147,37 +147,39 @@ pub fn run_part(
     let tables = Tables::open(plan, control)?;
     tables.unusable(plan).for_each(|(file, lines)| observer.leaves_out(file, lines));
     let plan = &*tables.limited(plan)?;
-    let spoken = Spoken::of(plan)?;
+    let spoken = Spoken::all(plan)?;
     let Workers { count: workers, of, .. } = part.workers;
-    if of > plan.connections.count {
-        return Err(EngineError::Workers { workers: of, connections: plan.connections.count });
+    let least = plan.targets().map(|one| plan.connections_to(one).0).min().unwrap_or_default();
+    if of > least {
+        return Err(EngineError::Workers { workers: of, connections: least });
     }
     let own: Vec<Option<Destination>> =
         part.workers.indices().map(|one| scripts.destination(one)).collect();
     let given: Vec<Destination> = own.iter().flatten().cloned().collect();
-    let Addresses { target: addresses, public } = Addresses::of(&plan.target, &given)?;
-    check_ports(plan, &addresses)?;
-    let is_local = addresses.iter().any(Address::is_local);
+    let Addresses { targets, public } = Addresses::of(plan.targets(), &given)?;
+    check_ports(plan, &targets)?;
+    let is_local = targets.iter().flat_map(|one| &**one).any(Address::is_local);
     let opened = Opened { plan, tables: &tables, is_local };
-    reserve_files(plan_share::of_all(plan.connections.max, part.workers), workers)?;
+    let (asked, most) = plan.connections_in_all();
+    reserve_files(plan_share::of_all(most, part.workers), workers)?;
     public.iter().for_each(|(host, addresses)| observer.goes_public(host, addresses));
     let dialer = Dialer {
-        addresses,
+        targets: targets.into(),
         sources: plan.connections.sources.clone().into(),
         nodelay: plan.connections.nodelay,
-        transport: spoken.transport(),
+        transport: spoken[0].transport(),
     };
     let dialer_of = |worker: u32| match &own[(worker - part.workers.first) as usize] {
         None => dialer.clone(),
         Some(Destination { address, .. }) => {
-            Dialer { addresses: [Address::Tcp(*address)].into(), ..dialer.clone() }
+            Dialer { targets: [[Address::Tcp(*address)].into()].into(), ..dialer.clone() }
         }
     };
     let with_stamps = |address: &Address| {
         dialer.transport == Transport::Stream && matches!(address, Address::Tcp(_))
     };
     let stamps = plan.recording.kernel_timestamps;
-    let stamps = stamps.filter(|_| dialer.addresses.iter().any(with_stamps));
+    let stamps = stamps.filter(|_| dialer.targets.iter().flat_map(|one| &**one).any(with_stamps));
     // Reactors are made here, so that one that cannot be made ends the run before it begins.
     let choice = match dialer.transport {
         Transport::Stream => plan.threads.reactor,
@@ -192,13 +194,13 @@ pub fn run_part(
     } else if plan.dozes() {
         dialers.map(|dialer| dozing::Unstarted::new(dialer).map(chosen).map_err(epoll)).collect()
     } else {
-        match decide(choice, plan.connections.count.div_ceil(of), probe_uring) {
+        match decide(choice, asked.div_ceil(of), probe_uring) {
             ReactorKind::Epoll => {
                 let one = |dialer| epoll::Unstarted::new(dialer).map_err(epoll);
                 let reactors: Vec<_> = dialers.map(one).collect::<Result<_, _>>()?;
                 return run_on(reactors, opened, part, scripts, control, observer, |begun| {
                     let Begun { own, room, watch, thread } = begun;
-                    spoken.with_sessions(own, room, watch, thread);
+                    registry::with_sessions(&spoken, own, room, watch, thread);
                 });
             }
             ReactorKind::Uring => {
@@ -210,7 +212,7 @@ pub fn run_part(
     };
     run_on(others?, opened, part, scripts, control, observer, |begun| {
         let Begun { own, room, watch, thread } = begun;
-        thread.with(spoken.boxed(own, room, watch));
+        thread.with(registry::boxed(&spoken, own, room, watch));
     })
 }
 
@@ -366,13 +368,13 @@ pub(crate) fn collecting_part(plan: &Plan, workers: Workers) -> CollectorSetting
         requests: plan.requests.list.len(),
         journeys: plan.journeys.len(),
         warm_up_ns: plan.recording.warm_up_ns,
-        connections_asked: plan_share::of_all(plan.connections.count, workers).into(),
+        connections_asked: plan_share::of_all(plan.connections_in_all().0, workers).into(),
         workers,
     }
 }
 
 fn no_connection(plan: &Plan, first: Option<ConnectFailure>) -> EngineError {
-    let (url, asked) = (plan.secrets.url(&plan.target.url), plan.connections.count);
+    let (url, asked) = (plan.secrets.url(&plan.target.url), plan.connections_in_all().0);
     EngineError::NoConnection { first, url, asked }
 }
 

@@ -3,8 +3,10 @@
 //! The backlog is not stored. It is the part of the schedule between what was taken and what is
 //! due; a second cursor, the scout, counts it. So a backlog of a million costs no memory.
 
-use candor_pace::{Due, Schedule, Share};
-use candor_plan::{Load, OpenLoad, Plan};
+use std::sync::Arc;
+
+use candor_pace::{Due, Picker, Schedule, Share};
+use candor_plan::{Load, OpenLoad, Plan, Request, Requests};
 use candor_record::Phase;
 
 use crate::gaps::Gaps;
@@ -16,6 +18,8 @@ pub(crate) enum Source {
     Closed(Closed),
     /// A schedule decides.
     Open(Box<Open>),
+    /// As one of those, but requests go to several targets.
+    Several(Box<Several>),
     /// The users, who are the authors of their steps, do it themselves.
     Users,
 }
@@ -41,12 +45,104 @@ pub(crate) struct Open {
     gaps: Gaps,
     pub(crate) shed_after_ns: Option<u64>,
     warm_up_ns: u64,
+    /// Which of the schedule's requests are its own; `None`: all.
+    own: Option<Own>,
+}
+
+/// The part of a schedule that goes to one target. What goes where is a pure function of the index.
+#[derive(Debug, Clone)]
+pub(crate) struct Own {
+    picker: Picker,
+    /// The target of what the picker picks.
+    targets: Arc<[u16]>,
+    target: u16,
+}
+
+/// A load whose requests go to several targets. None waits for another's place.
+pub(crate) enum Several {
+    /// Each connection sends the requests of its target, one after the other.
+    Closed {
+        /// The load.
+        closed: Closed,
+        /// The requests of each target.
+        lists: Box<[List]>,
+    },
+    /// Each target has its part of the schedule.
+    Open {
+        /// One for each.
+        parts: Box<[Open]>,
+        /// Whose request leaves.
+        leaving: usize,
+    },
+}
+
+/// The requests of a target.
+#[derive(Debug)]
+pub(crate) struct List {
+    /// Each by its number in the plan.
+    numbers: Box<[u32]>,
+    picker: Picker,
+    /// How many were picked, by all workers in turn.
+    next: u64,
+    step: u64,
+}
+
+impl List {
+    fn new(plan: &Plan, own: &WorkerPlan, target: u16) -> Self {
+        let all = (0..).zip(&plan.requests.list);
+        let (numbers, list): (Vec<u32>, Vec<Request>) =
+            all.filter(|(_, one)| one.target == target.into()).map(|(at, one)| (at, one.clone())).unzip();
+        let requests = Requests { list, order: plan.requests.order, sequence: [].into() };
+        List {
+            picker: Picker::new(&requests, plan.seed),
+            numbers: numbers.into(),
+            next: own.share.worker.into(),
+            step: own.share.workers.into(),
+        }
+    }
+
+    /// The next request.
+    pub(crate) fn pick(&mut self) -> u32 {
+        let at = self.picker.pick(self.next);
+        self.next += self.step;
+        self.numbers[at]
+    }
+}
+
+impl Several {
+    fn new(plan: &Plan, own: &WorkerPlan) -> Self {
+        let list = &plan.requests.list;
+        match &plan.load {
+            Load::Closed { .. } => {
+                let targets = 0..own.targets.len() as u16;
+                let lists = targets.map(|target| List::new(plan, own, target)).collect();
+                Several::Closed { closed: Closed::new(plan, own), lists }
+            }
+            Load::Open(load) => {
+                let targets: Arc<[u16]> = list.iter().map(|one| one.target as u16).collect();
+                let picker = Picker::new(&plan.requests, plan.seed);
+                let parts = Open::parts(load, plan, own, &picker, &targets);
+                Several::Open { parts, leaving: 0 }
+            }
+        }
+    }
+
+    /// From a response to the next request, in a closed load.
+    pub(crate) fn think_ns(&self) -> u64 {
+        match self {
+            Several::Closed { closed, .. } => closed.think_ns,
+            Several::Open { .. } => 0,
+        }
+    }
 }
 
 impl Source {
     pub(crate) fn new(plan: &Plan, own: &WorkerPlan) -> Self {
         if !plan.journeys.is_empty() {
             return Source::Users;
+        }
+        if own.targets.len() > 1 {
+            return Source::Several(Box::new(Several::new(plan, own)));
         }
         match &plan.load {
             Load::Closed { .. } => Source::Closed(Closed::new(plan, own)),
@@ -112,7 +208,26 @@ impl Open {
             gaps: Gaps::new(),
             shed_after_ns: load.shed_after_ns,
             warm_up_ns: own.warm_up_ns,
+            own: None,
         }
+    }
+
+    /// The parts of a schedule, one for each target of what `picker` picks.
+    pub(crate) fn parts(
+        load: &OpenLoad,
+        plan: &Plan,
+        own: &WorkerPlan,
+        picker: &Picker,
+        targets: &Arc<[u16]>,
+    ) -> Box<[Open]> {
+        let part = |target| {
+            let own_part =
+                Own { picker: picker.clone(), targets: Arc::clone(targets), target };
+            let mut open = Open::new(load, plan, own);
+            own_part.skip_others(&mut open.schedule);
+            Open { own: Some(own_part), ..open }
+        };
+        (0..own.targets.len() as u16).map(part).collect()
     }
 
     /// The oldest request that was not taken.
@@ -126,6 +241,9 @@ impl Open {
     pub(crate) fn take(&mut self) {
         let taken = self.schedule.next();
         self.taken += 1;
+        if let Some(own) = &self.own {
+            return own.skip_others(&mut self.schedule);
+        }
         if self.gaps.wants(self.taken)
             && let (Some(due), Some(following)) = (taken, self.schedule.peek())
         {
@@ -145,6 +263,13 @@ impl Open {
     /// Takes the requests that are due before `t_ns`, and says how many; of very many Poisson
     /// arrivals a part.
     pub(crate) fn take_before(&mut self, t_ns: u64) -> u64 {
+        if self.own.is_some() {
+            let before = self.taken;
+            while self.peek().is_some_and(|due| due.due_ns < t_ns) {
+                self.take();
+            }
+            return self.taken - before;
+        }
         let taken = self.schedule.skip_before(t_ns);
         self.taken += taken;
         taken
@@ -156,8 +281,38 @@ impl Open {
         if self.schedule.peek().is_none_or(|due| due.due_ns > now_ns) {
             return 0;
         }
-        self.scouted += self.scout.skip_before(now_ns.saturating_add(1));
+        self.scouted += match &self.own {
+            None => self.scout.skip_before(now_ns.saturating_add(1)),
+            Some(own) => own.count_until(&mut self.scout, now_ns),
+        };
         self.scouted.saturating_sub(self.taken)
+    }
+}
+
+impl Own {
+    fn has(&self, due: Due) -> bool {
+        self.targets[self.picker.pick(due.index)] == self.target
+    }
+
+    /// Goes on to the next of its own.
+    fn skip_others(&self, schedule: &mut Schedule) {
+        while schedule.peek().is_some_and(|due| !self.has(due)) {
+            schedule.next();
+        }
+    }
+
+    /// How many of its own are due by then, of the next so many.
+    fn count_until(&self, schedule: &mut Schedule, now_ns: u64) -> u64 {
+        const AT_ONCE: usize = 1 << 16;
+        let mut count = 0;
+        for _ in 0..AT_ONCE {
+            match schedule.peek().filter(|due| due.due_ns <= now_ns) {
+                Some(due) => count += u64::from(self.has(due)),
+                None => break,
+            }
+            schedule.next();
+        }
+        count
     }
 }
 

@@ -5,25 +5,28 @@
 //! index, so that they are the same for any number of threads and machines; what is captured is the server's affair.
 //!
 //! This module knows no protocol and no clock, and of connections only which user's own is where ([`owning`]). It says
-//! which step is due, writes its request, is told what became of it, and enters users into the recorder. A step that is due and a user who comes wait in one order, that of their due
-//! times. Who has come and was given no connection yet is not under way, and takes no memory.
+//! which step is due, writes its request, is told what became of it, and enters users into the recorder. A step that is
+//! due and a user who comes wait in one order, that of their due times; where there are several targets, each has its
+//! own ([`queues`]). Who has come and was given no connection yet is not under way, and takes no memory.
 
 mod owning;
 mod plan;
+mod queues;
 mod wheel;
 
 use std::collections::VecDeque;
 
-use candor_memory::{Memory, Site};
+use candor_memory::{Memory, Sites};
 use candor_pace::{Due, Picker, draw};
 use candor_plan::journey::Variables;
 use candor_plan::url::HttpUrl;
-use candor_plan::{Load, OnFailure, Plan};
+use candor_plan::{Load, OnFailure, Plan, Target};
 use candor_protocol::{Capture, CaptureRoom, Outgoing};
 use candor_record::{Phase, Recorder, StepFailure};
 
 use self::owning::Own;
 use self::plan::{Journey, Step, journeys, steps};
+use self::queues::Queues;
 pub(crate) use self::plan::{kept, said};
 use self::wheel::Wheel;
 pub(crate) use self::wheel::{NOBODY, UserKey};
@@ -57,15 +60,18 @@ pub(crate) struct Users {
     table: Vec<User>,
     free: Vec<UserKey>,
     wheel: Wheel,
+    /// Where steps go to several targets, those that are due.
+    queues: Option<Queues>,
     /// Whether each has a connection of its own.
     owns: bool,
-    /// Steps that are due and wait for the connection of their user.
+    /// Steps that are due and wait for the connection of their user, or to their target.
     waiting: u64,
     /// Connections whose users have left.
     let_go: Vec<Place>,
     filling: Option<Filling>,
     have_cookies: bool,
-    site: Site,
+    /// Of the plan's targets.
+    sites: Sites,
     variables: usize,
     seed: u64,
     warm_up_ns: u64,
@@ -73,8 +79,8 @@ pub(crate) struct Users {
 
 /// Who comes when.
 enum Arrivals {
-    /// A schedule decides.
-    Open(Box<Open>),
+    /// A schedule decides; where first steps go to several targets, each has its part of it.
+    Open(Box<[Open]>),
     /// When each of those who come is due: all at the beginning, and one for each that leaves.
     Closed { closed: Closed, due_ns: VecDeque<u64> },
 }
@@ -136,42 +142,68 @@ impl First {
     }
 }
 
+/// Of a step and somebody who comes, whatever is due first.
+fn sooner(step: Option<First>, arrival: Option<Due>) -> Option<First> {
+    match (step, arrival.map(First::Arrival)) {
+        (Some(step), Some(arrival)) if arrival.due_ns() < step.due_ns() => Some(arrival),
+        (None, arrival) => arrival,
+        (step, _) => step,
+    }
+}
+
+/// The part in which somebody comes first.
+fn earliest(parts: &mut [Open]) -> Option<&mut Open> {
+    parts.iter_mut().min_by_key(|part| part.peek().map_or(u64::MAX, |due| due.due_ns))
+}
+
 impl Users {
     /// The users of a worker. `filling` has what their requests are filled with.
     pub(crate) fn new(plan: &Plan, own: &WorkerPlan, filling: Option<Filling>) -> Self {
         let share = own.share;
         let of = |total: u32| part(total.into(), share.worker, share.workers);
-        let url = HttpUrl::parse(&plan.target.url);
-        let host = url.map(|url| url.host).unwrap_or_default();
+        let url = |target: &Target| HttpUrl::parse(&target.url).map(|url| url.host);
+        let hosts: Vec<_> =
+            plan.targets().map(|one| (url(one).unwrap_or_default(), one.tls.is_some())).collect();
+        let weights = plan.journeys.iter().map(|one| one.weight);
+        let picker = Picker::of_weights(weights, plan.seed);
+        let queues = Queues::new(plan);
         let (arrivals, most) = match &plan.load {
             Load::Closed { .. } => {
-                let of_places = u64::from(own.connections) * u64::from(plan.connections.places());
+                let of_places =
+                    u64::from(own.targets[0].count) * u64::from(plan.connections.places());
                 let users = plan.users.map_or(of_places, of);
                 let due_ns = std::iter::repeat_n(0, users as usize).collect();
                 (Arrivals::Closed { closed: Closed::new(plan, own), due_ns }, users)
             }
             Load::Open(load) => {
-                let open = Open::new(load, plan, own);
-                (Arrivals::Open(Box::new(open)), of(plan.users.unwrap_or(MOST_USERS)).max(1))
+                let parts = match &queues {
+                    None => [Open::new(load, plan, own)].into(),
+                    Some(queues) => {
+                        let first = |one: &candor_plan::Journey| queues.target_of(one.steps[0].request);
+                        let targets = plan.journeys.iter().map(first).collect();
+                        Open::parts(load, plan, own, &picker, &targets)
+                    }
+                };
+                (Arrivals::Open(parts), of(plan.users.unwrap_or(MOST_USERS)).max(1))
             }
         };
-        let weights = plan.journeys.iter().map(|one| one.weight);
         Users {
             arrivals,
             most: most as usize,
             journeys: journeys(plan),
             steps: steps(plan),
-            picker: Picker::of_weights(weights, plan.seed),
+            picker,
             is_over: false,
             table: Vec::new(),
             free: Vec::new(),
             wheel: Wheel::new(),
+            queues,
             owns: plan.connections.own,
             waiting: 0,
             let_go: Vec::new(),
             filling,
             have_cookies: plan.journeys.iter().any(|one| one.cookies),
-            site: Site::new(&host, plan.target.tls.is_some()),
+            sites: Sites::new(hosts.iter().map(|(host, is_https)| (host.as_str(), *is_https))),
             variables: Variables::of(&plan.journeys).names().len(),
             seed: plan.seed,
             warm_up_ns: own.warm_up_ns,
@@ -194,10 +226,10 @@ impl Users {
         self.filling.as_ref().is_some_and(Filling::has_failed)
     }
 
-    /// The schedule, in an open load.
+    /// The schedule, in an open load; of several parts the one in which somebody comes next.
     pub(crate) fn open(&mut self) -> Option<&mut Open> {
         match &mut self.arrivals {
-            Arrivals::Open(open) => Some(open),
+            Arrivals::Open(parts) => earliest(parts),
             Arrivals::Closed { .. } => None,
         }
     }
@@ -224,7 +256,7 @@ impl Users {
     pub(crate) fn is_exhausted(&self) -> bool {
         self.under_way() == 0
             && match &self.arrivals {
-                Arrivals::Open(open) => open.peek().is_none(),
+                Arrivals::Open(parts) => parts.iter().all(|part| part.peek().is_none()),
                 Arrivals::Closed { closed, due_ns } => due_ns.is_empty() || closed.is_exhausted(),
             }
     }
@@ -238,26 +270,53 @@ impl Users {
     #[cold]
     pub(crate) fn backlog(&mut self, now_ns: u64) -> u64 {
         let steps = self.wheel.due(now_ns);
-        self.waiting + steps + self.open().map_or(0, |open| open.backlog(now_ns))
+        let come = match &mut self.arrivals {
+            Arrivals::Open(parts) => parts.iter_mut().map(|part| part.backlog(now_ns)).sum(),
+            Arrivals::Closed { .. } => 0,
+        };
+        self.waiting + steps + come
+    }
+
+    /// Whether somebody may come.
+    fn has_room(&self) -> bool {
+        !self.is_over && self.under_way() < self.most
     }
 
     /// What is due first: a step, or somebody who comes, if there is room for one more.
     pub(crate) fn first(&mut self) -> Option<First> {
         let step = self.wheel.first().map(|(due_ns, user)| First::Step(due_ns, user));
-        let has_room = !self.is_over && self.under_way() < self.most;
+        let has_room = self.has_room();
         let arrival = match &self.arrivals {
             _ if !has_room => None,
-            Arrivals::Open(open) => open.peek(),
+            Arrivals::Open(parts) => parts[0].peek(),
             Arrivals::Closed { closed, .. } if closed.is_exhausted() => None,
             // Its index is known when it comes.
             Arrivals::Closed { due_ns, .. } => {
                 due_ns.front().map(|due_ns| Due { index: 0, due_ns: *due_ns })
             }
         };
-        match (step, arrival.map(First::Arrival)) {
-            (Some(step), Some(arrival)) if arrival.due_ns() < step.due_ns() => Some(arrival),
-            (None, arrival) => arrival,
-            (step, _) => step,
+        sooner(step, arrival)
+    }
+
+    /// Somebody who comes has come.
+    fn take_arrival(&mut self, due: Due) {
+        let part = match &self.queues {
+            None => 0,
+            Some(queues) => usize::from(queues.target_of(self.first_request(due.index))),
+        };
+        if let Arrivals::Open(parts) = &mut self.arrivals {
+            parts[part].take();
+        }
+    }
+
+    /// A step that was the first to leave is due no more.
+    fn take_step(&mut self, key: UserKey) {
+        match &mut self.queues {
+            None => self.wheel.take(),
+            Some(queues) => {
+                queues.take(self.table[key as usize].request);
+                self.waiting -= 1;
+            }
         }
     }
 
@@ -266,14 +325,12 @@ impl Users {
         let phase = self.phase(first.due_ns());
         match first {
             First::Arrival(due) => {
-                if let Some(open) = self.open() {
-                    open.take();
-                }
+                self.take_arrival(due);
                 recorder.users_not_begun(now_ns, u64::from(phase == Phase::Measured));
                 NeverSent { due, request: self.first_request(due.index), phase }
             }
             First::Step(due_ns, key) => {
-                self.wheel.take();
+                self.take_step(key);
                 let User { index, request, .. } = self.table[key as usize];
                 self.fail(key, StepFailure::Shed, now_ns, recorder);
                 NeverSent { due: Due { index, due_ns }, request, phase }
@@ -294,15 +351,18 @@ impl Users {
         recorder: &mut Recorder,
     ) -> Option<Leaving> {
         let key = match first {
-            First::Step(_, key) => key,
+            First::Step(_, key) => {
+                self.take_step(key);
+                key
+            }
             First::Arrival(due) => {
                 let key = self.admit(due, recorder)?;
                 // Before the first step nobody thinks: it is due at once, before every other.
                 self.wheel.first().filter(|one| *one == (due.due_ns, key))?;
+                self.wheel.take();
                 key
             }
         };
-        self.wheel.take();
         self.take_place(key);
         let user = &mut self.table[key as usize];
         user.start(now_ns, recorder);
@@ -312,9 +372,9 @@ impl Users {
     /// Somebody comes. `None`: and is gone already.
     pub(crate) fn admit(&mut self, due: Due, recorder: &mut Recorder) -> Option<UserKey> {
         let (index, phase) = match &mut self.arrivals {
-            Arrivals::Open(open) => {
-                open.take();
-                (due.index, open.phase(due))
+            Arrivals::Open(_) => {
+                self.take_arrival(due);
+                (due.index, self.phase(due.due_ns))
             }
             Arrivals::Closed { closed, due_ns } => {
                 due_ns.pop_front();
@@ -344,7 +404,8 @@ impl Users {
         };
         let user = &mut self.table[key as usize];
         let with_cookies = self.journeys[user.journey as usize].cookies;
-        let cookies = with_cookies.then(|| Cookies { now_s, is_https: self.site.is_https() });
+        let site = self.queues.as_ref().map_or(0, |queues| queues.target_of(request));
+        let cookies = with_cookies.then_some(Cookies { now_s, site: (&self.sites, site) });
         let owner = Owner { cookies, ..user.owner() };
         let made = filling.fill(request, owner)?;
         if with_cookies {
@@ -382,7 +443,8 @@ impl Users {
         let user = &mut self.table[key];
         let response = captured.get();
         if self.journeys[journey as usize].cookies {
-            user.memory.take_cookies(&self.site, &user.path, response.fields, now_s);
+            let site = self.queues.as_ref().map_or(0, |queues| queues.target_of(request));
+            user.memory.take_cookies((&self.sites, site), &user.path, response.fields, now_s);
         }
         let Step { captures, call, .. } = &self.steps[request as usize];
         if ended.error.is_some() || captures.is_empty() {
@@ -522,6 +584,7 @@ impl Users {
     pub(crate) fn take_unsent(&mut self, last_ns: u64) -> Option<NeverSent> {
         if self.waiting > 0 {
             self.stop_waiting();
+            self.empty_queues();
         }
         let (due_ns, key) = self.wheel.first().filter(|(due_ns, _)| *due_ns <= last_ns)?;
         self.wheel.take();

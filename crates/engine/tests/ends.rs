@@ -3,6 +3,7 @@
 
 use crate::common::trace::drive_traced;
 use crate::common::*;
+use candor_engine::reactor::Route;
 use candor_engine::{Control, Observer, drive, drive_observed};
 use candor_pace::{Limit, Schedule, Share};
 use candor_plan::{Arrivals, HttpVersion, Load, Parts};
@@ -413,8 +414,8 @@ fn an_attempt_that_failed_is_made_again_at_the_next_address() {
         fn accepts(&mut self, _: u64) -> bool {
             true
         }
-        fn accepts_turn(&mut self, turn: u64) -> bool {
-            turn % 2 == self.0
+        fn accepts_route(&mut self, to: Route) -> bool {
+            to.turn % 2 == self.0
         }
         fn request(&mut self, at_ns: u64, _: u64, _: u64) -> Reaction {
             Reaction::Answer { at_ns: at_ns + MS, bytes: ok_bytes() }

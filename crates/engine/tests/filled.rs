@@ -75,6 +75,7 @@ fn users(file: &Path, order: DataOrder) -> DataSet {
 
 fn filled(path: &str, body: &str) -> Request {
     Request {
+        target: 0,
         method: "POST".to_owned(),
         headers: vec![("Content-Type".to_owned(), "application/json".to_owned())],
         body: body.as_bytes().to_vec().into(),

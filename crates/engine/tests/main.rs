@@ -17,3 +17,4 @@ mod own_connections;
 mod scripted;
 mod simulated;
 mod streams;
+mod targets;

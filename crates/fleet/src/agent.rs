@@ -212,7 +212,11 @@ enum Stage {
     Reading,
     Finding(Box<Plan>),
     FetchingData { plan: Box<Plan>, fetch: Fetch, left: VecDeque<DataFile> },
-    Resolving(Box<Plan>),
+    Resolving {
+        plan: Box<Plan>,
+        /// Of the target whose name it is.
+        number: usize,
+    },
     Preparing,
     Prepared { connections: u32 },
     Armed { origin_ns: u64 },
@@ -249,7 +253,7 @@ impl Run {
             | Stage::Reading
             | Stage::Finding(_)
             | Stage::FetchingData { .. }
-            | Stage::Resolving(_)
+            | Stage::Resolving { .. }
             | Stage::Preparing => Phase::Preparing,
             Stage::Prepared { connections } => Phase::Prepared { plan: self.plan, connections },
             Stage::Armed { origin_ns } => Phase::Armed { origin_ns },

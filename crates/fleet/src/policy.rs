@@ -203,11 +203,13 @@ impl Policy {
     /// Whether these workers of a plan may run here, as far as that is known before its target's name is
     /// resolved.
     pub fn check(&self, plan: &Plan, workers: Workers, grant: &Grant) -> Result<(), Refusal> {
-        let Endpoint::Tcp { host, port } = &plan.target.endpoint else {
-            return Err(PolicyRefusal::UnixSocket.into());
-        };
-        if !grant.targets.iter().any(|(name, number)| name == host && number == port) {
-            return Err(GrantError::Target.into());
+        for target in plan.targets() {
+            let Endpoint::Tcp { host, port } = &target.endpoint else {
+                return Err(PolicyRefusal::UnixSocket.into());
+            };
+            if !grant.targets.iter().any(|(name, number)| name == host && number == port) {
+                return Err(GrantError::Target.into());
+            }
         }
         if plan.data.iter().any(|set| set.content.is_none()) {
             return Err(PolicyRefusal::Data.into());
@@ -228,14 +230,15 @@ impl Policy {
         Ok(Demand::of(plan, workers).check(&self.caps)?)
     }
 
-    /// The plan with its target at these addresses and no others, if each of them is allowed.
+    /// The plan with the target of this number at these addresses and no others, if each of them is allowed.
     /// `addresses` are the ones that this machine resolved the target's name to.
-    pub fn pin(&self, plan: &Plan, addresses: &[IpAddr]) -> Result<Plan, Refusal> {
-        let Endpoint::Tcp { host, port } = &plan.target.endpoint else {
+    pub fn pin(&self, plan: &Plan, number: usize, addresses: &[IpAddr]) -> Result<Plan, Refusal> {
+        let target = plan.targets().nth(number).unwrap_or(&plan.target);
+        let Endpoint::Tcp { host, port } = &target.endpoint else {
             return Err(PolicyRefusal::UnixSocket.into());
         };
         // The name does not vouch for addresses that the plan gives.
-        let given = &plan.target.resolved;
+        let given = &target.resolved;
         let (name, addresses) = match given.is_empty() && host.parse::<IpAddr>().is_err() {
             true => (Some(host.as_str()), addresses),
             false if given.is_empty() => (None, addresses),
@@ -249,7 +252,7 @@ impl Policy {
         }
         let is_own = |address: &&IpAddr| {
             let asked = Asked::Tcp { name, address: **address };
-            plan.target.allow.as_ref().is_none_or(|list| list.allows(&asked))
+            target.allow.as_ref().is_none_or(|list| list.allows(&asked))
         };
         if let Some(address) = addresses.iter().find(|one| !is_own(one)) {
             let problem = format!("its allow list does not have {host}, which is {address} here");
@@ -263,8 +266,10 @@ impl Policy {
             bits: if address.is_ipv4() { 32 } else { 128 },
         };
         let pinned = plan.with(|parts| {
-            parts.target.resolved = addresses.to_vec();
-            parts.target.allow = Some(AllowList {
+            let all = std::iter::once(&mut parts.target).chain(&mut parts.others);
+            let Some(target) = all.into_iter().nth(number) else { return };
+            target.resolved = addresses.to_vec();
+            target.allow = Some(AllowList {
                 source: "the agent's policy".to_owned(),
                 entries: addresses.iter().map(network).collect(),
             });
@@ -338,10 +343,8 @@ impl Demand {
             }
             Load::Closed { .. } => (None, None),
         };
-        let connections = plan.connections.count.max(match plan.load {
-            Load::Open(_) => plan.connections.max,
-            Load::Closed { .. } => 0,
-        });
+        let (count, max) = plan.connections_in_all();
+        let connections = if plan.load.is_open() { count.max(max) } else { count };
         Demand {
             rate,
             each,

@@ -82,7 +82,8 @@ pub fn split(plan: &Plan, threads: &Threads, cores: &[u32]) -> Result<Vec<Worker
         return Err(ShareError::NoAgents);
     }
     let agents = cores.len();
-    let connections = plan.connections.count;
+    let counts = plan.targets().map(|one| plan.connections_to(one).0);
+    let connections = counts.min().unwrap_or_default();
     let counts = match threads {
         Threads::Given(counts) if counts.len() != agents => {
             return Err(ShareError::Given { given: counts.len(), agents });

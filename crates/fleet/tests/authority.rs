@@ -452,7 +452,7 @@ fn the_plans_own_list_still_counts() {
             "url = \"http://a.example/\"\nrate = \"1/s\"\nduration = \"1s\"\nallow = [{allow}]\n"
         );
         let any = policy("[[target]]\nnetworks = [\"0.0.0.0/0\"]\n");
-        any.pin(&plan(&text), &[found.parse().unwrap()])
+        any.pin(&plan(&text), 0, &[found.parse().unwrap()])
     };
     assert!(pin("\"10.0.0.0/8\"", "10.1.1.1").is_ok());
     assert!(pin("\"*.example\"", "192.0.2.1").is_ok());

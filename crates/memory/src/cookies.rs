@@ -1,11 +1,11 @@
 //! Cookies of one user, by RFC 6265, and by its revision (draft-ietf-httpbis-rfc6265bis) where that is
 //! stricter.
 //!
-//! All requests of a run go to one host, so a cookie is kept only if it would come back to this host,
-//! and its domain is a suffix of the host's name: two numbers. The others are counted
-//! ([`CookieCounts`]), since a server that sets them may have been tested under another name.
+//! The requests of a run go to a few hosts, and a cookie's domain is an end of one of their names: two
+//! numbers. Cookies that their host may not set are counted ([`CookieCounts`]), since a server that sets
+//! them may have been tested under another name.
 //!
-//! The parts: what a line says ([`set_cookie`], with [`date`]), whether this site may set it
+//! The parts: what a line says ([`set_cookie`], with [`date`]), whether its site may set it
 //! ([`domain`]), and the store ([`Cookies`]).
 
 mod date;
@@ -13,7 +13,7 @@ mod domain;
 mod set_cookie;
 mod store;
 
-pub use domain::Site;
+pub use domain::Sites;
 pub(crate) use store::Cookies;
 
 use crate::fields;
@@ -81,10 +81,10 @@ enum Ignored {
 }
 
 impl Cookies {
-    /// Takes the cookies of a response to a request for `path`, within `most_bytes` in all.
+    /// Takes the cookies of a response to a request for `path` at one of `sites`, within `most_bytes` in all.
     pub(crate) fn take(
         &mut self,
-        site: &Site,
+        (sites, site): (&Sites, u16),
         path: &[u8],
         fields: &[u8],
         now_s: u64,
@@ -97,8 +97,8 @@ impl Cookies {
                 continue;
             }
             let outcome = SetCookie::parse(line).and_then(|cookie| {
-                let new = judged(&cookie, site, path, now_s)?;
-                self.store(new, site.is_https(), now_s, most_bytes)
+                let new = judged(&cookie, (sites, site), path, now_s)?;
+                self.store(new, (sites, site), now_s, most_bytes)
             });
             match outcome {
                 Ok(Outcome::Stored { dropped }) => {
@@ -119,11 +119,11 @@ impl Cookies {
 /// What is stored of a cookie that a response to a request for `path` sets, if this site may set it.
 fn judged<'a>(
     cookie: &'a SetCookie<'_>,
-    site: &Site,
+    (sites, site): (&Sites, u16),
     path: &'a [u8],
     now_s: u64,
 ) -> Result<New<'a>, Ignored> {
-    let reach = site.reach(cookie.domain()).ok_or(Ignored::Foreign)?;
+    let reach = sites.reach(site, cookie.domain()).ok_or(Ignored::Foreign)?;
     let own_path = cookie.path().map(str::as_bytes);
     let path = own_path.unwrap_or_else(|| store::default_path(path));
     let is_secure = cookie.is_secure();
@@ -132,7 +132,7 @@ fn judged<'a>(
         cookie.name().get(..prefix.len()).is_some_and(|name| name.eq_ignore_ascii_case(prefix))
     };
     let is_locked = reach.host_only && own_path == Some(b"/");
-    let is_allowed = (!is_secure || site.is_https())
+    let is_allowed = (!is_secure || sites.is_https(site))
         && (!begins("__Secure-") || is_secure)
         && (!begins("__Host-") || (is_secure && is_locked));
     if !is_allowed {

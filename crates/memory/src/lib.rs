@@ -18,7 +18,7 @@ mod pattern;
 mod source;
 
 pub use captures::{Capture, Captures, Missing, TwiceCaptured};
-pub use cookies::{CookieCounts, Site};
+pub use cookies::{CookieCounts, Sites};
 pub use memory::Memory;
 pub use pattern::Pattern;
 pub use source::{Source, SourceError};

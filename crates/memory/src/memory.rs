@@ -8,7 +8,7 @@
 
 use std::ops::Range;
 
-use crate::cookies::{CookieCounts, Cookies, Site};
+use crate::cookies::{CookieCounts, Cookies, Sites};
 use crate::{MOST_USER_BYTES, MOST_VALUE_BYTES, Why};
 
 /// Longer buffers are freed when a user is done: one long response must not cost the memory of every
@@ -91,30 +91,30 @@ impl Memory {
         Ok(())
     }
 
-    /// Takes the cookies of a response to a request for `path`. Those that a browser would not take
-    /// are only counted (see [`CookieCounts`]).
+    /// Takes the cookies of a response to a request for `path` at one of `sites`, by its number. Those that a browser
+    /// would not take are only counted (see [`CookieCounts`]).
     pub fn take_cookies(
         &mut self,
-        site: &Site,
+        sites: (&Sites, u16),
         path: &[u8],
         fields: &[u8],
         now_s: u64,
     ) -> CookieCounts {
         let most_bytes = MOST_USER_BYTES - self.text.len();
-        self.cookies.take(site, path, fields, now_s, most_bytes)
+        self.cookies.take(sites, path, fields, now_s, most_bytes)
     }
 
-    /// Appends the value of the `Cookie` field of a request for `path`, which may have a query
+    /// Appends the value of the `Cookie` field of a request for `path` at one of `sites`, which may have a query
     /// (RFC 6265 5.4). Appends nothing and returns `false` if there is no cookie to send: then the
     /// request has no such field.
     pub fn write_cookies(
         &self,
+        sites: (&Sites, u16),
         path: &[u8],
-        is_https: bool,
         now_s: u64,
         out: &mut Vec<u8>,
     ) -> bool {
-        self.cookies.write_header(path, is_https, now_s, out)
+        self.cookies.write_header(sites, path, now_s, out)
     }
 
     /// How many cookies there are, expired ones included.

@@ -72,11 +72,12 @@ impl Options {
     pub fn build(mut self, files: &dyn ReadFile) -> Result<(Plan, Outputs), PlanError> {
         let mut files = Files { files, known: HashMap::new() };
         self.url_of_list(&files)?;
-        let (target, url) = target::target(&self, &mut files)?;
-        let websocket = websocket::websocket(&self, &url)?;
+        let mut targets = target::Targets::new(&self, &mut files)?;
+        let websocket = websocket::websocket(&self, targets.url())?;
         let own = journeys::own_connections(&self)?;
-        let (journeys, steps) = journeys::journeys(&self, &url, &mut files)?;
-        let mut requests = requests::requests(&self, &url, &mut files)?;
+        let (journeys, steps) = journeys::journeys(&self, &mut targets, &mut files)?;
+        let mut requests = requests::requests(&self, &mut targets, &mut files)?;
+        let (target, others) = targets.into_parts();
         if !journeys.is_empty() {
             requests.list = steps;
         }
@@ -88,6 +89,7 @@ impl Options {
         let script = script::script(&self, &mut files)?;
         let mut parts = Parts {
             target,
+            others,
             stop: self.stop(load.shape_ns),
             load: load.load,
             threads: Threads {

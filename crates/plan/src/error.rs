@@ -80,6 +80,14 @@ pub enum PlanError {
         /// The fault and its remedy.
         problem: String,
     },
+    /// A target cannot be had as it is.
+    #[error("target {name:?}: {problem}")]
+    Target {
+        /// Its name.
+        name: String,
+        /// The fault and its remedy.
+        problem: String,
+    },
     /// A journey cannot be made as it is.
     #[error("journey {name:?}: {problem}")]
     Journey {

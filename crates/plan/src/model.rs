@@ -27,8 +27,11 @@ use crate::websocket::WebSocket;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Parts {
-    /// The server that the requests go to.
+    /// The server that the requests go to, unless they name another.
     pub target: Target,
+    /// The others, each with a name of its own.
+    #[serde(default)]
+    pub others: Vec<Target>,
     /// The requests, and the responses that they must get.
     pub requests: Requests,
     /// What users do; empty: each request is by itself.
@@ -70,6 +73,30 @@ pub struct Parts {
 }
 
 impl Parts {
+    /// All targets: the plan's own, then the others. A request has the number of its target among these.
+    pub fn targets(&self) -> impl Iterator<Item = &Target> {
+        std::iter::once(&self.target).chain(&self.others)
+    }
+
+    /// The target of a request.
+    pub fn target_of(&self, request: &Request) -> &Target {
+        let others = (request.target as usize).checked_sub(1);
+        others.and_then(|at| self.others.get(at)).unwrap_or(&self.target)
+    }
+
+    /// The connections to a target that are open from the beginning, and the most of them.
+    pub fn connections_to(&self, target: &Target) -> (u32, u32) {
+        let Connections { count, max, .. } = self.connections;
+        target.connections.map_or((count, max), |own| (own, own.saturating_add(max.saturating_sub(count))))
+    }
+
+    /// The same of all targets together.
+    pub fn connections_in_all(&self) -> (u32, u32) {
+        self.targets().map(|one| self.connections_to(one)).fold((0, 0), |(all, most), (count, max)| {
+            (u32::saturating_add(all, count), u32::saturating_add(most, max))
+        })
+    }
+
     /// Whether requests have a time at which they are due, apart from that of a free place: in an open load, and
     /// those of users.
     pub fn has_due_times(&self) -> bool {
@@ -83,9 +110,10 @@ impl Parts {
         self.threads.count.unwrap_or(own).clamp(1, self.most_threads())
     }
 
-    /// The most threads: each needs a connection, and a user if those are limited.
+    /// The most threads: each needs a connection to every target, and a user if those are limited.
     pub fn most_threads(&self) -> u32 {
-        self.users.unwrap_or(u32::MAX).min(self.connections.count)
+        let counts = self.targets().map(|one| self.connections_to(one).0);
+        counts.chain(self.users).min().unwrap_or(1)
     }
 
     /// Makes it a run of `count` requests by `users` users, to look at: one after the other, without delay, traced. What
@@ -119,7 +147,8 @@ impl Parts {
         if self.connections.own {
             (self.connections.count, self.users) = (max, Some(max));
         }
-        self.threads.count = self.threads.count.map(|threads| threads.min(count));
+        let most = self.most_threads();
+        self.threads.count = self.threads.count.map(|threads| threads.min(most));
     }
 }
 
@@ -137,6 +166,9 @@ pub struct Variable {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Target {
+    /// Its name in reports.
+    #[serde(default = "main_name")]
+    pub name: String,
     /// The URL as the user gave it, without user information.
     pub url: String,
     /// `host[:port]` for the `Host` header, unless a request overrides it.
@@ -152,6 +184,17 @@ pub struct Target {
     pub tls: Option<Tls>,
     /// The version of HTTP.
     pub http: HttpVersion,
+    /// Connections to it that are open from the beginning, if they are not [`Connections::count`].
+    #[serde(default)]
+    pub connections: Option<u32>,
+}
+
+/// The name of the plan's own target.
+pub const MAIN_TARGET: &str = "main";
+
+/// Results of earlier versions have one target, without a name.
+fn main_name() -> String {
+    MAIN_TARGET.to_owned()
 }
 
 impl Target {
@@ -226,6 +269,9 @@ pub enum Order {
 pub struct Request {
     /// The name in reports; the method and path if the user gave none.
     pub name: String,
+    /// Where it goes: a number of [`Parts::targets`].
+    #[serde(default)]
+    pub target: u32,
     /// Method, sent as given.
     pub method: String,
     /// Path and query, sent as given; begins with `/`, or is `*` for OPTIONS.

@@ -11,7 +11,7 @@ use serde::de::{self, Deserializer, Visitor};
 use toml::de::{DeTable, DeValue};
 
 use crate::error::PlanError;
-use crate::options::{JourneyOptions, Options, RequestOptions};
+use crate::options::{JourneyOptions, Options, RequestOptions, TargetOptions};
 use crate::redact;
 use crate::suggest::did_you_mean;
 use crate::values::DataFile;
@@ -40,6 +40,7 @@ fn plan_keys(path: &str) -> &'static [&'static str] {
     match path {
         "" => keys_of::<Options>(),
         data if data.starts_with("data.") => keys_of::<DataFile>(),
+        target if target.starts_with("target.") => keys_of::<TargetOptions>(),
         "journey" => keys_of::<JourneyOptions>(),
         _ => keys_of::<RequestOptions>(),
     }

@@ -507,23 +507,24 @@ impl Parts {
     pub fn redacted(&self) -> Parts {
         let mut parts = self.clone();
         let secrets = parts.secrets;
-        let target = &mut parts.target;
-        target.url = secrets.url(&target.url);
-        // A document can only contain text.
-        if let Endpoint::Unix { path } = &mut target.endpoint {
-            *path = path.to_string_lossy().into_owned().into();
-        }
-        if let Some(tls) = &mut target.tls {
-            // The name of its file is kept.
-            let redact = |pem: &mut Pem| {
-                pem.text = Kept::LeftOut { count: pem.text.count(), hash: String::new() };
-            };
-            if let Trust::Only(pem) = &mut tls.trust {
-                redact(pem);
+        for target in std::iter::once(&mut parts.target).chain(&mut parts.others) {
+            target.url = secrets.url(&target.url);
+            // A document can only contain text.
+            if let Endpoint::Unix { path } = &mut target.endpoint {
+                *path = path.to_string_lossy().into_owned().into();
             }
-            if let Some(own) = &mut tls.identity {
-                redact(&mut own.certificates);
-                redact(&mut own.key);
+            if let Some(tls) = &mut target.tls {
+                // The name of its file is kept.
+                let redact = |pem: &mut Pem| {
+                    pem.text = Kept::LeftOut { count: pem.text.count(), hash: String::new() };
+                };
+                if let Trust::Only(pem) = &mut tls.trust {
+                    redact(pem);
+                }
+                if let Some(own) = &mut tls.identity {
+                    redact(&mut own.certificates);
+                    redact(&mut own.key);
+                }
             }
         }
         for variable in &mut parts.environment {

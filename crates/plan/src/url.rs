@@ -91,6 +91,13 @@ impl HttpUrl {
         })
     }
 
+    /// Whether the other goes to the same place in the same way.
+    pub fn has_origin_of(&self, other: &HttpUrl) -> bool {
+        self.host.eq_ignore_ascii_case(&other.host)
+            && (self.port, self.is_https) == (other.port, other.is_https)
+            && self.is_websocket == other.is_websocket
+    }
+
     /// The URL without user information and fragment.
     pub fn shown(&self) -> String {
         let scheme = match (self.is_websocket, self.is_https) {

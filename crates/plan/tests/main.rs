@@ -11,4 +11,5 @@ mod guide;
 mod journeys;
 mod plans;
 mod streams;
+mod targets;
 mod travel;

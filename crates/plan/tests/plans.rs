@@ -18,7 +18,10 @@ fn open(plan: &Plan) -> &OpenLoad {
 #[test]
 fn a_url_alone_is_a_closed_loop_of_ten_connections_for_ten_seconds() {
     let expected = Parts {
+        others: Vec::new(),
         target: Target {
+            name: candor_plan::MAIN_TARGET.to_owned(),
+            connections: None,
             url: URL.to_owned(),
             authority: "localhost:8080".to_owned(),
             endpoint: Endpoint::Tcp { host: "localhost".to_owned(), port: 8080 },
@@ -29,6 +32,7 @@ fn a_url_alone_is_a_closed_loop_of_ten_connections_for_ten_seconds() {
         },
         requests: Requests {
             list: vec![Request {
+                target: 0,
                 name: "GET /hello?x=…".to_owned(),
                 method: "GET".to_owned(),
                 path: "/hello?x=1".to_owned(),

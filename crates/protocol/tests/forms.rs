@@ -11,6 +11,7 @@ use proptest::prelude::*;
 
 fn request(method: &str, path: &str, headers: &[(&str, &str)], body: &str) -> Request {
     Request {
+        target: 0,
         name: "r".to_owned(),
         method: method.to_owned(),
         path: path.to_owned(),

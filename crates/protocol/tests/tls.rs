@@ -57,6 +57,7 @@ type Make = Box<dyn Fn() -> Tls>;
 
 fn clients(plan: &TlsPlan) -> Make {
     let request = Request {
+        target: 0,
         name: "hello".to_owned(),
         method: "GET".to_owned(),
         path: "/".to_owned(),

@@ -66,6 +66,7 @@ pub fn facts() -> Facts {
 
 fn request(name: &str, path: &str) -> Request {
     Request {
+        target: 0,
         name: name.to_owned(),
         method: "GET".to_owned(),
         path: path.to_owned(),
@@ -84,7 +85,10 @@ fn request(name: &str, path: &str) -> Request {
 
 fn plan(load: Load, warm_up_ns: u64) -> Parts {
     Parts {
+        others: Vec::new(),
         target: Target {
+            name: candor_plan::MAIN_TARGET.to_owned(),
+            connections: None,
             url: "http://127.0.0.1:8080/hello".to_owned(),
             authority: "127.0.0.1:8080".to_owned(),
             endpoint: Endpoint::Tcp { host: "127.0.0.1".to_owned(), port: 8080 },

@@ -14,8 +14,8 @@ use std::io::IoSlice;
 
 use candor_engine::reactor::stamps::StampLog;
 use candor_engine::reactor::{
-    ConnectCause, ConnectFailure, IoFailure, Key, Reactor, Ready, Received, Segments, Sent,
-    Submission,
+    ConnectCause, ConnectFailure, IoFailure, Key, Reactor, Ready, Received, Route, Segments,
+    Sent, Submission,
 };
 use candor_record::ConnectErrorKind;
 
@@ -81,9 +81,9 @@ pub trait SimServer {
         true
     }
 
-    /// Whether the attempt with this place in the order of addresses is accepted.
-    fn accepts_turn(&mut self, turn: u64) -> bool {
-        let _ = turn;
+    /// Whether an attempt that goes there is accepted.
+    fn accepts_route(&mut self, to: Route) -> bool {
+        let _ = to;
         true
     }
 
@@ -552,13 +552,13 @@ impl<S: SimServer, const DOZES: bool> Reactor for SimReactor<S, DOZES> {
         self.origin_ns += origin_ns;
     }
 
-    fn connect(&mut self, key: Key, turn: u64) -> Result<(), ConnectFailure> {
+    fn connect(&mut self, key: Key, to: Route) -> Result<(), ConnectFailure> {
         self.close(key);
         // Datagrams need no round trip before they leave.
         let trips = if self.link.loses.is_some() { 0 } else { 2 };
         let round_trip_ns = trips * self.link.latency_ns;
         let (now_ns, latency_ns) = (self.now_ns, self.link.latency_ns);
-        let accepted = self.server.accepts(now_ns + latency_ns) && self.server.accepts_turn(turn);
+        let accepted = self.server.accepts(now_ns + latency_ns) && self.server.accepts_route(to);
         let what = if accepted { Happening::Connected } else { Happening::Refused };
         self.later(now_ns + round_trip_ns, key, what);
         Ok(())

@@ -142,6 +142,29 @@ fn a_target_outside_of_the_policy_gets_nothing() {
     assert_eq!(nginx.stop().unwrap(), 0);
 }
 
+/// A plan with several targets runs where the policy has all of them.
+#[test]
+fn a_policy_covers_every_target_or_refuses() {
+    let (one, other) = (Nginx::start(true).unwrap(), Nginx::start(true).unwrap());
+    let fleet = Fleet::start(2, "127.0.0.1");
+    let file = fleet.directory.path().join("plan.toml");
+    let measure = |host: &str| {
+        let plan = format!(
+            "url = 'http://{}/'\nrate = 200\nduration = '1s'\nconnections = 4\n[target.other]\n\
+             url = 'http://{host}:{}/'\n[[request]]\n[[request]]\ntarget = 'other'\n",
+            one.address(),
+            other.address().port()
+        );
+        fs::write(&file, plan).unwrap();
+        fleet.measure(&[file.to_str().unwrap()]).finish()
+    };
+    measure("127.0.0.2").assert_refused(COULD_NOT_RUN, &["agent a", "no entry allows", "127.0.0.2"]);
+    let outcome = measure("localhost");
+    assert_eq!(outcome.code(), 0, "{}{}", outcome.stdout, outcome.stderr);
+    outcome.document().assert_all_ok();
+    assert_eq!((one.stop().unwrap(), other.stop().unwrap()), (100, 100));
+}
+
 /// Listens where no load may go, and tells whether anybody came.
 struct Outside(TcpListener);
 

@@ -45,7 +45,7 @@ impl Fleet {
         let rows = candor_engine::rows_limit(plan)?;
         let (plan, files) = &naming(plan, control)?;
         // The lists of this machine count too, as far as the name is known here.
-        match candor_engine::public_addresses(&plan.target) {
+        match candor_engine::public_addresses(plan.targets()) {
             Ok(public) => {
                 public.iter().for_each(|(host, addresses)| observer.goes_public(host, addresses));
             }

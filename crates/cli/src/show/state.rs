@@ -163,7 +163,8 @@ impl Head {
     pub(crate) fn of(plan: &Plan) -> Self {
         let first = plan.requests.list.first();
         let method = first.map_or("GET", |request| request.method.as_str());
-        let connections = fmt_plural(plan.connections.count.into(), "connection");
+        let asked = u64::from(plan.connections_in_all().0);
+        let connections = fmt_plural(asked, "connection");
         let url = Secrets::Hidden.url(&plan.target.url);
         let several = match plan.requests.list.len() {
             0 | 1 => String::new(),
@@ -175,7 +176,7 @@ impl Head {
             warm_up_ns: plan.recording.warm_up_ns,
             duration_ns: plan.stop.duration_ns,
             count: plan.stop.count,
-            connections: plan.connections.count.into(),
+            connections: asked,
             is_open: plan.load.is_open(),
         }
     }

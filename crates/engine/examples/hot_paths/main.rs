@@ -60,6 +60,7 @@ fn usage() {
 
 fn request() -> Request {
     Request {
+        target: 0,
         name: "hello".to_owned(),
         method: "GET".to_owned(),
         path: "/".to_owned(),

@@ -7,7 +7,7 @@
 use std::io::{self, IoSlice};
 use std::path::Path;
 
-use candor_engine::reactor::{ConnectFailure, Key, Reactor, Ready, Received, Sent};
+use candor_engine::reactor::{ConnectFailure, Key, Reactor, Ready, Received, Route, Sent};
 use candor_engine::{Control, drive};
 use candor_plan::{Options, ReadFile};
 
@@ -59,7 +59,7 @@ impl Reactor for Mirror {
         self.now_ns -= origin_ns;
     }
 
-    fn connect(&mut self, key: Key, _turn: u64) -> Result<(), ConnectFailure> {
+    fn connect(&mut self, key: Key, _to: Route) -> Result<(), ConnectFailure> {
         self.announces(key, false);
         Ok(())
     }

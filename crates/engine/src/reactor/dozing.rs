@@ -19,7 +19,7 @@ use super::epoll::{EpollReactor, Unstarted as Plain};
 use super::socket::{self, Dialer};
 use super::stamped::Stamping;
 use super::stamps::StampFacts;
-use super::{ConnectFailure, Key, Reactor, Ready, Received, Sent, Start, scm};
+use super::{ConnectFailure, Key, Reactor, Ready, Received, Route, Sent, Start, scm};
 
 /// So many reads in a row must have had a stamp, before it is believed that all have one.
 const TRUSTED_FROM: u32 = 64;
@@ -90,8 +90,8 @@ impl Reactor for DozingReactor {
         self.plain.set_origin_ns(origin_ns);
     }
 
-    fn connect(&mut self, key: Key, turn: u64) -> Result<(), ConnectFailure> {
-        self.plain.connect(key, turn)
+    fn connect(&mut self, key: Key, to: Route) -> Result<(), ConnectFailure> {
+        self.plain.connect(key, to)
     }
 
     fn finish_connect(&mut self, key: Key) -> Result<bool, ConnectFailure> {

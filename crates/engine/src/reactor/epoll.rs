@@ -15,7 +15,7 @@ use rustix::net::RecvFlags;
 use super::clock::Clock;
 use super::epoll_wait::Waiter;
 use super::socket::{self, Dialer};
-use super::{ConnectFailure, Key, Reactor, Ready, Received, Segments, Sent, Start, datagram, scm};
+use super::{ConnectFailure, Key, Reactor, Ready, Received, Route, Segments, Sent, Start, datagram, scm};
 
 /// Read at most so much at once. Large enough for a 64 KiB response in one call.
 const BUFFER_BYTES: usize = 128 * 1024;
@@ -27,7 +27,7 @@ struct Socket {
     fd: Option<OwnedFd>,
     /// Tells a key's present socket from its former ones in events.
     generation: u32,
-    turn: u64,
+    to: Route,
     /// Flags that mean that the peer ended its side, or that the connection broke.
     ending: EventFlags,
     /// The mark that datagrams leave with.
@@ -36,7 +36,7 @@ struct Socket {
 
 impl Default for Socket {
     fn default() -> Self {
-        Socket { fd: None, generation: 0, turn: 0, ending: ENDING, ecn: 0 }
+        Socket { fd: None, generation: 0, to: Route::default(), ending: ENDING, ecn: 0 }
     }
 }
 
@@ -137,18 +137,18 @@ impl Reactor for EpollReactor {
         self.clock.set_origin_ns(origin_ns);
     }
 
-    fn connect(&mut self, key: Key, turn: u64) -> Result<(), ConnectFailure> {
+    fn connect(&mut self, key: Key, to: Route) -> Result<(), ConnectFailure> {
         self.close(key);
         self.clock.time_passed();
-        let fd = self.dialer.dial(turn)?;
+        let fd = self.dialer.dial(to)?;
         let socket = self.slot(key);
-        socket.turn = turn;
+        socket.to = to;
         socket.ending = ENDING;
         socket.ecn = 0;
         let data = EventData::new_u64(u64::from(socket.generation) << 32 | u64::from(key));
         let interest = EventFlags::IN | EventFlags::OUT | EventFlags::RDHUP | EventFlags::ET;
         epoll::add(&self.epoll, &fd, data, interest)
-            .map_err(|errno| self.dialer.failure(turn, errno))?;
+            .map_err(|errno| self.dialer.failure(to, errno))?;
         self.slot(key).fd = Some(fd);
         Ok(())
     }
@@ -157,7 +157,7 @@ impl Reactor for EpollReactor {
         let socket = &self.sockets[key as usize];
         let Some(fd) = &socket.fd else { return Ok(false) };
         self.clock.time_passed();
-        self.dialer.outcome(socket.turn, fd)
+        self.dialer.outcome(socket.to, fd)
     }
 
     fn read_at_most(&mut self, bytes: usize) {

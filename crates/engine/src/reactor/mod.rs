@@ -48,6 +48,15 @@ use stamps::{StampFacts, StampLog};
 /// connection after [`Reactor::close`]; events of the old one never reach the new one.
 pub type Key = u32;
 
+/// Where a connection goes.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Route {
+    /// The number of its target.
+    pub target: u16,
+    /// Its place in the order of the target's addresses, round and round.
+    pub turn: u64,
+}
+
 /// Something can be done on a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Ready {
@@ -272,8 +281,8 @@ pub trait Reactor {
     /// Moves the origin of time to `origin_ns`, counted from the present origin.
     fn set_origin_ns(&mut self, origin_ns: u64);
 
-    /// Begins to connect under `key`, to the `turn`-th address of the target.
-    fn connect(&mut self, key: Key, turn: u64) -> Result<(), ConnectFailure>;
+    /// Begins to connect under `key`.
+    fn connect(&mut self, key: Key, to: Route) -> Result<(), ConnectFailure>;
 
     /// After the first writable: whether the connection is established. `Ok(false)`: not yet.
     fn finish_connect(&mut self, key: Key) -> Result<bool, ConnectFailure>;
@@ -383,8 +392,8 @@ impl Reactor for Box<dyn Reactor> {
         (**self).set_origin_ns(origin_ns);
     }
 
-    fn connect(&mut self, key: Key, turn: u64) -> Result<(), ConnectFailure> {
-        (**self).connect(key, turn)
+    fn connect(&mut self, key: Key, to: Route) -> Result<(), ConnectFailure> {
+        (**self).connect(key, to)
     }
 
     fn finish_connect(&mut self, key: Key) -> Result<bool, ConnectFailure> {

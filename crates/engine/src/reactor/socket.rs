@@ -20,15 +20,15 @@ use rustix::net::{
 use candor_protocol::Transport;
 use candor_record::ConnectErrorKind;
 
-use super::{ConnectCause, ConnectFailure, IoFailure, Sent, datagram};
+use super::{ConnectCause, ConnectFailure, IoFailure, Route, Sent, datagram};
 
 const NS_PER_S: u64 = 1_000_000_000;
 
 /// Where connections go and how their sockets are set up.
 #[derive(Debug, Clone)]
 pub struct Dialer {
-    /// Addresses, used in turn; at least one.
-    pub addresses: Arc<[Address]>,
+    /// The addresses of each target, used in turn; at least one.
+    pub targets: Arc<[Arc<[Address]>]>,
     /// Local addresses to connect from, used in turn; may be empty.
     pub sources: Arc<[IpAddr]>,
     /// Set TCP_NODELAY.
@@ -66,29 +66,30 @@ impl std::fmt::Display for Address {
 }
 
 impl Dialer {
-    fn address(&self, turn: u64) -> &Address {
-        &self.addresses[(turn % self.addresses.len() as u64) as usize]
+    fn address(&self, to: Route) -> &Address {
+        let addresses = &self.targets[usize::from(to.target)];
+        &addresses[(to.turn % addresses.len() as u64) as usize]
     }
 
-    /// A socket that does not block, on its way to the `turn`-th address.
-    pub(super) fn dial(&self, turn: u64) -> Result<OwnedFd, ConnectFailure> {
-        self.open_socket(turn).map_err(|errno| self.failure(turn, errno))
+    /// A socket that does not block, on its way.
+    pub(super) fn dial(&self, to: Route) -> Result<OwnedFd, ConnectFailure> {
+        self.open_socket(to).map_err(|errno| self.failure(to, errno))
     }
 
     /// Whether the attempt of `fd` has succeeded; `Ok(false)`: it is going on.
-    pub(super) fn outcome(&self, turn: u64, fd: &OwnedFd) -> Result<bool, ConnectFailure> {
+    pub(super) fn outcome(&self, to: Route, fd: &OwnedFd) -> Result<bool, ConnectFailure> {
         let result = sockopt::socket_error(fd).and_then(|pending| pending);
-        result.map_err(|errno| self.failure(turn, errno))?;
+        result.map_err(|errno| self.failure(to, errno))?;
         // No pending error may also mean that the attempt is still going on.
         match rustix::net::getpeername(fd) {
             Ok(_) => Ok(true),
             Err(Errno::NOTCONN) => Ok(false),
-            Err(errno) => Err(self.failure(turn, errno)),
+            Err(errno) => Err(self.failure(to, errno)),
         }
     }
 
-    /// The failure of an attempt at the `turn`-th address.
-    pub(super) fn failure(&self, turn: u64, errno: Errno) -> ConnectFailure {
+    /// The failure of an attempt.
+    pub(super) fn failure(&self, to: Route, errno: Errno) -> ConnectFailure {
         let kind = match errno {
             // A unix socket without a file, and one with a full backlog, mean the same to a user.
             Errno::CONNREFUSED | Errno::NOENT => ConnectErrorKind::Refused,
@@ -102,7 +103,7 @@ impl Dialer {
             _ => ConnectErrorKind::Other,
         };
         let why = ConnectCause::System(errno.raw_os_error());
-        ConnectFailure { kind, to: self.address(turn).to_string(), why }
+        ConnectFailure { kind, to: self.address(to).to_string(), why }
     }
 
     fn open_tcp(&self, address: &SocketAddr, flags: SocketFlags) -> Result<OwnedFd, Errno> {
@@ -114,13 +115,13 @@ impl Dialer {
         Ok(fd)
     }
 
-    fn open_socket(&self, turn: u64) -> Result<OwnedFd, Errno> {
+    fn open_socket(&self, to: Route) -> Result<OwnedFd, Errno> {
         let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
         let in_progress = |result: Result<(), Errno>| match result {
             Ok(()) | Err(Errno::INPROGRESS) => Ok(()),
             Err(errno) => Err(errno),
         };
-        match self.address(turn) {
+        match self.address(to) {
             Address::Tcp(address) => {
                 let fd = match self.transport {
                     Transport::Stream => self.open_tcp(address, flags)?,
@@ -129,7 +130,7 @@ impl Dialer {
                 let sources = &self.sources;
                 let usable = || sources.iter().filter(|one| one.is_ipv4() == address.is_ipv4());
                 if let Some(count) = NonZero::new(usable().count() as u64)
-                    && let Some(source) = usable().nth((turn % count) as usize)
+                    && let Some(source) = usable().nth((to.turn % count) as usize)
                 {
                     bind(&fd, &SocketAddr::new(*source, 0))?;
                 }

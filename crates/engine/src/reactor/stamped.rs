@@ -20,7 +20,7 @@ use super::epoll::{EpollReactor, Unstarted as Plain};
 use super::realtime::{Realtime, read_clocks};
 use super::socket::{self, Dialer};
 use super::stamps::{StampFacts, StampLog};
-use super::{ConnectFailure, Key, Reactor, Ready, Received, Sent, Start, scm};
+use super::{ConnectFailure, Key, Reactor, Ready, Received, Route, Sent, Start, scm};
 
 /// A reactor that has not met its thread yet.
 #[derive(Debug)]
@@ -233,9 +233,9 @@ impl Reactor for StampedReactor {
         self.plain.set_origin_ns(origin_ns);
     }
 
-    fn connect(&mut self, key: Key, turn: u64) -> Result<(), ConnectFailure> {
+    fn connect(&mut self, key: Key, to: Route) -> Result<(), ConnectFailure> {
         *self.log(key) = None;
-        self.plain.connect(key, turn)
+        self.plain.connect(key, to)
     }
 
     fn finish_connect(&mut self, key: Key) -> Result<bool, ConnectFailure> {

@@ -37,7 +37,7 @@ use candor_protocol::Transport;
 
 use super::clock::Clock;
 use super::socket::{self, Dialer};
-use super::{ConnectFailure, Key, Reactor, Ready, Received, Sent, Start, Submission};
+use super::{ConnectFailure, Key, Reactor, Ready, Received, Route, Sent, Start, Submission};
 use connection::{Ending, Filled, GENERATIONS, NONE, Purpose, Socket, is_send, name};
 use ring::{Ring, SEND_BYTES, SENDS};
 
@@ -254,12 +254,12 @@ impl Reactor for UringReactor {
         }
     }
 
-    fn connect(&mut self, key: Key, turn: u64) -> Result<(), ConnectFailure> {
+    fn connect(&mut self, key: Key, to: Route) -> Result<(), ConnectFailure> {
         self.close(key);
         self.clock.time_passed();
-        let fd = self.dialer.dial(turn)?;
+        let fd = self.dialer.dial(to)?;
         let socket = self.slot(key);
-        socket.turn = turn;
+        socket.to = to;
         socket.fd = Some(fd);
         self.await_writable(key);
         Ok(())
@@ -269,7 +269,7 @@ impl Reactor for UringReactor {
         let socket = &self.sockets[key as usize];
         let Some(fd) = &socket.fd else { return Ok(false) };
         self.clock.time_passed();
-        let established = self.dialer.outcome(socket.turn, fd)?;
+        let established = self.dialer.outcome(socket.to, fd)?;
         if established {
             self.begin_to_receive(key);
         } else {

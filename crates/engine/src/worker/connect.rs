@@ -47,16 +47,8 @@ impl<R: Reactor, S: Protocol> Worker<R, S> {
     /// Begins to connect.
     pub(super) fn open(&mut self, key: Key) {
         let now_ns = self.reactor.now_ns();
-        let connection = &mut self.pool[key];
-        if std::mem::take(&mut connection.moves_on) {
-            // In the worker's turn it might be the same address, again and again.
-            connection.turn += 1;
-        } else {
-            connection.turn = self.next_turn;
-            self.next_turn += u64::from(self.own.share.workers);
-        }
-        let turn = connection.turn;
-        match self.reactor.connect(key, turn) {
+        let to = self.pool.next_route(key, self.own.share.workers);
+        match self.reactor.connect(key, to) {
             Ok(()) => {
                 self.pool.begin(key, now_ns);
                 let until_ns = now_ns.saturating_add(self.own.timeouts.connect_ns);
@@ -80,7 +72,8 @@ impl<R: Reactor, S: Protocol> Worker<R, S> {
         match outcome {
             Ok(false) => {}
             Ok(true) => {
-                self.pool.connected(key, since_ns, (self.make_session)(), now_ns);
+                let session = (self.make_session)(self.pool[key].target);
+                self.pool.connected(key, since_ns, session, now_ns);
                 self.poll_events(key, now_ns);
                 if let State::Handshaking { .. } = self.pool[key].state {
                     self.flush(key, now_ns);
@@ -119,12 +112,12 @@ impl<R: Reactor, S: Protocol> Worker<R, S> {
             }
         };
         self.say_goodbye(key, now_ns);
-        let failure = self.not_connected(ConnectErrorKind::Handshake, reason);
+        let failure = self.not_connected(key, ConnectErrorKind::Handshake, reason);
         self.connect_failed(key, failure, now_ns);
     }
 
-    fn not_connected(&self, kind: ConnectErrorKind, reason: Reason) -> ConnectFailure {
-        let to = self.own.authority.to_string();
+    fn not_connected(&self, key: Key, kind: ConnectErrorKind, reason: Reason) -> ConnectFailure {
+        let to = self.own.targets[usize::from(self.pool[key].target)].authority.clone();
         ConnectFailure { kind, to, why: ConnectCause::Other(reason) }
     }
 
@@ -205,14 +198,14 @@ impl<R: Reactor, S: Protocol> Worker<R, S> {
             State::Absent | State::Open => return,
             State::Connecting { .. } => {
                 let words = format!("no connection within {limit_ms} ms");
-                self.not_connected(ConnectErrorKind::Timeout, words.into())
+                self.not_connected(key, ConnectErrorKind::Timeout, words.into())
             }
             State::Handshaking { .. } => {
                 let awaited = self.awaited(key);
                 let words = format!("the server did not send {awaited} within {limit_ms} ms");
                 let cause = Some(Cause::HandshakeSlow);
                 let reason = Reason { words: words.into(), cause };
-                self.not_connected(ConnectErrorKind::Handshake, reason)
+                self.not_connected(key, ConnectErrorKind::Handshake, reason)
             }
         };
         self.connect_failed(key, failure, now_ns);
@@ -220,12 +213,14 @@ impl<R: Reactor, S: Protocol> Worker<R, S> {
 
     /// Opens connections for requests that wait, one for each at most.
     pub(super) fn open_for_backlog(&mut self, now_ns: u64) {
-        if !self.pool.can_open_more() {
-            return;
-        }
-        let waiting = self.dispatch.backlog(now_ns);
-        while let Some(key) = self.pool.next_for_backlog(now_ns, waiting) {
-            self.open(key);
+        for target in 0..self.own.targets.len() as u16 {
+            if !self.pool.can_open_more(target) {
+                continue;
+            }
+            let waiting = self.dispatch.backlog_of(target, now_ns);
+            while let Some(key) = self.pool.next_for_backlog(target, now_ns, waiting) {
+                self.open(key);
+            }
         }
     }
 
@@ -235,6 +230,7 @@ impl<R: Reactor, S: Protocol> Worker<R, S> {
     pub(super) fn offer_places(&mut self, key: Key, since_ns: u64) {
         let think_ns = match &self.dispatch.source {
             Source::Closed(closed) if self.pool[key].taken > 0 => closed.think_ns,
+            Source::Several(several) if self.pool[key].taken > 0 => several.think_ns(),
             Source::Users => return self.offer_to_users(key, since_ns),
             _ => 0,
         };

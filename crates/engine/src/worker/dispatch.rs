@@ -12,7 +12,7 @@ use super::pool::Pool;
 use crate::author::Author;
 use crate::books::{Departure, NeverSent};
 use crate::plan_share::WorkerPlan;
-use crate::source::{Closed, Open, Source};
+use crate::source::{Closed, Open, Several, Source};
 use crate::users::{First, Leaving, NOBODY, Users};
 
 /// The requests of a worker, in the order in which they leave.
@@ -92,7 +92,7 @@ impl Dispatch {
                 if !self.until.lets(now_ns) {
                     return Next::Nothing;
                 }
-                let Some(place) = pool.take() else { return Next::Nothing };
+                let Some(place) = pool.take(0) else { return Next::Nothing };
                 let Some((index, phase)) = closed.take(now_ns) else { return Next::Nothing };
                 Next::Send(Departure {
                     index,
@@ -104,36 +104,51 @@ impl Dispatch {
                     phase,
                 })
             }
-            Source::Open(open) => {
-                let Some(due) = open.peek().filter(|due| due.due_ns <= now_ns) else {
-                    return Next::Nothing;
-                };
-                let phase = open.phase(due);
-                let place = pool.take();
-                let ready_ns = place.map_or(now_ns, |place| place.since_ns.max(due.due_ns));
-                if !self.until.lets(ready_ns) {
-                    return Next::Nothing;
-                }
-                if open.shed_after_ns.is_some_and(|limit| ready_ns - due.due_ns > limit) {
-                    if let Some(place) = place {
-                        pool.put_back(place);
-                    }
-                    open.take();
-                    let request = self.picker.pick(due.index) as u32;
-                    return Next::Shed(NeverSent { due, request, phase });
-                }
-                let Some(place) = place else { return Next::NoPlace };
-                Next::Send(Departure {
-                    index: due.index,
-                    due_ns: due.due_ns,
-                    ready_ns,
-                    connection: place.key,
-                    request: self.picker.pick(due.index) as u32,
-                    user: NOBODY,
-                    phase,
-                })
-            }
+            Source::Open(open) => next_of_open(open, 0, now_ns, self.until, &self.picker, pool),
+            Source::Several(_) => self.next_of_several(now_ns, pool),
             Source::Users => self.next_of_users(now_ns, pool, recorder),
+        }
+    }
+
+    /// The same over several targets: who waits for a place of its own blocks nobody else.
+    #[inline(never)]
+    fn next_of_several<S: Session>(&mut self, now_ns: u64, pool: &mut Pool<S>) -> Next {
+        let Source::Several(several) = &mut self.source else { return Next::Nothing };
+        match several.as_mut() {
+            Several::Closed { closed, lists } => {
+                if !self.until.lets(now_ns) {
+                    return Next::Nothing;
+                }
+                while let Some(target) = pool.longest_free() {
+                    let Some(place) = pool.take(target) else { continue };
+                    let Some((index, phase)) = closed.take(now_ns) else { return Next::Nothing };
+                    return Next::Send(Departure {
+                        index,
+                        due_ns: place.since_ns,
+                        ready_ns: place.since_ns,
+                        connection: place.key,
+                        request: lists[usize::from(target)].pick(),
+                        user: NOBODY,
+                        phase,
+                    });
+                }
+                Next::Nothing
+            }
+            Several::Open { parts, leaving } => {
+                let mut round = Round::new(now_ns);
+                let due_ns = |part: &Open| part.peek().map(|due| due.due_ns);
+                while let Some(at) = round.next(parts.iter().map(due_ns)) {
+                    let part = &mut parts[at];
+                    match next_of_open(part, at as u16, now_ns, self.until, &self.picker, pool) {
+                        Next::NoPlace => round.waits = true,
+                        other => {
+                            *leaving = at;
+                            return other;
+                        }
+                    }
+                }
+                round.end()
+            }
         }
     }
 
@@ -145,6 +160,9 @@ impl Dispatch {
         recorder: &mut Recorder,
     ) -> Next {
         let Author::Users(users) = &mut self.author else { return Next::Nothing };
+        if users.has_queues() {
+            return next_of_queues(users, now_ns, self.until, pool, recorder);
+        }
         for _ in 0..GONE_AT_ONCE {
             let Some(first) = users.first().filter(|first| first.due_ns() <= now_ns) else {
                 return Next::Nothing;
@@ -152,7 +170,7 @@ impl Dispatch {
             let due_ns = first.due_ns();
             let owns = users.own_connections();
             let place = match owns {
-                false => pool.take(),
+                false => pool.take(0),
                 true => users.place(first).filter(|place| pool.holds(*place)),
             };
             let ready_ns = place.map_or(now_ns, |place| place.since_ns.max(due_ns));
@@ -204,11 +222,15 @@ impl Dispatch {
         Next::Later
     }
 
-    /// The schedule, in an open load.
+    /// The schedule, in an open load; of several the one in which the next request is due.
     pub(super) fn open(&mut self) -> Option<&mut Open> {
         match &mut self.source {
             Source::Closed(_) => None,
             Source::Open(open) => Some(open),
+            Source::Several(several) => match several.as_mut() {
+                Several::Closed { .. } => None,
+                Several::Open { parts, .. } => earliest(parts),
+            },
             Source::Users => self.author.users()?.open(),
         }
     }
@@ -218,6 +240,10 @@ impl Dispatch {
         match &mut self.source {
             Source::Closed(closed) => Some(closed),
             Source::Open(_) => None,
+            Source::Several(several) => match several.as_mut() {
+                Several::Closed { closed, .. } => Some(closed),
+                Several::Open { .. } => None,
+            },
             Source::Users => self.author.users()?.closed(),
         }
     }
@@ -227,6 +253,10 @@ impl Dispatch {
         match &mut self.source {
             Source::Closed(closed) => closed.is_exhausted(),
             Source::Open(open) => open.peek().is_none(),
+            Source::Several(several) => match several.as_ref() {
+                Several::Closed { closed, .. } => closed.is_exhausted(),
+                Several::Open { parts, .. } => parts.iter().all(|part| part.peek().is_none()),
+            },
             Source::Users => self.author.users().is_none_or(|users| users.is_exhausted()),
         }
     }
@@ -248,8 +278,14 @@ impl Dispatch {
     /// The request that [`Dispatch::next`] gave was sent.
     #[inline]
     pub(super) fn sent(&mut self) {
-        if let Source::Open(open) = &mut self.source {
-            open.take();
+        match &mut self.source {
+            Source::Open(open) => open.take(),
+            Source::Several(several) => {
+                if let Several::Open { parts, leaving } = several.as_mut() {
+                    parts[*leaving].take();
+                }
+            }
+            Source::Closed(_) | Source::Users => {}
         }
     }
 
@@ -264,8 +300,8 @@ impl Dispatch {
                 let next = open.peek()?;
                 (next.index, open.phase(next))
             }
-            // A step is one request.
-            Source::Users => return None,
+            // Only a script sends batches, to one target, and a step is one request.
+            Source::Several(_) | Source::Users => return None,
         };
         Some(Departure { index, phase, ..first })
     }
@@ -276,25 +312,232 @@ impl Dispatch {
         match &mut self.source {
             Source::Closed(_) => 0,
             Source::Open(open) => open.backlog(now_ns),
+            Source::Several(several) => match several.as_mut() {
+                Several::Closed { .. } => 0,
+                Several::Open { parts, .. } => {
+                    parts.iter_mut().map(|part| part.backlog(now_ns)).sum()
+                }
+            },
             Source::Users => self.author.users().map_or(0, |users| users.backlog(now_ns)),
+        }
+    }
+
+    /// Those of them that go to this target.
+    pub(super) fn backlog_of(&mut self, target: u16, now_ns: u64) -> u64 {
+        match &mut self.source {
+            Source::Several(several) => match several.as_mut() {
+                Several::Closed { .. } => 0,
+                Several::Open { parts, .. } => parts[usize::from(target)].backlog(now_ns),
+            },
+            Source::Users => {
+                self.author.users().map_or(0, |users| users.backlog_of(target, now_ns))
+            }
+            Source::Closed(_) | Source::Open(_) => self.backlog(now_ns),
         }
     }
 
     /// When the next request of a schedule, or of a user, is due.
     #[inline]
-    pub(super) fn next_due_ns(&mut self) -> Option<u64> {
-        match &mut self.source {
-            Source::Closed(_) => None,
+    pub(super) fn next_due<S: Session>(&mut self, pool: &Pool<S>) -> NextDue {
+        let due_ns = match &mut self.source {
+            Source::Closed(_) => return NextDue::default(),
             Source::Open(open) => open.peek().map(|due| due.due_ns),
-            Source::Users => self.author.users()?.first().map(First::due_ns),
-        }
+            Source::Several(several) => match several.as_ref() {
+                Several::Closed { .. } => return NextDue::default(),
+                Several::Open { parts, .. } => {
+                    let parts = (0..).zip(parts.iter());
+                    let due = parts.map(|(at, part)| (at, part.peek().map(|due| due.due_ns)));
+                    return NextDue::of_all(due, pool);
+                }
+            },
+            Source::Users => {
+                let Author::Users(users) = &mut self.author else { return NextDue::default() };
+                if users.has_queues() {
+                    let all = NextDue::of_all((0..).zip(users.queues_due_ns()), pool);
+                    return all.or_with_place(users.next_to_queue_ns());
+                }
+                let due_ns = users.first().map(First::due_ns);
+                if users.own_connections() {
+                    return NextDue { with_place_ns: due_ns, without_ns: None };
+                }
+                due_ns
+            }
+        };
+        NextDue::of(0, due_ns, pool)
     }
 
     /// Whether a place is its own clock.
     #[inline]
     pub(super) fn is_closed(&self) -> bool {
-        matches!(self.source, Source::Closed(_))
+        match &self.source {
+            Source::Closed(_) => true,
+            Source::Several(several) => matches!(several.as_ref(), Several::Closed { .. }),
+            Source::Open(_) | Source::Users => false,
+        }
     }
+}
+
+/// When something is due next.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct NextDue {
+    /// And could leave then.
+    pub(super) with_place_ns: Option<u64>,
+    /// And has no place, but one more connection may be made for it.
+    pub(super) without_ns: Option<u64>,
+}
+
+impl NextDue {
+    #[inline]
+    fn of<S: Session>(target: u16, due_ns: Option<u64>, pool: &Pool<S>) -> Self {
+        match pool.has_free(target) {
+            true => NextDue { with_place_ns: due_ns, without_ns: None },
+            false => NextDue {
+                with_place_ns: None,
+                without_ns: due_ns.filter(|_| pool.can_open_more(target)),
+            },
+        }
+    }
+
+    fn of_all<S: Session>(
+        due: impl Iterator<Item = (u16, Option<u64>)>,
+        pool: &Pool<S>,
+    ) -> Self {
+        let all = due.map(|(target, due_ns)| NextDue::of(target, due_ns, pool));
+        all.fold(NextDue::default(), |sum, one| NextDue {
+            without_ns: earlier(sum.without_ns, one.without_ns),
+            ..sum.or_with_place(one.with_place_ns)
+        })
+    }
+
+    fn or_with_place(self, due_ns: Option<u64>) -> Self {
+        NextDue { with_place_ns: earlier(self.with_place_ns, due_ns), ..self }
+    }
+}
+
+fn earlier(one: Option<u64>, other: Option<u64>) -> Option<u64> {
+    one.into_iter().chain(other).min()
+}
+
+/// One look at what is due of several parts: in the order of due times, each part once.
+struct Round {
+    now_ns: u64,
+    last: Option<(u64, usize)>,
+    /// Whether something has no place.
+    waits: bool,
+}
+
+impl Round {
+    fn new(now_ns: u64) -> Self {
+        Round { now_ns, last: None, waits: false }
+    }
+
+    /// The part that is due next, of these due times.
+    fn next(&mut self, due_ns: impl Iterator<Item = Option<u64>>) -> Option<usize> {
+        let all = due_ns.enumerate().filter_map(|(at, due_ns)| Some((due_ns?, at)));
+        let left = all.filter(|one| one.0 <= self.now_ns && self.last.is_none_or(|last| *one > last));
+        self.last = Some(left.min()?);
+        self.last.map(|(_, at)| at)
+    }
+
+    fn end(self) -> Next {
+        if self.waits { Next::NoPlace } else { Next::Nothing }
+    }
+}
+
+/// The part in which something is due first.
+fn earliest(parts: &mut [Open]) -> Option<&mut Open> {
+    parts.iter_mut().min_by_key(|part| part.peek().map_or(u64::MAX, |due| due.due_ns))
+}
+
+/// The next request of a schedule whose requests go to `target`.
+#[inline(always)]
+fn next_of_open<S: Session>(
+    open: &mut Open,
+    target: u16,
+    now_ns: u64,
+    until: Until,
+    picker: &Picker,
+    pool: &mut Pool<S>,
+) -> Next {
+    let Some(due) = open.peek().filter(|due| due.due_ns <= now_ns) else {
+        return Next::Nothing;
+    };
+    let phase = open.phase(due);
+    let place = pool.take(target);
+    let ready_ns = place.map_or(now_ns, |place| place.since_ns.max(due.due_ns));
+    if !until.lets(ready_ns) {
+        return Next::Nothing;
+    }
+    if open.shed_after_ns.is_some_and(|limit| ready_ns - due.due_ns > limit) {
+        if let Some(place) = place {
+            pool.put_back(place);
+        }
+        open.take();
+        let request = picker.pick(due.index) as u32;
+        return Next::Shed(NeverSent { due, request, phase });
+    }
+    let Some(place) = place else { return Next::NoPlace };
+    Next::Send(Departure {
+        index: due.index,
+        due_ns: due.due_ns,
+        ready_ns,
+        connection: place.key,
+        request: picker.pick(due.index) as u32,
+        user: NOBODY,
+        phase,
+    })
+}
+
+/// The next step of users whose steps go to several targets.
+fn next_of_queues<S: Session>(
+    users: &mut Users,
+    now_ns: u64,
+    until: Until,
+    pool: &mut Pool<S>,
+    recorder: &mut Recorder,
+) -> Next {
+    for _ in 0..GONE_AT_ONCE {
+        users.queue_due(now_ns, recorder);
+        let mut round = Round::new(now_ns);
+        loop {
+            let Some(at) = round.next(users.queues_due_ns()) else { return round.end() };
+            let target = at as u16;
+            let Some(first) = users.first_of(target) else { return round.end() };
+            let due_ns = first.due_ns();
+            let place = pool.take(target);
+            let ready_ns = place.map_or(now_ns, |place| place.since_ns.max(due_ns));
+            if !until.lets(ready_ns) {
+                return Next::Nothing;
+            }
+            let shed_after_ns = users.open().and_then(|open| open.shed_after_ns);
+            if shed_after_ns.is_some_and(|limit| ready_ns - due_ns > limit) {
+                if let Some(place) = place {
+                    pool.put_back(place);
+                }
+                return Next::Shed(users.shed(first, now_ns, recorder));
+            }
+            let Some(place) = place else {
+                round.waits = true;
+                continue;
+            };
+            let phase = users.phase(due_ns);
+            let Some(Leaving { user, index, request }) = users.take(first, now_ns, recorder) else {
+                pool.put_back(place);
+                break;
+            };
+            let connection = place.key;
+            return Next::Send(Departure {
+                index,
+                due_ns,
+                ready_ns,
+                connection,
+                request,
+                user,
+                phase,
+            });
+        }
+    }
+    Next::Later
 }
 
 impl Until {
@@ -356,7 +599,7 @@ mod tests {
     #[test]
     fn a_due_request_gets_the_place_that_is_free_for_longest() {
         let (mut dispatch, mut pool) = organs("rate = '100'\nduration = '1s'");
-        assert_eq!(dispatch.next_due_ns(), Some(0));
+        assert_eq!(dispatch.next_due(&pool).with_place_ns, Some(0));
         assert_eq!(leave(&mut dispatch, &mut pool, 0), [(0, 0, 0, 0)]);
         assert_eq!(leave(&mut dispatch, &mut pool, 10 * MS), [(1, 10 * MS, 10 * MS, 1)]);
         // None is free for the next one; it is ready when one is.
@@ -379,8 +622,8 @@ mod tests {
     #[test]
     fn a_request_that_is_too_old_is_dropped_and_its_place_is_the_next_ones() {
         let (mut dispatch, mut pool) = organs("rate = '100'\nduration = '1s'\nshed-after = '15ms'");
-        pool.take();
-        pool.take();
+        pool.take(0);
+        pool.take(0);
         // No place was free for the first two.
         give_back(&mut pool, 1, 26 * MS);
         for index in 0..2 {
@@ -404,8 +647,8 @@ mod tests {
         assert!(leave(&mut dispatch, &mut pool, 1_000 * MS).is_empty());
         // One that becomes ready when the time is over does not leave, though it was due before.
         let (mut dispatch, mut pool) = organs("rate = '100'\nduration = '1s'");
-        pool.take();
-        pool.take();
+        pool.take(0);
+        pool.take(0);
         give_back(&mut pool, 0, 1_000 * MS);
         assert!(leave(&mut dispatch, &mut pool, 1_000 * MS).is_empty());
     }

@@ -67,7 +67,7 @@ impl<R: Reactor, S: Protocol> Worker<R, S> {
     /// requests alone do not count: a server may take them all and respond to none.
     fn is_patience_over(&mut self, now_ns: u64) -> bool {
         let in_flight = self.books.flights.len() > 0;
-        let asks_nothing = (!in_flight && self.pool.has_free())
+        let asks_nothing = (!in_flight && self.pool.has_free_to_all())
             || self.timers.has_thinking()
             || self.dispatch.users().is_some_and(|users| users.has_thinking(now_ns));
         self.patience.look(now_ns, self.books.answered_ns, asks_nothing);

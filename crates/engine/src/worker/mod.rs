@@ -111,7 +111,6 @@ pub(crate) struct Worker<R, S> {
     send_until_ns: u64,
     /// For responses, in a run that ends by a count.
     patience: Patience,
-    next_turn: u64,
     pacer: Pacer,
     /// Of turns that do not sleep.
     held_up: HeldUp,
@@ -166,7 +165,6 @@ impl<R: Reactor, S: Protocol> Worker<R, S> {
             shift_ns: 0,
             send_until_ns: u64::MAX,
             patience: Patience::default(),
-            next_turn: u64::from(share.worker),
             pacer: Pacer::new(plan.threads.pacing),
             held_up: HeldUp::default(),
             stage: Stage::Preparing,

@@ -10,23 +10,20 @@ use std::ops::{Index, IndexMut};
 use candor_protocol::Session;
 
 use crate::connection::{Connection, Place, State, back_off_ns};
-use crate::plan_share::WorkerPlan;
-use crate::reactor::Key;
+use crate::plan_share::{ToTarget, WorkerPlan};
+use crate::reactor::{Key, Route};
 use crate::storm::ConnectPace;
 use crate::users::UserKey;
 
 /// Connections and places.
 pub(super) struct Pool<S> {
     connections: Vec<Connection<S>>,
-    /// Places without a request, the longest free first. Some may be of connections that are gone.
-    free: VecDeque<Place>,
-    /// As many as all connections have.
-    most_free: usize,
+    /// Of the plan's own target, which is the only one in most plans.
+    first: Lane,
+    others: Box<[Lane]>,
     requests_per_connection: u64,
     /// Connections below this key are kept open; those above are opened for a backlog.
     kept: Key,
-    /// Keys of the latter that are not in use.
-    spare: Vec<Key>,
     /// Connections to be made as soon as the pace allows.
     to_open: VecDeque<Key>,
     /// Connections to be made when the run begins.
@@ -35,6 +32,20 @@ pub(super) struct Pool<S> {
     /// Attempts that are going on, handshakes included.
     connecting: usize,
     ever_established: u32,
+}
+
+/// What is free and what is made of the connections to one target.
+struct Lane {
+    /// Places without a request, the longest free first. Some may be of connections that are gone.
+    free: VecDeque<Place>,
+    /// As many as all its connections have.
+    most_free: usize,
+    /// Keys that are not kept open and not in use.
+    spare: Vec<Key>,
+    /// Attempts that are going on.
+    connecting: usize,
+    /// Where the next connection goes, in the order of the target's addresses.
+    next_turn: u64,
 }
 
 impl<S> Index<Key> for Pool<S> {
@@ -56,21 +67,73 @@ impl<S> IndexMut<Key> for Pool<S> {
 impl<S: Session> Pool<S> {
     /// For connections with `places` places each; none is made yet.
     pub(super) fn new(own: &WorkerPlan, places: u32) -> Self {
-        let keys = own.max_connections;
-        let most_free = keys as usize * places as usize;
+        let mut connections: Vec<Connection<S>> =
+            (0..own.max_connections).map(|_| Connection::default()).collect();
+        let (mut to_open, mut at_beginning) = (VecDeque::new(), Vec::new());
+        // Those that are kept come first, of one target after the other.
+        let (mut kept, mut spare) = (0, own.connections);
+        let mut lane = |(target, to): (usize, &ToTarget)| {
+            let keys = (kept..kept + to.count, spare..spare + (to.max - to.count));
+            (kept, spare) = (keys.0.end, keys.1.end);
+            for key in keys.0.clone().chain(keys.1.clone()) {
+                connections[key as usize].target = target as u16;
+            }
+            let begun = keys.0.start + to.before;
+            to_open.extend(keys.0.start..begun);
+            at_beginning.extend(begun..keys.0.end);
+            let most_free = to.max as usize * places as usize;
+            Lane {
+                free: VecDeque::with_capacity(most_free),
+                most_free,
+                spare: keys.1.rev().collect(),
+                connecting: 0,
+                next_turn: own.share.worker.into(),
+            }
+        };
+        let mut lanes: Vec<Lane> = own.targets.iter().enumerate().map(&mut lane).collect();
+        let others = lanes.split_off(1).into_boxed_slice();
         Pool {
-            connections: (0..keys).map(|_| Connection::default()).collect(),
-            free: VecDeque::with_capacity(most_free),
-            most_free,
+            connections,
+            first: lanes.remove(0),
+            others,
             requests_per_connection: own.requests_per_connection,
             kept: own.connections,
-            spare: (own.connections..keys).rev().collect(),
-            to_open: (0..own.connections_before).collect(),
-            at_beginning: (own.connections_before..own.connections).collect(),
+            to_open,
+            at_beginning,
             pace: ConnectPace::new(own.connect_gap_ns),
             connecting: 0,
             ever_established: 0,
         }
+    }
+
+    #[inline]
+    fn lane(&self, target: u16) -> &Lane {
+        match target {
+            0 => &self.first,
+            other => &self.others[usize::from(other) - 1],
+        }
+    }
+
+    #[inline]
+    fn lane_mut(&mut self, target: u16) -> &mut Lane {
+        match target {
+            0 => &mut self.first,
+            other => &mut self.others[usize::from(other) - 1],
+        }
+    }
+
+    /// The lane of a connection.
+    #[inline]
+    fn lane_of(&mut self, key: Key) -> &mut Lane {
+        if self.others.is_empty() {
+            return &mut self.first;
+        }
+        let target = self[key].target;
+        self.lane_mut(target)
+    }
+
+    fn lanes(&self) -> impl Iterator<Item = &Lane> {
+        std::iter::once(&self.first).chain(&self.others)
     }
 
     /// All connections, with their keys.
@@ -118,20 +181,29 @@ impl<S: Session> Pool<S> {
         self.to_open.push_back(key);
     }
 
-    /// Whether there may be one more connection for requests that wait.
-    pub(super) fn can_open_more(&self) -> bool {
-        !self.spare.is_empty()
+    /// Whether there may be one more connection to a target, for requests that wait.
+    pub(super) fn can_open_more(&self, target: u16) -> bool {
+        !self.lane(target).spare.is_empty()
     }
 
-    /// One more connection for `waiting` requests, no more than one for each, if the pace allows.
-    pub(super) fn next_for_backlog(&mut self, now_ns: u64, waiting: u64) -> Option<Key> {
-        let is_wanted = (self.connecting as u64) < waiting && self.can_open_more();
-        if is_wanted && self.pace.take(now_ns) { self.spare.pop() } else { None }
+    /// One more connection to a target for `waiting` requests, no more than one for each, if the pace allows.
+    pub(super) fn next_for_backlog(
+        &mut self,
+        target: u16,
+        now_ns: u64,
+        waiting: u64,
+    ) -> Option<Key> {
+        let is_wanted = (self.lane(target).connecting as u64) < waiting;
+        if is_wanted && self.can_open_more(target) && self.pace.take(now_ns) {
+            self.lane_mut(target).spare.pop()
+        } else {
+            None
+        }
     }
 
     /// Makes a connection for a user as soon as the pace allows.
     pub(super) fn open_for(&mut self, owner: UserKey) -> Option<Key> {
-        let key = self.spare.pop()?;
+        let key = self.first.spare.pop()?;
         self[key].owner = owner;
         self.open_soon(key);
         Some(key)
@@ -142,9 +214,27 @@ impl<S: Session> Pool<S> {
         self.pace.next_ns()
     }
 
+    /// Where the next attempt under a key goes: to the address after the one that failed, or to that whose turn it is
+    /// among those of `workers` workers.
+    pub(super) fn next_route(&mut self, key: Key, workers: u32) -> Route {
+        let connection = &mut self[key];
+        // In the worker's turn it might be the same address, again and again.
+        if std::mem::take(&mut connection.moves_on) {
+            connection.turn += 1;
+        } else {
+            let next_turn = &mut self.lane_of(key).next_turn;
+            let turn = *next_turn;
+            *next_turn += u64::from(workers);
+            self[key].turn = turn;
+        }
+        let connection = &self[key];
+        Route { target: connection.target, turn: connection.turn }
+    }
+
     /// An attempt begins.
     pub(super) fn begin(&mut self, key: Key, now_ns: u64) {
         self.connecting += 1;
+        self.lane_of(key).connecting += 1;
         self[key].state = State::Connecting { since_ns: now_ns };
     }
 
@@ -169,6 +259,7 @@ impl<S: Session> Pool<S> {
     pub(super) fn establish(&mut self, key: Key) -> Option<u64> {
         let State::Handshaking { connect_ns, .. } = self[key].state else { return None };
         self.connecting -= 1;
+        self.lane_of(key).connecting -= 1;
         self.ever_established += 1;
         self[key].state = State::Open;
         Some(connect_ns)
@@ -184,6 +275,7 @@ impl<S: Session> Pool<S> {
         connection.postponed = None;
         connection.generation = connection.generation.wrapping_add(1);
         self.connecting -= usize::from(was_connecting);
+        self.lane_of(key).connecting -= usize::from(was_connecting);
     }
 
     /// When to make it again, after a back-off of at least the step `at_least`. `None`: one that is not kept,
@@ -196,7 +288,7 @@ impl<S: Session> Pool<S> {
         is_awaited: bool,
     ) -> Option<u64> {
         if key >= self.kept && !is_awaited {
-            self.spare.push(key);
+            self.lane_of(key).spare.push(key);
             return None;
         }
         let account = &mut self[key].account;
@@ -216,33 +308,33 @@ impl<S: Session> Pool<S> {
         self.pace.set_origin(passed_ns);
         self.at_beginning.sort_unstable();
         self.to_open.extend(self.at_beginning.drain(..));
-        let mut ranked: Vec<(u32, Place)> = Vec::with_capacity(self.free.len());
-        for place in self.free.drain(..) {
-            let rank = match ranked.last() {
-                Some((rank, before)) if before.key == place.key => rank + 1,
-                _ => 0,
-            };
-            ranked.push((rank, Place { since_ns: 0, ..place }));
-        }
-        if spreads {
-            ranked.sort_by_key(|(rank, _)| *rank);
-        }
-        self.free.extend(ranked.into_iter().map(|(_, place)| place));
+        std::iter::once(&mut self.first).chain(&mut self.others).for_each(|lane| lane.begin_run(spreads));
     }
 
     // ---- places ----
 
-    /// Whether a place is free, or was when its connection was there.
+    /// Whether a place to a target is free, or was when its connection was there.
     #[inline]
-    pub(super) fn has_free(&self) -> bool {
-        !self.free.is_empty()
+    pub(super) fn has_free(&self, target: u16) -> bool {
+        !self.lane(target).free.is_empty()
     }
 
-    /// The place that has been free for longest. Places of connections that are gone, or that
+    /// Whether one is free to each target.
+    pub(super) fn has_free_to_all(&self) -> bool {
+        self.lanes().all(|lane| !lane.free.is_empty())
+    }
+
+    /// The target with the place that has been free for longest.
+    pub(super) fn longest_free(&self) -> Option<u16> {
+        let fronts = self.lanes().zip(0..).filter_map(|(lane, at)| Some((lane.free.front()?.since_ns, at)));
+        fronts.min().map(|(_, target)| target)
+    }
+
+    /// The place to a target that has been free for longest. Places of connections that are gone, or that
     /// may take no more requests, are dropped; those of a blocked one are put aside.
     #[inline]
-    pub(super) fn take(&mut self) -> Option<Place> {
-        while let Some(place) = self.free.pop_front() {
+    pub(super) fn take(&mut self, target: u16) -> Option<Place> {
+        while let Some(place) = self.lane_mut(target).free.pop_front() {
             let connection = &mut self.connections[place.key as usize];
             if connection.generation != place.generation {
                 continue;
@@ -277,12 +369,12 @@ impl<S: Session> Pool<S> {
 
     /// Gives back the place that was taken last.
     pub(super) fn put_back(&mut self, place: Place) {
-        self.free.push_front(place);
+        self.lane_of(place.key).free.push_front(place);
     }
 
-    /// All free places, to be given back one by one.
+    /// All free places to the plan's own target, to be given back one by one.
     pub(super) fn take_all(&mut self) -> VecDeque<Place> {
-        std::mem::take(&mut self.free)
+        std::mem::take(&mut self.first.free)
     }
 
     /// Places of a connection that were not offered yet.
@@ -297,8 +389,9 @@ impl<S: Session> Pool<S> {
     /// is for [`Pool::free`], now or later.
     #[inline]
     pub(super) fn offer(&mut self, key: Key, count: u32, since_ns: u64) -> Place {
-        if self.free.len() > 2 * self.most_free {
-            self.forget_gone();
+        let lane = self.lane_of(key);
+        if lane.free.len() > 2 * lane.most_free {
+            self.forget_gone(key);
         }
         let connection = &mut self[key];
         connection.offered += count;
@@ -307,15 +400,16 @@ impl<S: Session> Pool<S> {
 
     /// A server that closes what nothing was sent on leaves the places of former connections.
     #[cold]
-    fn forget_gone(&mut self) {
-        let connections = &self.connections;
-        self.free.retain(|one| connections[one.key as usize].generation == one.generation);
+    fn forget_gone(&mut self, key: Key) {
+        let mut free = std::mem::take(&mut self.lane_of(key).free);
+        free.retain(|one| self[one.key].generation == one.generation);
+        self.lane_of(key).free = free;
     }
 
     /// The place is free.
     #[inline]
     pub(super) fn free(&mut self, place: Place) {
-        self.free.push_back(place);
+        self.lane_of(place.key).free.push_back(place);
     }
 
     /// A connection is not blocked any more: the places that were put aside are free since now.
@@ -323,7 +417,25 @@ impl<S: Session> Pool<S> {
         let connection = &mut self.connections[key as usize];
         let parked = std::mem::take(&mut connection.parked);
         let place = Place { key, generation: connection.generation, since_ns: now_ns };
-        self.free.extend(std::iter::repeat_n(place, parked as usize));
+        self.lane_of(key).free.extend(std::iter::repeat_n(place, parked as usize));
+    }
+}
+
+impl Lane {
+    /// Time begins anew: its places are free since then, as [`Pool::begin_run`] says.
+    fn begin_run(&mut self, spreads: bool) {
+        let mut ranked: Vec<(u32, Place)> = Vec::with_capacity(self.free.len());
+        for place in self.free.drain(..) {
+            let rank = match ranked.last() {
+                Some((rank, before)) if before.key == place.key => rank + 1,
+                _ => 0,
+            };
+            ranked.push((rank, Place { since_ns: 0, ..place }));
+        }
+        if spreads {
+            ranked.sort_by_key(|(rank, _)| *rank);
+        }
+        self.free.extend(ranked.into_iter().map(|(_, place)| place));
     }
 }
 
@@ -355,7 +467,7 @@ mod tests {
     }
 
     fn taken(pool: &mut Pool<Fake>) -> Vec<Key> {
-        std::iter::from_fn(|| pool.take()).map(|place| place.key).collect()
+        std::iter::from_fn(|| pool.take(0)).map(|place| place.key).collect()
     }
 
     #[test]
@@ -363,7 +475,7 @@ mod tests {
         let mut pool = pool("connections = 2\npipeline = 2");
         assert_eq!(establish(&mut pool, 2, 0), [0, 1]);
         assert_eq!(taken(&mut pool), [0, 0, 1, 1]);
-        assert!(!pool.has_free());
+        assert!(!pool.has_free(0));
         // None was given a request, and all were offered.
         assert_eq!((pool.unoffered(0), pool.ever_established()), (0, 2));
     }
@@ -387,7 +499,7 @@ mod tests {
         assert_eq!((pool[1].offered, pool[2].parked), (0, 1));
         pool[2].blocked = false;
         pool.unpark(2, 77);
-        assert_eq!(pool.take().map(|place| (place.key, place.since_ns)), Some((2, 77)));
+        assert_eq!(pool.take(0).map(|place| (place.key, place.since_ns)), Some((2, 77)));
     }
 
     #[test]
@@ -405,7 +517,7 @@ mod tests {
             establish(&mut pool, 2, round);
             pool.leave(0);
             pool.open_soon(0);
-            assert!(pool.free.len() <= 6, "{}", pool.free.len());
+            assert!(pool.first.free.len() <= 6, "{}", pool.first.free.len());
         }
     }
 
@@ -413,15 +525,15 @@ mod tests {
     fn lost_connections_come_back_later_and_those_for_a_backlog_when_there_is_one() {
         let mut pool = pool("rate = '10'\nconnections = 1\nmax-connections = 2");
         assert_eq!(establish(&mut pool, 1, 0), [0]);
-        assert_eq!(pool.next_for_backlog(0, 0), None);
-        assert_eq!(pool.next_for_backlog(0, 1), Some(1));
-        assert!(!pool.can_open_more());
+        assert_eq!(pool.next_for_backlog(0, 0, 0), None);
+        assert_eq!(pool.next_for_backlog(0, 0, 1), Some(1));
+        assert!(!pool.can_open_more(0));
         pool.begin(1, 0);
         // One attempt for each request that waits.
-        assert_eq!((pool.connecting(), pool.next_for_backlog(0, 1)), (1, None));
+        assert_eq!((pool.connecting(), pool.next_for_backlog(0, 0, 1)), (1, None));
         pool.leave(1);
         assert_eq!((pool.connecting(), pool.retry_ns(1, 0, 0, false)), (0, None));
-        assert!(pool.can_open_more());
+        assert!(pool.can_open_more(0));
         pool.leave(0);
         let back_off = |pool: &mut Pool<Fake>| pool.retry_ns(0, 1000, 0, false).unwrap() - 1000;
         assert_eq!([back_off(&mut pool), back_off(&mut pool)], [0, 10_000_000]);
@@ -451,5 +563,26 @@ mod tests {
         assert_eq!(pool.opens_ns(), Some(1_000_000));
         assert!(establish(&mut pool, 1, 999_999).is_empty());
         assert_eq!(establish(&mut pool, 1, 1_000_000), [1]);
+    }
+
+    #[test]
+    fn places_of_one_target_are_nobody_elses() {
+        let tables = "[target.b]\nurl = 'http://127.0.0.2/'\nconnections = 2\n[[request]]\n[[request]]\ntarget = 'b'";
+        let mut pool = pool(&format!("rate = '9'\nconnections = 1\nmax-connections = 2\n{tables}"));
+        // Kept ones first, then those for a backlog.
+        let of: Vec<u16> = pool.iter().map(|(_, one)| one.target).collect();
+        assert_eq!(of, [0, 1, 1, 0, 1]);
+        assert_eq!(establish(&mut pool, 1, 0), [0, 1, 2]);
+        assert_eq!(pool.longest_free(), Some(0));
+        assert_eq!(pool.take(0).map(|place| place.key), Some(0));
+        assert_eq!((pool.take(0).is_none(), pool.has_free(1)), (true, true));
+        assert!(!pool.has_free_to_all());
+        assert_eq!(pool.longest_free(), Some(1));
+        assert_eq!([pool.take(1), pool.take(1)].map(|place| place.map(|one| one.key)), [Some(1), Some(2)]);
+        assert_eq!((pool.next_for_backlog(0, 0, 1), pool.can_open_more(0)), (Some(3), false));
+        assert_eq!((pool.next_for_backlog(1, 0, 1), pool.can_open_more(1)), (Some(4), false));
+        // Each has turns of its own.
+        let turns = [3, 4, 0].map(|key| pool.next_route(key, 2));
+        assert_eq!(turns.map(|to| (to.target, to.turn)), [(0, 0), (1, 0), (0, 2)]);
     }
 }

@@ -42,6 +42,8 @@ impl<R: Reactor, S: Protocol> Worker<R, S> {
                     self.dispatch_open(now_ns);
                 }
             }
+            Source::Several(_) if self.dispatch.is_closed() => self.dispatch_closed(now_ns),
+            Source::Several(_) => self.dispatch_open(now_ns),
             Source::Users => {
                 self.close_let_go(now_ns);
                 self.dispatch_open(now_ns);

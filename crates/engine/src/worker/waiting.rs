@@ -157,16 +157,14 @@ impl<R: Reactor, S: Protocol> Worker<R, S> {
                 if let Some(opens_ns) = self.pool.opens_ns() {
                     until_ns = until_ns.min(opens_ns);
                 }
-                if let Some(due_ns) = self.dispatch.next_due_ns() {
-                    if self.pool.has_free() || self.own_connections() {
-                        if due_ns <= until_ns {
-                            return Next::Due(due_ns);
-                        }
-                    } else if self.pool.can_open_more() {
-                        let look_ns = now_ns + BACKLOG_LOOK_NS;
-                        let least_ns = self.pool.pace_ns().max(look_ns);
-                        until_ns = until_ns.min(due_ns.max(least_ns));
-                    }
+                let due = self.dispatch.next_due(&self.pool);
+                if let Some(due_ns) = due.without_ns {
+                    let look_ns = now_ns + BACKLOG_LOOK_NS;
+                    let least_ns = self.pool.pace_ns().max(look_ns);
+                    until_ns = until_ns.min(due_ns.max(least_ns));
+                }
+                if let Some(due_ns) = due.with_place_ns.filter(|due_ns| *due_ns <= until_ns) {
+                    return Next::Due(due_ns);
                 }
             }
         }

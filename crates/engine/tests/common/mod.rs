@@ -11,7 +11,10 @@ pub(crate) const S: u64 = 1_000_000_000;
 /// One GET on `connections` connections, with this load, for `duration_ns`.
 pub(crate) fn plan(connections: u32, load: Load, duration_ns: u64) -> Parts {
     Parts {
+        others: Vec::new(),
         target: Target {
+            name: candor_plan::MAIN_TARGET.to_owned(),
+            connections: None,
             url: "http://sim/".to_owned(),
             authority: "sim".to_owned(),
             endpoint: Endpoint::Tcp { host: "127.0.0.1".to_owned(), port: 80 },
@@ -79,6 +82,7 @@ pub(crate) fn checked(parts: &Parts) -> Plan {
 /// A GET for `path`.
 pub(crate) fn get(path: &str) -> Request {
     Request {
+        target: 0,
         name: format!("GET {path}"),
         method: "GET".to_owned(),
         path: path.to_owned(),

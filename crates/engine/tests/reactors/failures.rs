@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use candor_engine::reactor::Reactor;
+use candor_engine::reactor::{Reactor, Route};
 use candor_engine::reactor::socket::Address;
 use candor_record::{ConnectErrorKind, EndReason, ErrorKind};
 use candor_testkit::peer::{ANSWER, Peer, RefusingPort, Script, Step};
@@ -44,7 +44,7 @@ fn refused(on: On) {
         fn with<R: Reactor>(self, mut reactor: R) -> Vec<ConnectErrorKind> {
             let mut kinds = Vec::new();
             for key in 0..3 {
-                if let Err(failure) = reactor.connect(key, 0) {
+                if let Err(failure) = reactor.connect(key, Route::default()) {
                     kinds.push(failure.kind);
                 }
             }

@@ -90,7 +90,7 @@ impl On {
 
 pub(crate) fn dialer(address: Address) -> Dialer {
     let transport = Transport::Stream;
-    Dialer { addresses: [address].into(), sources: [].into(), nodelay: true, transport }
+    Dialer { targets: [[address].into()].into(), sources: [].into(), nodelay: true, transport }
 }
 
 pub(crate) fn tcp(address: SocketAddr) -> Address {

@@ -4,7 +4,7 @@ use std::io::{Read, Write};
 use std::net::TcpListener;
 use std::time::{Duration, Instant};
 
-use candor_engine::reactor::Reactor;
+use candor_engine::reactor::{Reactor, Route};
 
 use crate::common::MS;
 use crate::harness::{On, With, dialer, tcp};
@@ -115,7 +115,7 @@ fn dropping(on: On) {
         fn with<R: Reactor>(self, mut reactor: R) {
             establish(&mut reactor, 0);
             establish(&mut reactor, 1);
-            reactor.connect(2, 0).unwrap();
+            reactor.connect(2, Route::default()).unwrap();
         }
     }
     let (address, thread) = writers(&["one", "two", "three"]);

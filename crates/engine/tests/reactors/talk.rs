@@ -4,7 +4,7 @@ use std::io::{IoSlice, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::time::Duration;
 
-use candor_engine::reactor::{Reactor, Received, Sent};
+use candor_engine::reactor::{Reactor, Received, Route, Sent};
 
 use crate::common::S;
 
@@ -31,7 +31,7 @@ pub(crate) fn writers(texts: &'static [&'static str]) -> (SocketAddr, std::threa
 }
 
 pub(crate) fn establish<R: Reactor>(reactor: &mut R, key: u32) {
-    reactor.connect(key, 0).unwrap();
+    reactor.connect(key, Route::default()).unwrap();
     // By now the server has accepted, and written what it writes at once.
     std::thread::sleep(Duration::from_millis(10));
     let deadline_ns = reactor.now_ns() + 5 * S;

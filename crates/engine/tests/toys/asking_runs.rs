@@ -178,7 +178,7 @@ fn over_real_sockets_the_peer_counts_what_the_ledger_says() {
     plan.stop.duration_ns = None;
     plan.stop.count = Some(400);
     let dialer = Dialer {
-        addresses: [Address::Tcp(address)].into(),
+        targets: [[Address::Tcp(address)].into()].into(),
         sources: [].into(),
         nodelay: true,
         transport: Transport::Datagrams,

@@ -222,23 +222,23 @@ impl Agent {
 
     /// Fetches the next of the data files, or goes on without.
     fn fetch_next(&mut self, now: Now, plan: Box<Plan>, mut left: VecDeque<DataFile>) {
-        let Some(file) = left.pop_front() else { return self.resolve(now, plan) };
+        let Some(file) = left.pop_front() else { return self.resolve(now, plan, 0) };
         let Some(run) = &mut self.run else { return };
         let fetch = Fetch::new(file.digest, file.bytes);
         // The first chunks are due now, by poll_timeout.
         run.stage = Stage::FetchingData { plan, fetch, left };
     }
 
-    /// Asks the host for the target's addresses, unless the plan has them.
-    fn resolve(&mut self, now: Now, plan: Box<Plan>) {
+    /// Asks the host for the addresses of the target with this number, unless the plan has them.
+    fn resolve(&mut self, now: Now, plan: Box<Plan>, number: usize) {
         let Some(run) = &mut self.run else { return };
         let key = run.head.key;
-        let host = match &plan.target.endpoint {
-            Endpoint::Tcp { host, .. } if plan.target.resolved.is_empty() => host.clone(),
+        let host = match plan.targets().nth(number).map(|one| (&one.endpoint, &one.resolved)) {
+            Some((Endpoint::Tcp { host, .. }, resolved)) if resolved.is_empty() => host.clone(),
             _ => String::new(),
         };
         let given = host.parse::<IpAddr>().ok();
-        run.stage = Stage::Resolving(plan);
+        run.stage = Stage::Resolving { plan, number };
         if host.is_empty() || given.is_some() {
             let addresses: Vec<IpAddr> = given.into_iter().collect();
             self.handle_resolved(now, key, Ok(&addresses));
@@ -247,16 +247,18 @@ impl Agent {
         }
     }
 
-    /// The host resolved the target's name, or could not.
+    /// The host resolved a target's name, or could not.
     pub fn handle_resolved(&mut self, now: Now, key: RunKey, found: Result<&[IpAddr], String>) {
         self.keep_time(now);
         let Some(run) = self.run.as_deref_mut().filter(|run| run.head.key == key) else { return };
-        let Stage::Resolving(plan) = &run.stage else { return };
+        let Stage::Resolving { plan, number } = &run.stage else { return };
+        let next = number + 1;
         let pinned = match found {
-            Ok(addresses) => self.settings.policy.pin(plan, addresses),
+            Ok(addresses) => self.settings.policy.pin(plan, *number, addresses),
             Err(why) => Err(Refusal::Resolve(words(why))),
         };
         match pinned {
+            Ok(plan) if next < plan.targets().count() => self.resolve(now, Box::new(plan), next),
             Ok(plan) => {
                 run.stage = Stage::Preparing;
                 run.drain_ns = plan.stop.drain_ns;

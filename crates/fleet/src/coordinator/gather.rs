@@ -218,15 +218,15 @@ impl Coordinator {
         let settings = &self.settings;
         let plan = &settings.plan;
         let demand = Demand::of(plan, Workers::all(1));
-        let target = match &plan.target.endpoint {
+        let targets = plan.targets().filter_map(|target| match &target.endpoint {
             candor_plan::Endpoint::Tcp { host, port } => Some((host.clone(), *port)),
             // Every agent refuses it with a reason.
             candor_plan::Endpoint::Unix { .. } => None,
-        };
+        });
         let grant = settings.operator.sign(&Grant {
             key: settings.key,
             plan: self.plan_digest,
-            targets: target.into_iter().collect(),
+            targets: targets.collect(),
             caps: Caps {
                 rate: demand.rate,
                 connections: Some(demand.connections),

@@ -18,7 +18,7 @@ impl Coordinator {
             requests: plan.requests.list.len(),
             journeys: plan.journeys.len(),
             warm_up_ns: plan.recording.warm_up_ns,
-            connections_asked: plan.connections.count.into(),
+            connections_asked: plan.connections_in_all().0.into(),
             workers: Workers::all(of),
         }
     }

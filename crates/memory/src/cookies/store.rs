@@ -3,7 +3,7 @@
 //!
 //! The entries are in the order in which cookies are sent, so writing the field goes through them once.
 
-use super::{Ignored, Reach};
+use super::{Ignored, Reach, Sites};
 use crate::MOST_COOKIES;
 use crate::memory::{clear_bytes, replace};
 
@@ -54,15 +54,15 @@ pub(super) enum Outcome {
 }
 
 impl Cookies {
-    /// Stores or removes a cookie, within `most_bytes` of text in all.
+    /// Stores or removes a cookie that one of `sites` sets, within `most_bytes` of text in all.
     pub(super) fn store(
         &mut self,
         new: New<'_>,
-        is_https: bool,
+        (sites, site): (&Sites, u16),
         now_s: u64,
         most_bytes: usize,
     ) -> Result<Outcome, Ignored> {
-        if !is_https && !new.is_secure && self.has_secure_like(&new) {
+        if !sites.is_https(site) && !new.is_secure && self.has_secure_like(&new, (sites, site)) {
             return Err(Ignored::Insecure);
         }
         let earlier = self.entries.iter().position(|entry| self.is_same(entry, &new));
@@ -88,11 +88,11 @@ impl Cookies {
         Ok(Outcome::Stored { dropped })
     }
 
-    /// Appends `a=b; c=d` for a request, and says whether there was a cookie to append.
+    /// Appends `a=b; c=d` for a request to one of `sites`, and says whether there was a cookie to append.
     pub(crate) fn write_header(
         &self,
+        (sites, site): (&Sites, u16),
         path: &[u8],
-        is_https: bool,
         now_s: u64,
         out: &mut Vec<u8>,
     ) -> bool {
@@ -100,7 +100,8 @@ impl Cookies {
         let mut has_any = false;
         for entry in &self.entries {
             let is_sent = entry.expires_s > now_s
-                && (is_https || !entry.is_secure)
+                && (sites.is_https(site) || !entry.is_secure)
+                && sites.covers(entry.reach, site)
                 && path_matches(path, self.path(entry));
             if is_sent {
                 if has_any {
@@ -149,10 +150,11 @@ impl Cookies {
         entry.reach == new.reach && self.name(entry) == new.name && self.path(entry) == new.path
     }
 
-    /// RFC 6265bis 5.7, "leave secure cookies alone": both cover this host, so their domains match.
-    fn has_secure_like(&self, new: &New<'_>) -> bool {
+    /// RFC 6265bis 5.7, "leave secure cookies alone": where both cover this site, their domains match.
+    fn has_secure_like(&self, new: &New<'_>, (sites, site): (&Sites, u16)) -> bool {
         self.entries.iter().any(|entry| {
             entry.is_secure
+                && sites.covers(entry.reach, site)
                 && self.name(entry) == new.name
                 && path_matches(new.path, self.path(entry))
         })

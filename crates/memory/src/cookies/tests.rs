@@ -5,20 +5,23 @@ use crate::{MOST_COOKIES, MOST_USER_BYTES, Memory};
 
 const NOW_S: u64 = 1_800_000_000;
 
-/// A user of one site.
+/// A user of a host, over TLS or not, and then of both.
 struct User {
     memory: Memory,
-    site: Site,
+    sites: Sites,
+    site: u16,
 }
 
 impl User {
     fn of(host: &str, is_https: bool) -> Self {
-        User { memory: Memory::new(0), site: Site::new(host, is_https) }
+        let sites = Sites::new([(host, is_https), (host, !is_https)]);
+        User { memory: Memory::new(0), sites, site: 0 }
     }
 
     fn set(&mut self, path: &str, line: &str) -> CookieCounts {
         let fields = format!("Set-Cookie: {line}\r\n");
-        self.memory.take_cookies(&self.site, path.as_bytes(), fields.as_bytes(), NOW_S)
+        let site = (&self.sites, self.site);
+        self.memory.take_cookies(site, path.as_bytes(), fields.as_bytes(), NOW_S)
     }
 
     fn sent(&self, path: &str) -> String {
@@ -27,7 +30,8 @@ impl User {
 
     fn sent_at(&self, path: &str, now_s: u64) -> String {
         let mut out = b"Cookie: ".to_vec();
-        let any = self.memory.write_cookies(path.as_bytes(), self.site.is_https(), now_s, &mut out);
+        let site = (&self.sites, self.site);
+        let any = self.memory.write_cookies(site, path.as_bytes(), now_s, &mut out);
         let sent = String::from_utf8(out).unwrap().split_off(8);
         assert_eq!(any, !sent.is_empty());
         sent
@@ -55,7 +59,7 @@ fn the_examples_of_the_rfc() {
     let mut user = User::of("www.example.com", true);
     let fields = b"Set-Cookie: SID=31d4d96e407aad42; Path=/; Secure; HttpOnly\r\n\
         Set-Cookie: lang=en-US; Path=/; Domain=example.com\r\n";
-    let taken = user.memory.take_cookies(&user.site, b"/", fields, NOW_S);
+    let taken = user.memory.take_cookies((&user.sites, 0), b"/", fields, NOW_S);
     assert_eq!(taken, counts(|counts| counts.stored = 2));
     assert_eq!(user.sent("/"), "SID=31d4d96e407aad42; lang=en-US");
     let removed =
@@ -160,14 +164,31 @@ fn secure_cookies_need_https() {
     assert_eq!(user.set("/", "__Secure-a=b; Secure; Domain=a.example").stored, 1);
     assert_eq!(user.sent("/"), "__Host-a=b; __Secure-a=b");
     let mut out = Vec::new();
-    assert!(!user.memory.write_cookies(b"/", false, NOW_S, &mut out), "not over http");
+    assert!(!user.memory.write_cookies((&user.sites, 1), b"/", NOW_S, &mut out), "not over http");
 
     // A site that answers on both: http leaves the secure cookie alone.
     user.set("/", "id=1; Secure; Path=/x");
-    user.site = Site::new("www.a.example", false);
+    user.site = 1;
     assert_eq!(user.set("/", "id=2; Path=/x/y"), insecure);
     assert_eq!(user.set("/", "id=2; Path=/x; Max-Age=0"), insecure);
     assert_eq!(user.set("/", "id=2; Path=/y").stored, 1);
+}
+
+#[test]
+fn a_user_of_several_sites_sends_each_cookie_where_its_domain_reaches() {
+    let sites = Sites::new([("auth.example.com", true), ("api.example.com", true), ("cdn.example.org", false)]);
+    let mut memory = Memory::new(0);
+    let lines = b"Set-Cookie: own=1\r\nSet-Cookie: all=2; Domain=example.com\r\nSet-Cookie: no=3; Domain=example.org\r\n";
+    let taken = memory.take_cookies((&sites, 0), b"/", lines, NOW_S);
+    assert_eq!((taken.stored, taken.foreign), (2, 1));
+    // The other site replaces what belongs to both.
+    memory.take_cookies((&sites, 1), b"/", b"Set-Cookie: all=4; Domain=EXAMPLE.com\r\n", NOW_S);
+    let sent = |site| {
+        let mut out = Vec::new();
+        memory.write_cookies((&sites, site), b"/", NOW_S, &mut out);
+        String::from_utf8(out).unwrap()
+    };
+    assert_eq!((0..3).map(sent).collect::<Vec<_>>(), ["own=1; all=4", "all=4", ""]);
 }
 
 #[test]
@@ -178,7 +199,7 @@ fn cookies_are_bounded_in_number() {
         assert_eq!(user.set("/", &format!("c{number}=1")).dropped, 0);
     }
     assert_eq!(user.set("/", "c0=2").dropped, 0, "in the place of another");
-    let taken = user.memory.take_cookies(&user.site, b"/", b"set-cookie: x=1\n", NOW_S + 5);
+    let taken = user.memory.take_cookies((&user.sites, 0), b"/", b"set-cookie: x=1\n", NOW_S + 5);
     assert_eq!(taken, counts(|counts| (counts.stored, counts.dropped) = (1, 1)));
     assert!(user.sent("/").starts_with("c0=2; c1=1; "), "the expired one is dropped first");
     assert_eq!(user.set("/", "y=1").dropped, 1);
@@ -191,7 +212,7 @@ fn ten_thousand_lines_are_bounded() {
     let mut user = User::of("a.example", false);
     let fields: String =
         (0..10_000).map(|n| format!("Set-Cookie: c{n}={}\r\n", "x".repeat(4000))).collect();
-    let taken = user.memory.take_cookies(&user.site, b"/", fields.as_bytes(), NOW_S);
+    let taken = user.memory.take_cookies((&user.sites, 0), b"/", fields.as_bytes(), NOW_S);
     assert_eq!((taken.stored, taken.dropped, taken.too_many), (500, 450, 9500));
     assert_eq!(user.memory.cookies(), MOST_COOKIES);
     assert!(user.memory.bytes() <= MOST_USER_BYTES);
@@ -280,7 +301,7 @@ proptest! {
             if let Some(age_s) = age_s {
                 line += &format!("; Max-Age={age_s}");
             }
-            let taken = user.memory.take_cookies(&user.site, b"/", line.as_bytes(), now_s);
+            let taken = user.memory.take_cookies((&user.sites, 0), b"/", line.as_bytes(), now_s);
             prop_assert_eq!(taken.stored + taken.removed, 1);
             let expires_s = match age_s {
                 None => u64::MAX,
@@ -304,9 +325,9 @@ proptest! {
     ) {
         let mut user = User::of(&host, true);
         let block = [b"Set-Cookie: a=b\r\nset-cookie:", &bytes[..], b"\r\n"].concat();
-        let taken = user.memory.take_cookies(&user.site, &path, &block, now_s);
+        let taken = user.memory.take_cookies((&user.sites, 0), &path, &block, now_s);
         prop_assert!(taken.stored >= 1);
         let mut out = Vec::new();
-        user.memory.write_cookies(&path, true, now_s, &mut out);
+        user.memory.write_cookies((&user.sites, 0), &path, now_s, &mut out);
     }
 }

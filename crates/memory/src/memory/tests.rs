@@ -76,12 +76,12 @@ fn several_values_are_set_together_or_not_at_all() {
 #[test]
 fn an_idle_user_takes_little() {
     let mut memory = Memory::new(2);
-    let site = Site::new("www.example.com", true);
+    let sites = Sites::new([("www.example.com", true)]);
     memory.set(0, &[b'a'; 32]).unwrap();
     memory.set(1, &[b'b'; 32]).unwrap();
     let fields = "Set-Cookie: session=0123456789abcdef0123456789abcdef; Path=/; Secure; HttpOnly\r\n\
                   Set-Cookie: theme=dark; Max-Age=3600; Path=/shop\r\n";
-    let counts = memory.take_cookies(&site, b"/login", fields.as_bytes(), 0);
+    let counts = memory.take_cookies((&sites, 0), b"/login", fields.as_bytes(), 0);
     assert_eq!(counts.stored, 2);
     let all = memory.held_bytes() + 4 * 16;
     assert!(all <= 1024, "{all} bytes");
@@ -91,10 +91,10 @@ fn an_idle_user_takes_little() {
 #[test]
 fn the_next_user_allocates_nothing_and_pays_for_no_giant() {
     let mut memory = Memory::new(2);
-    let site = Site::new("a.example", false);
+    let sites = Sites::new([("a.example", false)]);
     let user = |memory: &mut Memory| {
         memory.set(1, &[b'a'; 100]).unwrap();
-        memory.take_cookies(&site, b"/", b"Set-Cookie: a=b\r\nSet-Cookie: c=d\r\n", 0);
+        memory.take_cookies((&sites, 0), b"/", b"Set-Cookie: a=b\r\nSet-Cookie: c=d\r\n", 0);
     };
     user(&mut memory);
     let held = memory.held_bytes();
@@ -106,7 +106,7 @@ fn the_next_user_allocates_nothing_and_pays_for_no_giant() {
 
     memory.set(0, &vec![b'x'; MOST_VALUE_BYTES]).unwrap();
     let lines = format!("Set-Cookie: big={}\r\n", "x".repeat(4000)).repeat(3);
-    memory.take_cookies(&site, b"/", lines.as_bytes(), 0);
+    memory.take_cookies((&sites, 0), b"/", lines.as_bytes(), 0);
     memory.clear();
     assert!(memory.held_bytes() < 12 << 10, "{}", memory.held_bytes());
 }
@@ -114,18 +114,18 @@ fn the_next_user_allocates_nothing_and_pays_for_no_giant() {
 #[test]
 fn values_and_cookies_share_one_bound() {
     let mut memory = Memory::new(4);
-    let site = Site::new("a.example", false);
+    let sites = Sites::new([("a.example", false)]);
     for variable in 0..3 {
         memory.set(variable, &vec![b'x'; MOST_VALUE_BYTES]).unwrap();
     }
     let lines: String =
         (0..50).map(|n| format!("Set-Cookie: c{n:02}={}\r\n", "x".repeat(4000))).collect();
-    let counts = memory.take_cookies(&site, b"/", lines.as_bytes(), 0);
+    let counts = memory.take_cookies((&sites, 0), b"/", lines.as_bytes(), 0);
     assert_eq!((counts.stored, counts.dropped), (50, 34), "16 of 4,005 bytes fit into 64 KiB");
     assert!(memory.bytes() <= MOST_USER_BYTES);
     assert_eq!(memory.set(3, &[b'x'; 4000]), Err(Why::Full));
     let mut out = Vec::new();
-    assert!(memory.write_cookies(b"/", false, 0, &mut out));
+    assert!(memory.write_cookies((&sites, 0), b"/", 0, &mut out));
     assert!(out.starts_with(b"c34="), "the newest are kept");
 }
 

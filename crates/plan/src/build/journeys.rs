@@ -1,17 +1,17 @@
 //! The journeys of a plan: each `[[journey.step]]` is a request of the list.
 
+use super::target::Targets;
 use super::{Files, calls, conflict, requests};
 use crate::error::PlanError;
 use crate::journey::{ConnectionUse, Journey, RateOf, Step};
 use crate::model::{Load, Rate, Request, Segment};
 use crate::options::{JourneyOptions, Options, RequestOptions};
-use crate::url::HttpUrl;
 use crate::values::SmallCount;
 
 /// The journeys, and the requests of their steps.
 pub(super) fn journeys(
     options: &Options,
-    url: &HttpUrl,
+    targets: &mut Targets,
     files: &mut Files<'_>,
 ) -> Result<(Vec<Journey>, Vec<Request>), PlanError> {
     let are_calls = calls::are_asked(options);
@@ -21,7 +21,7 @@ pub(super) fn journeys(
         let mut steps = Vec::new();
         for one in &table.step {
             steps.push(step(one, list.len() as u32));
-            list.push(requests::request(options, one, url, are_calls, files)?);
+            list.push(requests::request(options, one, targets, are_calls, files)?);
         }
         all.push(Journey {
             name: table.name.clone().unwrap_or_else(|| format!("journey {}", number + 1)),

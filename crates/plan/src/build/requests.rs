@@ -4,18 +4,18 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::data::URLS;
+use super::target::{Targets, Way};
 use super::{Files, calls, conflict, delivery, streams};
 use crate::error::PlanError;
 use crate::model::{BodyExpect, Expect, Order, Request, Requests, StatusSet};
 use crate::options::{Options, RequestOptions, headers_over};
 use crate::redact::Secrets;
 use crate::template;
-use crate::url::HttpUrl;
 use crate::values::{Header, RequestPath, Size, SmallCount};
 
 pub(super) fn requests(
     options: &Options,
-    url: &HttpUrl,
+    targets: &mut Targets,
     files: &mut Files<'_>,
 ) -> Result<Requests, PlanError> {
     let order = order(options)?;
@@ -41,8 +41,8 @@ pub(super) fn requests(
     let tables =
         if options.requests.request.is_empty() { &only[..] } else { &options.requests.request[..] };
     let are_calls = calls::are_asked(options);
-    let list: Result<Vec<Request>, PlanError> =
-        tables.iter().map(|table| request(options, table, url, are_calls, files)).collect();
+    let one = |table| request(options, table, targets, are_calls, files);
+    let list: Result<Vec<Request>, PlanError> = tables.iter().map(one).collect();
     Ok(Requests {
         list: list?,
         order,
@@ -67,18 +67,19 @@ fn order(options: &Options) -> Result<Order, PlanError> {
 pub(super) fn request(
     options: &Options,
     table: &RequestOptions,
-    url: &HttpUrl,
+    targets: &mut Targets,
     are_calls: bool,
     files: &mut Files<'_>,
 ) -> Result<Request, PlanError> {
+    let Way { target, url, headers: of_target } = targets.way(options, table, files)?;
     let method = table.method.clone().or_else(|| options.requests.method.clone());
     let mut method = method.map_or_else(|| "GET".to_owned(), |one| one.into_string());
     let mut path = table.path.clone().map_or_else(|| url.path.clone(), RequestPath::into_string);
-    let call = calls::call(options, table, url, are_calls)?;
+    let call = calls::call(options, table, &url, are_calls)?;
     if let Some(call) = call {
         (method, path) = ("POST".to_owned(), call.path().to_owned());
     }
-    if options.requests.urls.is_some() && table.path.is_none() {
+    if options.requests.urls.is_some() && table.path.is_none() && table.url.is_none() {
         path = format!("${{path {URLS}.path}}");
         method = format!("${{{URLS}.method}}");
     }
@@ -98,7 +99,8 @@ pub(super) fn request(
         (text, json, file) => (if json.is_some() { json } else { text }, file),
     };
     let body = body(text, file, files)?;
-    let mut headers = headers_over(options.requests.header.clone(), table.header.clone());
+    let below = headers_over(options.requests.header.clone(), of_target.to_vec());
+    let mut headers = headers_over(below, table.header.clone());
     let has_type = headers.iter().any(|one| one.name().eq_ignore_ascii_case("content-type"));
     if table.json.is_some() && !has_type && call.is_none() {
         headers.extend(Header::new("Content-Type", "application/json"));
@@ -130,6 +132,7 @@ pub(super) fn request(
         stream: streams::streaming(options, table)?,
         call: None,
         weight: table.weight.map_or(1, SmallCount::get),
+        target,
         name,
         method,
         path,

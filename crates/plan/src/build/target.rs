@@ -1,36 +1,207 @@
-//! The target of a plan: the URL, and where connections really go.
+//! The targets of a plan: their URLs, and where connections really go.
 
+use std::borrow::Cow;
 use std::net::IpAddr;
 
 use super::{Files, conflict, tls};
 use crate::allow::AllowList;
 use crate::error::PlanError;
-use crate::model::{Endpoint, Target};
-use crate::options::Options;
+use crate::model::{Endpoint, MAIN_TARGET, Target};
+use crate::options::{Http2Options, Options, RequestOptions, TargetOptions, TlsOptions};
 use crate::redact::{REDACTED, Secrets};
+use crate::suggest::did_you_mean;
 use crate::units::fmt_count;
 use crate::url::{HttpUrl, UrlError};
+use crate::values::{Header, HostPort, RequestPath, Resolve, SmallCount};
 
-pub(super) fn target(
-    options: &Options,
-    files: &mut Files<'_>,
-) -> Result<(Target, HttpUrl), PlanError> {
-    let text = options.url.as_deref().ok_or(PlanError::NoUrl)?;
-    let url = HttpUrl::parse(text).map_err(|error| unusable(text, error))?;
-    let endpoint = endpoint(options, &url)?;
-    let resolved = resolved(options, &endpoint)?;
-    check_sources(options, &endpoint, &resolved)?;
-    let http = tls::http(options, &url)?;
-    let target = Target {
-        url: url.shown(),
-        authority: url.authority.clone(),
-        endpoint,
-        resolved,
-        allow: AllowList::of_option(&options.connecting.allow),
-        tls: tls::tls(options, &url, http, files)?,
-        http,
+/// The targets of a plan: that of its URL, those of its tables, and those that requests name by a URL.
+pub(super) struct Targets(Vec<Goal>);
+
+/// One target, and what its requests have from it.
+struct Goal {
+    target: Target,
+    url: HttpUrl,
+    headers: Vec<Header>,
+}
+
+/// Where a request goes.
+pub(super) struct Way<'t> {
+    /// Its target's number.
+    pub(super) target: u32,
+    /// The URL whose path it has, unless it has one of its own.
+    pub(super) url: Cow<'t, HttpUrl>,
+    /// The header fields of all requests to the target.
+    pub(super) headers: &'t [Header],
+}
+
+impl Targets {
+    pub(super) fn new(options: &Options, files: &mut Files<'_>) -> Result<Self, PlanError> {
+        let text = options.url.as_deref().ok_or(PlanError::NoUrl)?;
+        let mut all = Targets(Vec::new());
+        all.add(MAIN_TARGET, text, options, &TargetOptions::default(), files)?;
+        for table in &options.connecting.target {
+            let name = table.name.as_str();
+            let wrong = |problem: &str| PlanError::Target { name: name.to_owned(), problem: problem.to_owned() };
+            let text = table.url.as_deref().ok_or_else(|| wrong("it has no url; add url = \"…\""))?;
+            let added = all.add(name, text, &of_table(options, table, text), table, files);
+            added.map_err(|error| wrong(&error.to_string()))?;
+        }
+        for one in &options.connecting.resolve {
+            let is_of = |goal: &Goal| matches!(&goal.target.endpoint, Endpoint::Tcp { host, port } if is_of(one, host, *port));
+            if !all.0.iter().any(is_of) {
+                return Err(foreign(one, &all.0[0].target.endpoint));
+            }
+        }
+        Ok(all)
+    }
+
+    fn add(
+        &mut self,
+        name: &str,
+        text: &str,
+        options: &Options,
+        table: &TargetOptions,
+        files: &mut Files<'_>,
+    ) -> Result<(), PlanError> {
+        let url = HttpUrl::parse(text).map_err(|error| unusable(text, error))?;
+        let endpoint = endpoint(options, &url)?;
+        let resolved = resolved(options, &endpoint);
+        let is_own = |one: &&Resolve| matches!(&endpoint, Endpoint::Tcp { host, port } if is_of(one, host, *port));
+        if let Some(other) = table.resolve.iter().find(|one| !is_own(one)) {
+            return Err(foreign(other, &endpoint));
+        }
+        check_sources(options, &endpoint, &resolved)?;
+        let http = tls::http(options, &url)?;
+        let target = Target {
+            name: name.to_owned(),
+            url: url.shown(),
+            authority: url.authority.clone(),
+            endpoint,
+            resolved,
+            allow: AllowList::of_option(&options.connecting.allow),
+            tls: tls::tls(options, &url, http, files)?,
+            http,
+            connections: table.connections.map(SmallCount::get),
+        };
+        self.0.push(Goal { target, url, headers: table.header.clone() });
+        Ok(())
+    }
+
+    /// The URL of the plan itself.
+    pub(super) fn url(&self) -> &HttpUrl {
+        &self.0[0].url
+    }
+
+    /// Where the request of `table` goes. A URL with another origin than all targets is one more.
+    pub(super) fn way(
+        &mut self,
+        options: &Options,
+        table: &RequestOptions,
+        files: &mut Files<'_>,
+    ) -> Result<Way<'_>, PlanError> {
+        let mut of_request = None;
+        let at = match (&table.target, &table.url) {
+            (Some(_), Some(_)) => {
+                let why = "a URL says itself where it goes; give a path in its place";
+                return Err(conflict("url", "target", why));
+            }
+            (None, Some(_)) if table.path.is_some() => {
+                let why = "a URL has a path; leave one of them out";
+                return Err(conflict("url", "path", why));
+            }
+            (None, None) => 0,
+            (Some(name), None) => self.named(name.as_str())?,
+            (None, Some(text)) => {
+                let (origin, path) = divide(text);
+                let url = HttpUrl::parse(origin).map_err(|error| unusable(text, error))?;
+                let at = match self.0.iter().position(|goal| goal.url.has_origin_of(&url)) {
+                    Some(at) => at,
+                    None => self.add_origin(origin, &url, options, files)?,
+                };
+                let path = path.parse::<RequestPath>();
+                let path = path.map_err(|error| PlanError::Value { option: "url", problem: error.to_string() })?;
+                of_request = Some(HttpUrl { path: path.into_string(), ..url });
+                at
+            }
+        };
+        let goal = &self.0[at];
+        let url = of_request.map_or(Cow::Borrowed(&goal.url), Cow::Owned);
+        Ok(Way { target: at as u32, url, headers: &goal.headers })
+    }
+
+    fn named(&self, name: &str) -> Result<usize, PlanError> {
+        let names = || self.0.iter().map(|goal| goal.target.name.as_str());
+        names().position(|one| one == name).ok_or_else(|| {
+            let hint = did_you_mean(name, names());
+            let hint = if hint.is_empty() { "; add a [target.NAME] table" } else { &hint };
+            PlanError::Target { name: name.to_owned(), problem: format!("there is none{hint}") }
+        })
+    }
+
+    fn add_origin(
+        &mut self,
+        text: &str,
+        url: &HttpUrl,
+        options: &Options,
+        files: &mut Files<'_>,
+    ) -> Result<usize, PlanError> {
+        let table = TargetOptions::default();
+        let taken = |name: &str| self.0.iter().any(|goal| goal.target.name == name);
+        // A host may be there twice, with and without TLS.
+        let name = match taken(&url.authority) {
+            true => format!("{}:{}", url.host, url.port),
+            false => url.authority.clone(),
+        };
+        self.add(&name, text, &of_table(options, &table, text), &table, files)?;
+        Ok(self.0.len() - 1)
+    }
+
+    /// The targets: the plan's own, and the others.
+    pub(super) fn into_parts(self) -> (Target, Vec<Target>) {
+        let mut all = self.0.into_iter().map(|goal| goal.target);
+        let first = all.next().expect("new() adds the plan's own");
+        (first, all.collect())
+    }
+}
+
+/// The plan's options as they are for the target of a table: where connections go is its own affair.
+fn of_table(options: &Options, table: &TargetOptions, url: &str) -> Options {
+    let is_https = url.starts_with("https") || url.starts_with("wss");
+    let mut own = options.clone();
+    own.connecting.connect_to.clone_from(&table.connect_to);
+    own.connecting.unix_socket.clone_from(&table.unix_socket);
+    if !table.resolve.is_empty() || table.unix_socket.is_some() {
+        own.connecting.resolve.clone_from(&table.resolve);
+    }
+    if table.h1 || table.h2 {
+        own.http2 = Http2Options { h1: table.h1, h2: table.h2, h2c: false, h2c_upgrade: false, ..own.http2 };
+    } else if is_https {
+        (own.http2.h2c, own.http2.h2c_upgrade) = (false, false);
+    }
+    let below = match is_https {
+        true => std::mem::take(&mut own.tls),
+        false => TlsOptions::default(),
     };
-    Ok((target, url))
+    own.tls = TlsOptions {
+        tls: false,
+        insecure: table.insecure || below.insecure && table.cacert.is_none(),
+        cacert: table.cacert.clone().or(below.cacert.filter(|_| !table.insecure)),
+        key: table.key.clone().or(below.key.filter(|_| table.cert.is_none())),
+        cert: table.cert.clone().or(below.cert),
+        sni: table.sni.clone(),
+        ..below
+    };
+    own
+}
+
+/// A URL as its origin and its path with query, which may have holes.
+fn divide(text: &str) -> (&str, String) {
+    let text = text.split('#').next().unwrap_or_default();
+    let host_at = text.find("://").map_or(0, |at| at + 3);
+    let path_at = text[host_at..].find(['/', '?']).map_or(text.len(), |at| host_at + at);
+    let (origin, path) = text.split_at(path_at);
+    let slash = if path.starts_with('/') { "" } else { "/" };
+    (origin, format!("{slash}{path}"))
 }
 
 /// An invalid URL may contain a password anywhere before the last `@`.
@@ -70,23 +241,27 @@ fn endpoint(options: &Options, url: &HttpUrl) -> Result<Endpoint, PlanError> {
     }
 }
 
-/// The addresses of the endpoint by `--resolve`. An entry for another host is an error of the user.
-fn resolved(options: &Options, endpoint: &Endpoint) -> Result<Vec<IpAddr>, PlanError> {
-    let Endpoint::Tcp { host, port } = endpoint else { return Ok(Vec::new()) };
-    let mut addresses = Vec::new();
-    for one in &options.connecting.resolve {
-        if one.from.port != *port || !one.from.host.eq_ignore_ascii_case(host) {
-            return Err(PlanError::Value {
-                option: "--resolve",
-                problem: format!(
-                    "connections go to {host}:{port}, not to {}:{}; write {host}:{port}:ADDR",
-                    one.from.host, one.from.port
-                ),
-            });
-        }
-        addresses.extend(&one.addresses);
-    }
-    Ok(addresses)
+/// The addresses of the endpoint by `--resolve`.
+fn resolved(options: &Options, endpoint: &Endpoint) -> Vec<IpAddr> {
+    let Endpoint::Tcp { host, port } = endpoint else { return Vec::new() };
+    let own = options.connecting.resolve.iter().filter(|one| is_of(one, host, *port));
+    own.flat_map(|one| &one.addresses).copied().collect()
+}
+
+fn is_of(one: &Resolve, host: &str, port: u16) -> bool {
+    one.from.port == port && one.from.host.eq_ignore_ascii_case(host)
+}
+
+/// An entry of `--resolve` for a host that nothing connects to is an error of the user.
+fn foreign(one: &Resolve, endpoint: &Endpoint) -> PlanError {
+    let HostPort { host: other, port: other_port } = &one.from;
+    let problem = match endpoint {
+        Endpoint::Tcp { host, port } => format!(
+            "connections go to {host}:{port}, not to {other}:{other_port}; write {host}:{port}:ADDR"
+        ),
+        Endpoint::Unix { .. } => format!("no connection goes to {other}:{other_port}; leave it out"),
+    };
+    PlanError::Value { option: "--resolve", problem }
 }
 
 /// A source can only reach an address of its own family. This is checked before the run if the

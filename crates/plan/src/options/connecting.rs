@@ -2,7 +2,9 @@
 
 use std::path::PathBuf;
 
+use super::TargetOptions;
 use super::group::group;
+use super::target::targets;
 use crate::allow::Allowed;
 use crate::model::ReactorChoice;
 use crate::values::{HostPort, Resolve, Sources, one_or_many, one_or_many_typed, typed};
@@ -51,6 +53,11 @@ group! {
         /// Do not pin threads to cores
         #[arg(long)]
         pub no_pin: bool,
+    }
+    tables {
+        /// The `[target.NAME]` tables of a plan.
+        #[serde(deserialize_with = "targets")]
+        pub target: Vec<TargetOptions>,
     }
     one_of { connect_to, unix_socket }
 }

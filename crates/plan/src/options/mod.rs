@@ -22,6 +22,7 @@ mod request;
 mod requests;
 mod script;
 mod streams;
+mod target;
 mod timeouts;
 mod tls;
 mod watching;
@@ -39,6 +40,7 @@ pub use request::RequestOptions;
 pub use requests::RequestsOptions;
 pub use script::ScriptOptions;
 pub use streams::StreamsOptions;
+pub use target::{TargetName, TargetOptions};
 pub use timeouts::TimeoutsOptions;
 pub use tls::TlsOptions;
 pub use watching::WatchingOptions;
@@ -205,8 +207,11 @@ impl Options {
 
     /// Every file that these options read, those of requests among them; `-` is the standard input.
     pub fn files_mut(&mut self) -> impl Iterator<Item = &mut PathBuf> {
-        let Options { requests, expected, script, calls, tls, load, .. } = self;
-        let tables = requests.request.iter_mut();
+        let Options { requests, expected, script, calls, tls, load, connecting, .. } = self;
+        let steps = requests.journey.iter_mut().flat_map(|one| &mut one.step);
+        let tables = requests.request.iter_mut().chain(steps);
+        let of_targets = connecting.target.iter_mut();
+        let of_targets = of_targets.flat_map(|one| [&mut one.cacert, &mut one.cert, &mut one.key]);
         let of_requests = tables.flat_map(|one| [&mut one.body_file, &mut one.expect_body]);
         let TlsOptions { cacert, cert, key, .. } = tls;
         let own = [&mut requests.body_file, &mut expected.expect_body, &mut script.script];
@@ -220,7 +225,7 @@ impl Options {
         });
         let CallsOptions { proto, import_path, protoset, .. } = calls;
         let schema = proto.iter_mut().chain(import_path).chain(protoset);
-        of_requests.chain(own).flatten().chain(data).chain(replayed).chain(schema)
+        of_requests.chain(own).chain(of_targets).flatten().chain(data).chain(replayed).chain(schema)
     }
 }
 

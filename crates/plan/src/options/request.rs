@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use serde::Deserialize;
 
+use super::TargetName;
 use crate::journey::Capture;
 use crate::model::StatusSet;
 use crate::stream::StreamForm;
@@ -22,6 +23,10 @@ pub struct RequestOptions {
     pub method: Option<Method>,
     /// Path and query; by default the URL's.
     pub path: Option<RequestPath>,
+    /// An absolute URL, instead of a path: it goes to the target with this scheme, host and port.
+    pub url: Option<String>,
+    /// The target that it goes to, by its name.
+    pub target: Option<TargetName>,
     /// Like `--header`; replaces headers of the same name from the top level.
     #[serde(alias = "headers", deserialize_with = "headers")]
     pub header: Vec<Header>,

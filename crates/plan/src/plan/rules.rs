@@ -14,7 +14,7 @@ use crate::error::PlanError;
 use crate::journey::{Journey, Step, Think, Variables};
 use crate::model::{
     Arrivals, BodyExpect, Connections, Endpoint, HttpVersion, Load, NS_PER_S, OpenLoad, Pacing,
-    Parts, Rate, ReactorChoice, Request, Segment, Trace,
+    Parts, Rate, ReactorChoice, Request, Segment, Target, Trace,
 };
 use crate::redact::without_refused;
 use crate::template::{self, Names, Template, TemplateError};
@@ -26,6 +26,8 @@ use crate::websocket::Replies;
 
 /// The most requests of a plan, steps of journeys included: one takes some 6 kB from its line to its response.
 const MOST_REQUESTS: usize = 250_000;
+/// The most targets of a plan.
+const MOST_TARGETS: usize = 64;
 /// The shortest interval: finer ones cost memory, and have too few requests to mean anything.
 const SHORTEST_INTERVAL_NS: u64 = 10_000_000;
 /// The most intervals of a run, at 2 to 8 KiB each: enough for three and a half days at 1 s.
@@ -40,7 +42,7 @@ const LARGEST_OWN_TABLE: u32 = 4096;
 pub(super) fn check(parts: &Parts) -> Result<(), PlanError> {
     fits(parts.requests.list.len())?;
     whole(parts)?;
-    target(parts)?;
+    targets(parts)?;
     let variables = Variables::of(&parts.journeys);
     journeys(parts, &variables)?;
     requests(parts, &variables)?;
@@ -98,15 +100,79 @@ fn whole(parts: &Parts) -> Result<(), PlanError> {
     let left_out = parts.requests.list.iter().any(request)
         || parts.requests.sequence.is_left_out()
         || load
-        || parts.target.tls.as_ref().is_some_and(tls)
+        || parts.targets().filter_map(|one| one.tls.as_ref()).any(tls)
         || parts.calls.as_ref().is_some_and(|calls| calls.protoset.is_left_out())
         || parts.environment.iter().any(|one| one.value.is_left_out())
         || parts.script.as_ref().is_some_and(|script| script.source.is_left_out());
     if left_out { Err(PlanError::LeftOut) } else { Ok(()) }
 }
 
-fn target(parts: &Parts) -> Result<(), PlanError> {
-    let target = &parts.target;
+fn targets(parts: &Parts) -> Result<(), PlanError> {
+    let mut names = HashSet::new();
+    for one in parts.targets() {
+        let wrong = |problem: &str| {
+            Err(PlanError::Target { name: one.name.clone(), problem: problem.to_owned() })
+        };
+        if !names.insert(&one.name) {
+            return wrong("two targets have this name; give one of them another");
+        }
+        need(one.connections.is_none_or(is_small), "connections", "are counts from 1 to 1,000,000")?;
+        target(one)?;
+    }
+    let count = names.len();
+    if count > MOST_TARGETS {
+        let problem = format!("{count} targets are more than the {MOST_TARGETS} that a plan may have");
+        return Err(value("[target.NAME]", problem));
+    }
+    let is_one = |one: &Request| (one.target as usize) < count;
+    need(parts.requests.list.iter().all(is_one), "a request's target", "is one of the targets")?;
+    if parts.others.is_empty() {
+        return Ok(());
+    }
+    let unused = parts.targets().zip(0u32..).find(|(_, number)| {
+        parts.requests.list.iter().all(|one| one.target != *number)
+    });
+    if let Some((target, number)) = unused {
+        let problem = match number {
+            0 => "no request goes to the plan's own url; make it the url of a target that has some",
+            _ => "no request goes to it; name it in one, or leave it out",
+        };
+        return Err(PlanError::Target { name: target.name.clone(), problem: problem.to_owned() });
+    }
+    const SEVERAL: &str = "several targets";
+    let has_early_data = |one: &Target| one.tls.as_ref().is_some_and(|tls| tls.early_data);
+    let refused = [
+        ("ws", parts.websocket.is_some(), "all messages go to one WebSocket; write a plan for each"),
+        ("--call", parts.calls.is_some(), "the calls of a plan go to one server; write a plan for each"),
+        ("--script", parts.script.is_some(), "the script decides what is sent; leave one of them out"),
+        (
+            "--once",
+            parts.connections.once,
+            "each connection has one request there; write a plan for each target",
+        ),
+        (
+            "connection = \"own\"",
+            parts.connections.own,
+            "a user has one connection, to one target; leave it out",
+        ),
+        (
+            "--early-data",
+            parts.targets().any(has_early_data),
+            "what leaves first is known for one target only; leave it out",
+        ),
+        (
+            "--h2c-upgrade",
+            parts.targets().any(|one| one.http == HttpVersion::Upgrade),
+            "it is for the requests of one target; write --h2",
+        ),
+    ];
+    match refused.into_iter().find(|(_, is_so, _)| *is_so) {
+        Some((option, _, why)) => Err(conflict(option, SEVERAL, why)),
+        None => Ok(()),
+    }
+}
+
+fn target(target: &Target) -> Result<(), PlanError> {
     let has_text = |text: &str| !text.is_empty() && !text.contains(char::is_control);
     need(has_text(&target.url), "target.url", "is a URL")?;
     let authority = has_text(&target.authority) && parse_host_port(&target.authority).is_ok();
@@ -220,7 +286,7 @@ fn requests(parts: &Parts, variables: &Variables<'_>) -> Result<(), PlanError> {
     need(!requests.list.is_empty(), "requests.list", "has at least one request")?;
     for (number, one) in requests.list.iter().enumerate() {
         request(one)?;
-        delivery(parts, &one.delivery)?;
+        delivery(parts, one)?;
         if let Some(streaming) = &one.stream {
             stream::check(parts, streaming)?;
         }
@@ -481,7 +547,8 @@ fn own_delivery(delivery: &Delivery, body_bytes: u64) -> Result<(), PlanError> {
 }
 
 /// Conflicts between the run as a whole and a request's delivery.
-fn delivery(parts: &Parts, delivery: &Delivery) -> Result<(), PlanError> {
+fn delivery(parts: &Parts, request: &Request) -> Result<(), PlanError> {
+    let delivery = &request.delivery;
     // The deliveries that stop on the way come first.
     let asked = [
         ("--pieces", delivery.pieces.is_some()),
@@ -490,7 +557,7 @@ fn delivery(parts: &Parts, delivery: &Delivery) -> Result<(), PlanError> {
         ("--chunked", delivery.chunk_bytes.is_some()),
     ];
     let Some((option, _)) = asked.into_iter().find(|(_, given)| *given) else { return Ok(()) };
-    if parts.target.http != HttpVersion::H1 {
+    if parts.target_of(request).http != HttpVersion::H1 {
         let why = "it is for HTTP/1.1 only; add --h1, or leave it out";
         return Err(conflict(option, "HTTP/2", why));
     }
@@ -569,6 +636,7 @@ fn connections(parts: &Parts) -> Result<(), PlanError> {
     // As in wrk, a thread without a connection is refused.
     if let Some(threads) = parts.threads.count {
         need(threads > 0, "threads.count", "is above zero")?;
+        let count = parts.targets().map(|one| parts.connections_to(one).0).min().unwrap_or(count);
         if threads > count {
             return Err(value(
                 "--threads",
@@ -674,6 +742,11 @@ fn stamps_refused(parts: &Parts) -> Option<(&'static str, &'static str)> {
         (parts.script.is_some(), "--script", goes_on),
         (parts.requests.list.iter().any(|one| one.stream.is_some()), "--stream", goes_on),
         (parts.websocket.is_some(), "WebSockets", several),
+        (
+            !parts.others.is_empty(),
+            "several targets",
+            "a request may wait for a connection to its own; leave one of them out",
+        ),
         (parts.target.http != HttpVersion::H1, "HTTP/2", several),
         (parts.connections.pipeline > 1, "--pipeline", several),
         (matches!(parts.target.endpoint, Endpoint::Unix { .. }), "a unix socket", unstamped),

@@ -8,6 +8,7 @@ use crate::model::{BodyExpect, Expect, StatusSet};
 fn request(path: &str, headers: &[(&str, &str)], body: &str) -> Request {
     let owned = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
     Request {
+        target: 0,
         name: "r".to_owned(),
         method: "POST".to_owned(),
         path: path.to_owned(),

@@ -354,6 +354,7 @@ mod tests {
     #[test]
     fn an_idle_connection_holds_next_to_nothing() {
         let request = Request {
+            target: 0,
             name: "hello".to_owned(),
             method: "GET".to_owned(),
             path: "/".to_owned(),

@@ -12,6 +12,7 @@ use candor_protocol::{
 /// A request of the plan, which expects any answer.
 pub(crate) fn plan_request(method: &str, headers: &[(&str, &str)], body: &[u8]) -> Request {
     Request {
+        target: 0,
         name: method.to_owned(),
         method: method.to_owned(),
         path: "/".to_owned(),

@@ -26,6 +26,7 @@ pub(crate) const READY: Event = Event::Ready(Abilities { multiplexes: true, take
 /// The request that opens.
 pub(crate) fn request() -> Request {
     Request {
+        target: 0,
         name: "echo".to_owned(),
         method: "GET".to_owned(),
         path: "/echo".to_owned(),

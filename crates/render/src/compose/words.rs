@@ -41,7 +41,13 @@ pub(super) fn what(document: &Document) -> String {
             format!("{} {}{note}", one.path.trim_start_matches('/'), plan.target.url)
         }
         [one] => format!("{} {}{note}", one.method, plan.target.url),
-        several => format!("{} requests to {}{note}", several.len(), plan.target.url),
+        several => {
+            let others = match plan.others.len() {
+                0 => String::new(),
+                count => format!(" and {}", fmt_plural(count as u64, "other target")),
+            };
+            format!("{} requests to {}{others}{note}", several.len(), plan.target.url)
+        }
     }
 }
 

@@ -1,10 +1,8 @@
 //! Counts: ledger, statuses, errors, connections, bytes, requests.
 
-use candor_plan::Parts;
+use candor_plan::{Parts, Target};
 use candor_plan::journey::step_of;
-use candor_record::{
-    ErrorKind, GoAways, Handshake, Interval, Ledger, LossKind, RunRecord, StatusCount, Tally,
-};
+use candor_record::{ErrorKind, GoAways, Handshake, Histogram, Interval, Ledger, LossKind, RunRecord, StatusCount, Tally};
 use serde::{Deserialize, Serialize};
 
 use super::latency::Distribution;
@@ -318,8 +316,8 @@ impl Connections {
     }
 }
 
-/// One request of a plan with several.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+/// One request of a plan with several, or those to one target of several.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct RequestRow {
     /// Its name.
@@ -341,6 +339,29 @@ pub struct RequestRow {
 }
 
 impl RequestRow {
+    /// The requests to each target together, of a plan with several.
+    pub(super) fn of_targets(plan: &Parts, total: &Interval) -> Vec<Self> {
+        let several = plan.targets().zip(0u32..).filter(|_| !plan.others.is_empty());
+        let row = |(target, number): (&Target, u32)| {
+            let all = plan.requests.list.iter().zip(&total.requests);
+            let own = all.filter(|(request, _)| request.target == number).map(|(_, counts)| counts);
+            let mut row = RequestRow { name: target.name.clone(), ..RequestRow::default() };
+            let mut response: Option<Histogram> = None;
+            for one in own {
+                row.sent += one.sent;
+                row.ok += one.ok;
+                row.errors += one.errors;
+                match (&mut response, &one.response) {
+                    (Some(sum), Some(one)) => sum.merge(one),
+                    (sum, one) => *sum = sum.take().or_else(|| one.clone()),
+                }
+            }
+            row.response = response.as_ref().map(Distribution::of);
+            row
+        };
+        several.map(row).collect()
+    }
+
     pub(super) fn all(plan: &Parts, total: &Interval) -> Vec<Self> {
         let is_several = plan.requests.list.len() > 1 || !plan.journeys.is_empty();
         let several = Some(&plan.requests.list).filter(|_| is_several);

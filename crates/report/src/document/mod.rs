@@ -148,6 +148,9 @@ pub struct Document {
     pub datagrams: DatagramCounts,
     /// Each request of the plan, if it has several.
     pub requests: Vec<RequestRow>,
+    /// Each target of the plan, if it has several: all requests to it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub targets: Vec<RequestRow>,
     /// Users, of a plan with journeys.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub users: Option<Users>,
@@ -424,6 +427,7 @@ impl Document {
             streams: Streams::of(plan, record),
             datagrams: total.datagrams,
             requests: RequestRow::all(plan, total),
+            targets: RequestRow::of_targets(plan, total),
             users: Users::of(plan, record),
             intervals: record.intervals.clone(),
             workers: record.workers.iter().map(WorkerRow::of).collect(),

@@ -39,6 +39,9 @@ impl<'a> Timed<'a> {
     }
 }
 
+/// In front of the name of a target, of a plan with several.
+const TARGET: &str = "target:";
+
 impl Expectation {
     /// Checks that the plan has what it is about.
     ///
@@ -48,7 +51,10 @@ impl Expectation {
         let Some(scope) = &self.scope else { return Ok(()) };
         let steps = plan.requests.list.iter().map(|one| one.name.as_str());
         let journeys = plan.journeys.iter().map(|one| one.name.as_str());
-        let known: Vec<&str> = steps.chain(journeys).collect();
+        let several = plan.targets().filter(|_| !plan.others.is_empty());
+        let targets: Vec<String> = several.map(|one| format!("{TARGET}{}", one.name)).collect();
+        let known: Vec<&str> =
+            steps.chain(journeys).chain(targets.iter().map(String::as_str)).collect();
         if known.contains(&scope.as_str()) {
             return Ok(());
         }
@@ -69,6 +75,10 @@ impl Expectation {
     /// What it is about in this document; `None`: that has nothing of the name.
     pub(super) fn scope<'a>(&self, document: &'a Document) -> Option<Scope<'a>> {
         let Some(name) = &self.scope else { return Some(Scope::Run(document)) };
+        if let Some(target) = name.strip_prefix(TARGET) {
+            let row = document.targets.iter().find(|one| one.name == target);
+            return row.map(Scope::Step);
+        }
         let step = document.requests.iter().find(|one| one.name == *name).map(Scope::Step);
         let mut journeys = document.users.iter().flat_map(|users| &users.journeys);
         step.or_else(|| journeys.find(|one| one.name == *name).map(Scope::Journey))

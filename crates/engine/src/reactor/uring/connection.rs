@@ -5,7 +5,7 @@ use std::os::fd::OwnedFd;
 use rustix::io::Errno;
 
 use super::ring::Name;
-use crate::reactor::{Key, Ready};
+use crate::reactor::{Key, Ready, Route};
 
 /// No buffer.
 pub(super) const NONE: u16 = u16::MAX;
@@ -54,7 +54,7 @@ pub(super) struct Socket {
     pub(super) fd: Option<OwnedFd>,
     /// Tells a key's present socket from its former ones in completions.
     pub(super) generation: u32,
-    pub(super) turn: u64,
+    pub(super) to: Route,
     /// The ring's batch of the last operation begun.
     pub(super) batch: u64,
     pub(super) receiving: bool,
@@ -85,7 +85,7 @@ impl Default for Socket {
         Socket {
             fd: None,
             generation: 0,
-            turn: 0,
+            to: Route::default(),
             batch: 0,
             receiving: false,
             polling: false,

@@ -175,6 +175,7 @@ fn client(max: TlsVersion) -> Tls {
         early_data: false,
     };
     let request = Request {
+        target: 0,
         name: "hello".to_owned(),
         method: "GET".to_owned(),
         path: "/".to_owned(),

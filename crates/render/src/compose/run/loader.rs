@@ -110,20 +110,27 @@ pub(super) fn plan(section: &mut Section, document: &Document) {
     words::again(section, &document.arguments);
 }
 
-fn asked(section: &mut Section, document: &Document) {
-    let plan = &document.plan;
-    let http = match plan.target.http {
+fn spoken(http: HttpVersion) -> &'static str {
+    match http {
         HttpVersion::H1 => "HTTP/1.1",
         HttpVersion::H2 => "HTTP/2",
         HttpVersion::Upgrade => "HTTP/2 after an upgrade from HTTP/1.1",
         HttpVersion::Negotiated => "chosen by the server (ALPN)",
-    };
+    }
+}
+
+fn asked(section: &mut Section, document: &Document) {
+    let plan = &document.plan;
     section.facts([
         ("URL", plan.target.url.clone()),
         ("Endpoint", format!("{}, Host: {}", plan.target.endpoint, plan.target.authority)),
-        ("Spoken", http.to_owned()),
+        ("Spoken", spoken(plan.target.http).to_owned()),
         ("Load", describe::load(plan)),
     ]);
+    section.facts(plan.others.iter().map(|one| {
+        let spoken = spoken(one.http);
+        ("Target", format!("{}: {}, {}, {spoken}", one.name, one.url, one.endpoint))
+    }));
     section.facts(plan.target.tls.as_ref().map(|tls| {
         let from = format!("{} to {}", tls.min, tls.max);
         ("TLS", format!("{from}, server name {}, trust {}", tls.server_name, tls.trust))

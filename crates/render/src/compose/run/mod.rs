@@ -15,7 +15,7 @@ use candor_record::IntervalSummary;
 use super::words::{self, ROWS};
 use super::{or_nothing, time};
 use candor_report::document::Document;
-use candor_report::document::counts::ErrorCount;
+use candor_report::document::counts::{ErrorCount, RequestRow};
 use candor_report::document::latency::Distribution;
 use candor_report::expect::Judgement;
 use crate::page::{
@@ -212,11 +212,17 @@ fn percentiles(columns: &[(&str, &str, &Distribution)], rows: &[&str]) -> Table 
     table
 }
 
-/// Each request of a plan with several.
+/// Each target of a plan with several, then each request.
 fn requests(section: &mut Section, document: &Document) {
+    section.table(rows("target", &document.targets));
+    section.table(rows("name", &document.requests));
+    section.full(|section| steps(section, document));
+}
+
+fn rows(what: &str, rows: &[RequestRow]) -> Table {
     let figures = ["sent", "ok", "errors", "p50", "p99", "max"].map(Column::figures);
-    let mut table = Table::new(std::iter::once(Column::words("name")).chain(figures));
-    for one in &document.requests {
+    let mut table = Table::new(std::iter::once(Column::words(what)).chain(figures));
+    for one in rows {
         let figure = |row| or_nothing(one.response.as_ref(), |timed| words::cell(timed, row));
         let counts = [one.sent, one.ok, one.errors].map(fmt_count);
         let name = match &one.journey {
@@ -226,8 +232,7 @@ fn requests(section: &mut Section, document: &Document) {
         let figures = counts.into_iter().chain(["p50", "p99", "max"].map(figure));
         table.row(std::iter::once(name).chain(figures));
     }
-    section.table(table);
-    section.full(|section| steps(section, document));
+    table
 }
 
 /// Statuses of each step, and where its response time comes from.

@@ -1,0 +1,116 @@
+//! Several targets, from a plan's tables and URLs to the plan.
+
+use crate::common::*;
+use candor_plan::{Endpoint, HttpVersion, Options, Plan, Trust};
+
+const SHOP: &str = "
+url = 'http://shop.example/start'
+header = ['X-Run: 1']
+[target.api]
+url = 'https://api.example:8443/v1'
+connections = 3
+h2 = true
+insecure = true
+headers = { Authorization = 'Bearer abc' }
+[[journey]]
+[[journey.step]]
+name = 'page'
+[[journey.step]]
+name = 'login'
+target = 'api'
+[[journey.step]]
+name = 'orders'
+url = 'https://API.example:8443/v1/orders?id=${random 1..9}'
+headers = { Authorization = 'Bearer own' }
+[[journey.step]]
+name = 'picture'
+url = 'http://ann:pw@cdn.example/a.png'
+";
+
+fn planned(text: &str) -> Result<Plan, String> {
+    let built = Options::from_toml("plan.toml", text).map_err(|error| error.to_string())?;
+    built.build(&Memory::with(&[])).map(|(plan, _)| plan).map_err(|error| error.to_string())
+}
+
+#[test]
+fn steps_go_to_targets_by_name_and_by_url() {
+    let plan = planned(SHOP).unwrap();
+    let targets: Vec<_> =
+        plan.targets().map(|one| (one.name.as_str(), one.authority.as_str(), one.http)).collect();
+    assert_eq!(
+        targets,
+        [
+            ("main", "shop.example", HttpVersion::H1),
+            ("api", "api.example:8443", HttpVersion::H2),
+            ("cdn.example", "cdn.example", HttpVersion::H1),
+        ]
+    );
+    let ways: Vec<_> =
+        plan.requests.list.iter().map(|one| (one.target, one.path.as_str())).collect();
+    let orders = "/v1/orders?id=${random 1..9}";
+    assert_eq!(ways, [(0, "/start"), (1, "/v1"), (1, orders), (2, "/a.png")]);
+    let api = &plan.others[0];
+    assert_eq!(api.tls.as_ref().unwrap().trust, Trust::Anybody);
+    assert_eq!(api.endpoint, Endpoint::Tcp { host: "api.example".to_owned(), port: 8443 });
+    assert_eq!(plan.connections_to(api), (3, 3));
+    assert_eq!(plan.connections_in_all(), (23, 23));
+    assert_eq!(plan.most_threads(), 3);
+    // Fields of the target, but a step's own go before.
+    let fields = |at: usize| {
+        let list = plan.requests.list[at].headers.iter();
+        list.map(|(name, value)| format!("{name}: {value}")).collect::<Vec<_>>()
+    };
+    assert_eq!(fields(0), ["X-Run: 1"]);
+    assert_eq!(fields(1), ["X-Run: 1", "Authorization: Bearer abc"]);
+    assert_eq!(fields(2), ["X-Run: 1", "Authorization: Bearer own"]);
+    assert_eq!(fields(3), ["X-Run: 1", "Authorization: Basic YW5uOnB3"]);
+    // Nothing of a target that may be secret is in a result.
+    assert!(!format!("{:?}", plan.redacted().others).contains("pw"));
+}
+
+#[test]
+fn addresses_are_for_the_target_that_has_the_name() {
+    let text = format!("resolve = ['api.example:8443:127.0.0.1', 'shop.example:80:127.0.0.2']{SHOP}");
+    let plan = planned(&text).unwrap();
+    let resolved = |at: usize| plan.targets().nth(at).unwrap().resolved.clone();
+    assert_eq!([resolved(0), resolved(1)].concat().len(), 2);
+    assert_eq!(resolved(1), ["127.0.0.1".parse::<std::net::IpAddr>().unwrap()]);
+    let text = format!("resolve = ['other.example:80:127.0.0.1']{SHOP}");
+    assert!(planned(&text).unwrap_err().contains("not to other.example:80"));
+}
+
+#[test]
+fn what_cannot_be_is_refused_by_name() {
+    let tables = "[target.b]\nurl = 'http://b/'\n[[request]]\n[[request]]\ntarget = 'b'\n";
+    let with = |top: &str| planned(&format!("url = 'http://a/'\n{top}\n{tables}")).map(|_| ());
+    assert_eq!(with(""), Ok(()));
+    for (top, words) in [
+        ("once = true", "--once cannot be used with several targets"),
+        ("h2c-upgrade = true", "--h2c-upgrade cannot be used with several targets"),
+        ("threads = 2\nconnections = 1", "2 threads cannot share 1 connection"),
+    ] {
+        let refused = with(top).unwrap_err();
+        assert!(refused.contains(words), "{top}: {refused}");
+    }
+    for (text, words) in [
+        ("[[request]]\ntarget = 'api'", "target \"api\": there is none; add a [target.NAME] table"),
+        (
+            "[target.api]\nurl = 'http://b/'\n[[request]]\ntarget = 'apo'",
+            "target \"apo\": there is none; did you mean",
+        ),
+        ("[target.api]\nh2 = true\n[[request]]", "target \"api\": it has no url"),
+        ("[target.api]\nurl = 'http://b/'\n[[request]]", "target \"api\": no request goes to it"),
+        (
+            "[target.api]\nurl = 'http://b/'\n[[request]]\ntarget = 'api'",
+            "target \"main\": no request goes to the plan's own url",
+        ),
+        ("[target.main]\nurl = 'http://b/'", "main"),
+        ("[target.api]\nurl = 'gopher://b/'\n[[request]]\ntarget = 'api'", "target \"api\": URL"),
+        ("[[request]]\nurl = 'http://b/'\npath = '/x'", "url cannot be used with path"),
+        ("[[request]]\nurl = 'http://b/'\ntarget = 'b'", "url cannot be used with target"),
+        ("[target.api]\nreactor = 'epoll'", "unknown key \"reactor\""),
+    ] {
+        let refused = planned(&format!("url = 'http://a/'\n{text}")).unwrap_err();
+        assert!(refused.contains(words), "{text}: {refused}");
+    }
+}
