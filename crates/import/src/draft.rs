@@ -52,6 +52,8 @@ pub(crate) struct Step {
     pub(crate) name: String,
     /// Empty for GET.
     pub(crate) method: String,
+    /// The scheme and host that it goes to, if not those of the plan.
+    pub(crate) origin: Option<String>,
     pub(crate) target: Target,
     pub(crate) header: Vec<(String, Template)>,
     pub(crate) body: Option<Body>,

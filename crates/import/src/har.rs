@@ -1,7 +1,7 @@
-//! Recordings of browsers (HAR 1.2): the requests to one host become a journey.
+//! Recordings of browsers (HAR 1.2): the requests to one host, or to several, become a journey.
 //!
 //! `read` takes from the file what is needed, in two passes: the first counts hosts, the second keeps the
-//! requests to one of them. `time` finds think times, `correlate` finds what a response gave to a later
+//! requests to those that were chosen. `time` finds think times, `correlate` finds what a response gave to a later
 //! request.
 
 mod candidates;
@@ -9,7 +9,7 @@ mod correlate;
 mod read;
 mod time;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -25,6 +25,8 @@ use crate::target::{form_encoded, parse_form};
 use crate::template::Template;
 use crate::{Imported, Options, multipart};
 
+/// Other targets of a plan.
+const MAX_TARGETS: usize = 63;
 /// Further hosts are not looked at.
 const MAX_HOSTS: usize = 10_000;
 /// The hosts, and the requests, that a comment names.
@@ -41,8 +43,8 @@ pub fn har(bytes: &[u8], options: &Options) -> Result<Imported, ImportError> {
     let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
     let mut order = Order::default();
     let hosts = Hosts::count(bytes, options, &mut order)?;
-    let server = hosts.chosen(options)?;
-    let mut recording = Recording::new(server.clone(), options);
+    let servers = hosts.chosen_with_others(options)?;
+    let mut recording = Recording::new(servers, options);
     read::each::<Entry>(bytes, &mut |entry| {
         if split_url(&entry.request.url).is_ok() {
             order.take(entry, &mut |entry| recording.take(&entry));
@@ -113,6 +115,26 @@ impl Hosts {
         Err(ImportError::Kind { format: Format::Har, problem: problem.to_owned(), remedy: EXPORT })
     }
 
+    /// That of [`Hosts::chosen`], then the others that were asked for.
+    fn chosen_with_others(&self, options: &Options) -> Result<Vec<Server>, ImportError> {
+        let first = self.chosen(options)?;
+        let mut all = vec![first.clone()];
+        for asked in &options.hosts {
+            let mut others = self.list.iter().map(|(server, _)| server);
+            if asked == "all" {
+                all.extend(others.filter(|server| *server != first).take(MAX_TARGETS).cloned());
+                continue;
+            }
+            let other = others.find(|server| is_asked(asked, server)).ok_or_else(|| {
+                ImportError::NoHost { asked: asked.clone(), hosts: self.named(&[]) }
+            })?;
+            all.push(other.clone());
+        }
+        let mut known = HashSet::new();
+        all.retain(|server| known.insert(server.clone()));
+        Ok(all)
+    }
+
     /// The host that was asked for, or the most frequent one.
     fn chosen(&self, options: &Options) -> Result<&Server, ImportError> {
         let Some(asked) = &options.host else {
@@ -123,23 +145,16 @@ impl Hosts {
                 _ => Ok(server),
             };
         };
-        let is_asked = |server: &Server| {
-            let authority = server.authority();
-            let host = authority.rsplit_once(':').map_or(authority, |(host, _)| host);
-            asked.eq_ignore_ascii_case(authority)
-                || asked.eq_ignore_ascii_case(host)
-                || asked.trim_end_matches('/').eq_ignore_ascii_case(server.url())
-        };
-        let matching = self.list.iter().filter(|(server, _)| is_asked(server));
+        let matching = self.list.iter().filter(|(server, _)| is_asked(asked, server));
         let best = matching.rev().max_by_key(|(_, count)| count);
         best.map(|(server, _)| server)
-            .ok_or_else(|| ImportError::NoHost { asked: asked.clone(), hosts: self.named(None) })
+            .ok_or_else(|| ImportError::NoHost { asked: asked.clone(), hosts: self.named(&[]) })
     }
 
     /// Hosts with their counts, the most frequent first.
-    fn named(&self, without: Option<&Server>) -> String {
+    fn named(&self, without: &[Server]) -> String {
         let mut others: Vec<_> =
-            self.list.iter().filter(|(server, _)| Some(server) != without).collect();
+            self.list.iter().filter(|(server, _)| !without.contains(server)).collect();
         others.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
         let name = |(server, count): &&(Server, usize)| format!("{} ({count})", server.authority());
         let mut names: Vec<_> = others.iter().take(NAMED).map(name).collect();
@@ -148,6 +163,14 @@ impl Hosts {
         }
         names.join(", ")
     }
+}
+
+fn is_asked(asked: &str, server: &Server) -> bool {
+    let authority = server.authority();
+    let host = authority.rsplit_once(':').map_or(authority, |(host, _)| host);
+    asked.eq_ignore_ascii_case(authority)
+        || asked.eq_ignore_ascii_case(host)
+        || asked.trim_end_matches('/').eq_ignore_ascii_case(server.url())
 }
 
 fn is_websocket(url: &str, resource: &str) -> bool {
@@ -214,7 +237,8 @@ impl Seen {
 
 /// What the second pass gathers.
 struct Recording {
-    server: Server,
+    /// The plan's own, then the others.
+    servers: Vec<Server>,
     most: usize,
     room: Room,
     static_files: bool,
@@ -237,9 +261,9 @@ struct Recording {
 }
 
 impl Recording {
-    fn new(server: Server, options: &Options) -> Self {
+    fn new(servers: Vec<Server>, options: &Options) -> Self {
         Recording {
-            server,
+            servers,
             most: options.max_requests(),
             room: Room::default(),
             static_files: options.static_files,
@@ -272,7 +296,7 @@ impl Recording {
         let path = path.as_text().unwrap_or_default();
         let kind = entry.response.as_ref().map_or("", |response| &*response.content.mime_type);
         let is_left = !self.static_files && is_file(method, path, &entry.resource_type, kind);
-        if server != self.server || is_left {
+        if is_left || !self.servers.contains(&server) {
             return None;
         }
         let header = |name: &str| entry.request.header(name);
@@ -303,6 +327,7 @@ impl Recording {
             return None;
         }
         let mut step = Step { target, ..Step::default() };
+        step.origin = (server != self.servers[0]).then(|| server.url().to_owned());
         step.method = if method == "GET" { String::new() } else { method.to_owned() };
         step.think = self.clock.think(&entry.started_date_time);
         // A browser that asked for changes only would have got the whole otherwise.
@@ -413,16 +438,16 @@ impl Recording {
                 format: Format::Har,
                 problem: format!(
                     "no request to {} is left without {}",
-                    self.server.authority(),
+                    self.servers[0].authority(),
                     left_out.join(", ")
                 ),
                 remedy: "record it again, or choose another host".to_owned(),
             });
         }
         correlate::correlate(&mut self.steps, &self.seen);
-        let url = base_url(options.url.as_deref(), self.server.url())?;
+        let url = base_url(options.url.as_deref(), self.servers[0].url())?;
         let mut draft = Draft { url, ..Draft::default() };
-        let others = hosts.named(Some(&self.server));
+        let others = hosts.named(&self.servers);
         if !others.is_empty() {
             draft.remark(format!("Left out: other hosts: {others}"));
         }

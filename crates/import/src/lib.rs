@@ -46,6 +46,8 @@ pub struct Options {
     pub url: Option<String>,
     /// Of a HAR: the host whose requests are imported; by default the most frequent one.
     pub host: Option<String>,
+    /// Of a HAR: further hosts whose requests are imported, each a target of the plan; `all` is every host.
+    pub hosts: Vec<String>,
     /// Of a HAR: also requests for images, styles, scripts and fonts.
     pub static_files: bool,
     /// The most requests that a plan may have: the first steps of a recording, the most frequent

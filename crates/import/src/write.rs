@@ -134,7 +134,11 @@ fn step(step: &Step) -> Table {
     if !step.method.is_empty() && step.method != "GET" {
         put(&mut table, "method", step.method.as_str());
     }
-    put(&mut table, "path", shown(&step.target.to_template().render()));
+    let path = step.target.to_template().render();
+    match &step.origin {
+        None => put(&mut table, "path", shown(&path)),
+        Some(origin) => put(&mut table, "url", shown(&format!("{origin}{path}"))),
+    }
     let mut fields = step.header.clone();
     let mut long = Vec::new();
     match &step.body {

@@ -249,6 +249,29 @@ fn entries_are_steps_in_the_order_of_their_times() {
 }
 
 #[test]
+fn several_hosts_of_a_recording_are_targets_of_the_plan() {
+    let mut uses = entry("https://api.h/use", 5);
+    uses["request"]["headers"] = json!([{"name": "X-Token", "value": "tok-99887766aabb"}]);
+    let mut gives = entry("http://h/gives", 0);
+    gives["response"]["content"]["text"] = json!("{\"token\":\"tok-99887766aabb\"}");
+    let entries = vec![gives, entry("http://h/page", 1), uses, entry("https://ads.example/x", 6)];
+    let text = json!({"log": {"entries": entries}}).to_string();
+    let of_hosts = |hosts: &[&str]| {
+        let hosts = hosts.iter().map(|host| (*host).to_owned()).collect();
+        tables(har(text.as_bytes(), &Options { hosts, ..Options::default() }))
+    };
+    let url = |step: &Table| step.get("url").map(|url| url.as_str().unwrap().to_owned());
+    let (steps, plan) = of_hosts(&["api.h"]);
+    let used = Some("https://api.h/use".to_owned());
+    assert_eq!(steps.iter().map(url).collect::<Vec<_>>(), [None, None, used.clone()]);
+    assert_eq!(field(&steps[2], "x-token"), "${token}", "what one host gives, another has");
+    assert!(plan.contains("# Left out: other hosts: ads.example (1)"), "{plan}");
+    let (steps, plan) = of_hosts(&["all"]);
+    assert_eq!((steps.len(), url(&steps[2])), (4, used));
+    assert!(!plan.contains("Left out: other hosts"), "{plan}");
+}
+
+#[test]
 fn entries_that_are_no_requests_are_left_out_and_said() {
     let mut blocked = entry("http://h/blocked", 0);
     blocked["response"]["status"] = json!(0);

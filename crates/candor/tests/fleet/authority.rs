@@ -159,7 +159,7 @@ fn a_policy_covers_every_target_or_refuses() {
         fleet.measure(&[file.to_str().unwrap()]).finish()
     };
     measure("127.0.0.2").assert_refused(COULD_NOT_RUN, &["agent a", "no entry allows", "127.0.0.2"]);
-    let outcome = measure("localhost");
+    let outcome = measure("127.0.0.1");
     assert_eq!(outcome.code(), 0, "{}{}", outcome.stdout, outcome.stderr);
     outcome.document().assert_all_ok();
     assert_eq!((one.stop().unwrap(), other.stop().unwrap()), (100, 100));

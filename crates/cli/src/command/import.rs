@@ -22,6 +22,8 @@ Examples:
       The request of a command, as a browser copies it (\"Copy as cURL\").
   candor import har shop.har -o shop.toml
       The requests that a browser recorded to one host become the steps of a journey.
+  candor import har shop.har --hosts api.shop.example,cdn.shop.example -o shop.toml
+      Those to further hosts too, each a target of the plan.
   candor import har shop.har --host api.localhost --url http://localhost:8080 -o api.toml
       The requests to another host of the recording, for a server of your own.
   candor import openapi petstore.yaml > petstore.toml
@@ -56,6 +58,9 @@ pub(crate) struct ImportArguments {
     /// The host whose requests are imported from a HAR file [default: the most frequent one]
     #[arg(long, value_name = "HOST")]
     host: Option<String>,
+    /// Further hosts whose requests are imported from a HAR file, as targets of their own; `all`: every host
+    #[arg(long, value_name = "HOST[,HOST]|all", value_delimiter = ',')]
+    hosts: Vec<String>,
     /// Keep requests for images, styles, scripts and fonts of a HAR file
     #[arg(long)]
     static_files: bool,
@@ -97,6 +102,7 @@ pub(crate) fn import(arguments: &ImportArguments) -> Result<ExitCode, UserError>
         const WHY: &str = "that is for har";
         let refused = [
             ("--host", arguments.host.is_some(), WHY),
+            ("--hosts", !arguments.hosts.is_empty(), WHY),
             ("--static-files", arguments.static_files, WHY),
         ];
         input::refuse("import", refused)?;
@@ -109,6 +115,7 @@ pub(crate) fn import(arguments: &ImportArguments) -> Result<ExitCode, UserError>
     let options = Options {
         url: arguments.url.clone(),
         host: arguments.host.clone(),
+        hosts: arguments.hosts.clone(),
         static_files: arguments.static_files,
         max_requests: arguments.max_requests.map(|most| most as usize),
     };
