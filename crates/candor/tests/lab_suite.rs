@@ -7,6 +7,7 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use crate::common::{CANDOR, Candor, Outcome, Target, assert_valid};
+use candor_testkit::nginx::{Listener, Nginx};
 use rustix::process::Signal;
 
 const TINY: &str = r#"
@@ -335,6 +336,53 @@ fn messages_and_streams_of_events_are_scenarios() {
     let readme = fs::read_to_string(readme).unwrap();
     let cannot = "plain: does not support sse_fanout, websocket_msg_throughput";
     assert!(readme.contains(cannot), "{cannot} is not in\n{readme}");
+}
+
+/// Statuses are right, and everything else is wrong.
+const LIES: &str = "location = / { return 200 \"\"; } location = /redirect { return 302 http://elsewhere.test/a; } \
+                    location = /etag { return 304; } location = /api { return 204; } \
+                    location ~ ^/ { return 200 \"lies\"; }";
+
+/// Those that have only a header field or what a body means to tell them apart, and those with a body.
+const TOLD: [&str; 9] = [
+    "head_method",
+    "json",
+    "varied_paths_router",
+    "gzip_response",
+    "etag_304",
+    "cors_preflight",
+    "redirect_response",
+    "httparena_json",
+    "httparena_static",
+];
+
+#[test]
+fn a_right_status_with_a_wrong_response_is_no_success() {
+    let listener = Listener { directives: LIES.to_owned(), ..Listener::default() };
+    let nginx = Nginx::start_with(false, &[listener]).unwrap();
+    let suite = format!(
+        "name = 'tiny'\nrounds = 1\nprotocols = ['h1']\n[run]\nconnections = 2\nthreads = 1\nduration = '50ms'\n\
+         [[server]]\nname = 'honest'\nembedded = true\n\
+         [[server]]\nname = 'lies'\nurl = 'http://{}/'\nscenarios = ['all']\n",
+        nginx.listeners()[0]
+    );
+    let directory = tempfile::tempdir().unwrap();
+    let scenarios = TOLD.join(",");
+    let arguments = ["bench", "tiny.toml", "--scenarios", &scenarios];
+    let outcome = ran(directory.path(), &suite, &arguments);
+    let text = fs::read_to_string(directory.path().join("tiny-results/suite.json")).unwrap();
+    let document: serde_json::Value = serde_json::from_str(&text).unwrap();
+    let cells = document["cells"].as_array().unwrap();
+    for cell in cells {
+        let (server, scenario) = (cell["server"].as_str().unwrap(), &cell["scenario"]);
+        let usable = cell["usable"].as_u64().unwrap();
+        assert_eq!(usable, u64::from(server == "honest"), "{server} {scenario}\n{}", outcome.stdout);
+    }
+    assert_eq!(cells.len(), 2 * TOLD.len());
+    let failures = document["failures"].to_string();
+    for words in ["header:Location is", "header:Content-Length is", "header:ETag"] {
+        assert!(failures.contains(words), "{words} is not in {failures}");
+    }
 }
 
 /// The delay server responds after a computed time. The difference is too large to be hidden by other

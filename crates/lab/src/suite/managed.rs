@@ -11,12 +11,13 @@ use std::path::{Path, PathBuf};
 
 use candor_files::{Private, private};
 use candor_plan::url::parse_host_port;
-use candor_plan::{Options, ReadFile};
+use candor_plan::{Options, Plan, ReadFile};
 use candor_report::Document;
 
 use super::Bench;
 use super::content::{self, Contents};
 use super::matrix::{CellPlan, believe};
+use super::probe::probe;
 use super::model::{Command, PROTOCOL, Protocol, ReadyWhen, SCENARIO, Server, ServerKind, Urls};
 use crate::engine_runner::EngineRunner;
 use crate::error::LabError;
@@ -57,13 +58,19 @@ impl Bench for Managed<'_> {
         let (plan, _) = options
             .build(&Contents { files: self.files })
             .map_err(|error| LabError::Usage(format!("{}: {error}", cell.key())))?;
+        self.check(cell, &plan, "before")?;
         self.runner.sites = vec![brought.site];
         let made = self.runner.run(0, &plan);
+        let is_right = match &made {
+            Ok(document) if !document.end.partial => self.check(cell, &plan, "after"),
+            _ => Ok(()),
+        };
         let stopped = match self.runner.sites.pop().and_then(|site| site.running) {
             Some(running) => running.stop(),
             None => Ok(()),
         };
         let document = made?;
+        is_right?;
         stopped.map(|()| document)
     }
 }
@@ -77,6 +84,19 @@ struct Brought {
 }
 
 impl Managed<'_> {
+    /// Holds the server's responses against what the scenario means.
+    fn check(&self, cell: &CellPlan, plan: &Plan, when: &str) -> Result<(), LabError> {
+        let checks = &cell.scenario.checks;
+        if checks.is_empty() {
+            return Ok(());
+        }
+        probe(plan, checks, &self.runner.interrupt.next_run()).map_err(|why| LabError::Target {
+            name: cell.server.name.clone(),
+            problem: format!("{when} the trial {why}"),
+            log_tail: Vec::new(),
+        })
+    }
+
     fn profile(&self, cell: &CellPlan, round: u64) -> Result<Option<ProfileSpec>, LabError> {
         let Some(command) = &self.profile_command else { return Ok(None) };
         let profile = format!("{}.r{round}.profile", cell.key());

@@ -11,6 +11,7 @@ use std::time::Duration;
 use candor_plan::Options;
 
 use super::content;
+use super::probe::Check;
 use crate::matrix::Head;
 
 /// A suite.
@@ -171,6 +172,8 @@ pub struct Scenario {
     pub websocket: bool,
     /// Further arguments of the embedded target.
     pub embedded_arguments: Vec<String>,
+    /// What responses are held against before and after a trial, besides what its requests say.
+    pub checks: Vec<Check>,
     /// Options of its runs, its requests among them.
     pub run: Options,
 }

@@ -15,6 +15,7 @@ use toml::Spanned;
 
 use super::each;
 use super::model::{Protocol, Scenario, Server, Suite};
+use super::probe::Check;
 use crate::error::LabError;
 use crate::matrix::file::{FNV_START, HeadKeys, Reader, fnv};
 use candor_plan::words;
@@ -132,6 +133,9 @@ impl Reader<'_> {
             unsupported: table.unsupported,
             websocket: table.websocket,
             embedded_arguments: table.embedded_arguments,
+            checks: (table.checks.into_iter())
+                .map(|(source, value)| Check { source, value })
+                .collect(),
             run,
         })
     }

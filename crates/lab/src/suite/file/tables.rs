@@ -79,6 +79,8 @@ pub(super) struct ScenarioTable {
     #[serde(default)]
     pub(super) embedded_arguments: Vec<String>,
     #[serde(default)]
+    pub(super) checks: BTreeMap<String, String>,
+    #[serde(default)]
     pub(super) request: Vec<RequestOptions>,
     #[serde(default)]
     pub(super) run: Options,

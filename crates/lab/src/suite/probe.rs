@@ -1,0 +1,196 @@
+//! Whether a server's responses are what a scenario means: each request once, before and after a trial, looked at as a
+//! whole.
+//!
+//! What can be held against every response for nearly nothing (status, length, bytes) is in the scenario's requests,
+//! and each response of the trial is held against it. Header fields, members of JSON and what is compressed are looked
+//! at here. Nothing is measured.
+
+use std::io::Read as _;
+
+use candor_engine::{Control, Exchange, Exchanges, Observer, Response};
+use candor_plan::journey::{Capture, Journey, OnFailure, Step, Think};
+use candor_plan::{Plan, PlanError};
+use flate2::read::GzDecoder;
+
+/// What a response is held against: a source and the value that it must have.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Check {
+    /// Where the value is: a source as in captures (`header:Location`, `json:$.count`), or [`DECODED_BYTES`].
+    pub source: String,
+    /// The value, in which `*` stands for any text.
+    pub value: String,
+}
+
+/// The length of a body in gzip when it is inflated.
+pub(crate) const DECODED_BYTES: &str = "decoded-bytes";
+/// The longest body that is looked at, inflated or not.
+const MOST_BYTES: u64 = 8 << 20;
+
+/// Keeps the exchanges of a probe.
+struct Looker(Exchanges);
+
+impl Observer for Looker {
+    fn exchanges(&self) -> Option<Exchanges> {
+        Some(self.0.clone())
+    }
+}
+
+/// Makes each request of a trial's plan once. The error says which response is wrong, and how.
+pub(super) fn probe(plan: &Plan, checks: &[Check], control: &Control) -> Result<(), String> {
+    let once = once(plan, checks).map_err(|error| error.to_string())?;
+    let exchanges = Exchanges::whole(MOST_BYTES as usize);
+    let mut looker = Looker(exchanges.clone());
+    candor_engine::run(&once, control, &mut looker).map_err(|error| error.to_string())?;
+    let all = exchanges.take();
+    if all.len() < once.requests.list.len() && !control.is_stopping() {
+        let made = all.len();
+        return Err(format!("only {made} of {} requests could be made", once.requests.list.len()));
+    }
+    all.iter().try_for_each(|one| {
+        judged(one, checks).map_err(|why| {
+            let name = &once.requests.list[one.request as usize].name;
+            format!("the response to {name} is wrong: {why}")
+        })
+    })
+}
+
+/// The plan of one user who makes each request once, and captures what is checked.
+fn once(plan: &Plan, checks: &[Check]) -> Result<Plan, PlanError> {
+    plan.with(|parts| {
+        parts.look_once(1, 1);
+        let captures: Vec<Capture> = sources(checks)
+            .enumerate()
+            .map(|(at, one)| Capture { variable: format!("check{at}"), source: one.source.clone() })
+            .collect();
+        let step = |request: usize| Step {
+            request: request as u32,
+            think: Think::None,
+            repeat: (1, 1),
+            when: None,
+            captures: captures.clone(),
+        };
+        parts.requests.sequence = [].into();
+        // Names of steps are unique.
+        for (at, request) in parts.requests.list.iter_mut().enumerate() {
+            request.name = format!("{} ({})", request.name, at + 1);
+        }
+        parts.journeys = vec![Journey {
+            name: "probe".to_owned(),
+            weight: 1,
+            steps: (0..parts.requests.list.len()).map(step).collect(),
+            cookies: false,
+            on_failure: OnFailure::GoOn,
+        }];
+    })
+}
+
+/// Those whose values the engine captures.
+fn sources(checks: &[Check]) -> impl Iterator<Item = &Check> {
+    checks.iter().filter(|check| check.source != DECODED_BYTES)
+}
+
+fn judged(exchange: &Exchange, checks: &[Check]) -> Result<(), String> {
+    if let Some(problem) = &exchange.problem {
+        return Err(problem.clone());
+    }
+    let Some(response) = &exchange.response else {
+        return Err("there is none".to_owned());
+    };
+    for (check, captured) in sources(checks).zip(&response.captured) {
+        let Check { source, value } = check;
+        match captured {
+            Ok(found) => held(source, value, &String::from_utf8_lossy(&found.bytes))?,
+            Err(why) => return Err(format!("{source}: {why}")),
+        }
+    }
+    for check in checks.iter().filter(|check| check.source == DECODED_BYTES) {
+        let length = inflated(response)?.to_string();
+        held(&check.source, &check.value, &length)?;
+    }
+    Ok(())
+}
+
+fn held(source: &str, value: &str, found: &str) -> Result<(), String> {
+    match matches(value, found) {
+        true => Ok(()),
+        false => {
+            let found: String = found.chars().take(80).collect();
+            Err(format!("{source} is {found:?} and not {value:?}"))
+        }
+    }
+}
+
+/// Whether a text is the pattern, in which `*` stands for any text.
+fn matches(pattern: &str, text: &str) -> bool {
+    let Some((first, rest)) = pattern.split_once('*') else { return pattern == text };
+    let Some(mut text) = text.strip_prefix(first) else { return false };
+    let mut pieces: Vec<&str> = rest.split('*').collect();
+    let last = pieces.pop().unwrap_or_default();
+    for piece in pieces {
+        let Some(at) = text.find(piece) else { return false };
+        text = &text[at + piece.len()..];
+    }
+    text.ends_with(last)
+}
+
+/// The length of an inflated body.
+fn inflated(response: &Response) -> Result<u64, String> {
+    let mut plain = Vec::new();
+    let mut decoder = GzDecoder::new(response.body.bytes.as_slice()).take(MOST_BYTES);
+    match decoder.read_to_end(&mut plain) {
+        Ok(_) => Ok(plain.len() as u64),
+        Err(error) => Err(format!("its body is not gzip: {error}")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use candor_engine::Text;
+
+    use super::*;
+
+    #[test]
+    fn a_star_stands_for_any_text() {
+        for (pattern, text, is_so) in [
+            ("/", "/", true),
+            ("/", "/a", false),
+            ("*POST*", "GET, POST, PUT", true),
+            ("*POST*", "GET", false),
+            ("a*b*c", "a-b-b-c", true),
+            ("a*b*c", "a-c", false),
+            ("*", "", true),
+            ("ab*b", "ab", false),
+        ] {
+            assert_eq!(matches(pattern, text), is_so, "{pattern} {text}");
+        }
+    }
+
+    #[test]
+    fn a_response_is_held_against_every_check() {
+        let check = |source: &str, value: &str| Check { source: source.into(), value: value.into() };
+        let checks = [check("decoded-bytes", "1024"), check("header:Location", "/in*")];
+        let text = |bytes: &[u8]| Text { bytes: bytes.to_vec(), length: bytes.len() as u64 };
+        let exchange = |location: Result<&str, &str>, body: &[u8]| Exchange {
+            response: Some(Response {
+                status: 200,
+                body: text(body),
+                captured: vec![location.map(|one| text(one.as_bytes())).map_err(str::to_owned)],
+                ..Response::default()
+            }),
+            ..Exchange::default()
+        };
+        let packed = super::super::content::make("gzip/1Ki").unwrap();
+        let longer = super::super::content::make("gzip/2Ki").unwrap();
+        let judge = |one: Exchange| judged(&one, &checks).map_err(|why| why.to_string());
+        assert_eq!(judge(exchange(Ok("/in/a"), &packed)), Ok(()));
+        for (wrong, words) in [
+            (exchange(Ok("/out"), &packed), "header:Location is \"/out\" and not \"/in*\""),
+            (exchange(Err("there is no such field"), &packed), "there is no such field"),
+            (exchange(Ok("/in"), &longer), "decoded-bytes is \"2048\""),
+            (exchange(Ok("/in"), b"plain"), "not gzip"),
+            (Exchange::default(), "there is none"),
+        ] {
+            assert!(judge(wrong).unwrap_err().contains(words), "{words}");
+        }
+    }
+}
