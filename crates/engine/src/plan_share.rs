@@ -5,7 +5,7 @@
 
 use candor_pace::{Limit, Share};
 use candor_plan::{Plan, Target, Timeouts};
-use candor_record::{EndReason, Workers};
+use candor_record::{EndReason, ErrorKind, Workers};
 
 /// What a worker must know of the plan.
 #[derive(Debug, Clone)]
@@ -28,6 +28,8 @@ pub(crate) struct WorkerPlan {
     /// From one attempt to connect to the next, of this worker.
     pub(crate) connect_gap_ns: u64,
     pub(crate) timeouts: Timeouts,
+    /// What a request is that took too long.
+    pub(crate) expired: ErrorKind,
     pub(crate) warm_up_ns: u64,
     /// When the measured window ends by time.
     pub(crate) stop_ns: Option<u64>,
@@ -102,6 +104,10 @@ impl WorkerPlan {
                 u64::try_from(gap_ns).unwrap_or(u64::MAX)
             }),
             timeouts: plan.timeouts,
+            expired: match plan.calls.as_ref().and_then(|calls| calls.deadline_ns) {
+                Some(ns) if ns == plan.timeouts.request_ns => ErrorKind::GrpcDeadlineExceeded,
+                _ => ErrorKind::Timeout,
+            },
             warm_up_ns,
             stop_ns: stop_ns(plan),
             counted: plan.stop.count.is_some(),

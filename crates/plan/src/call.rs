@@ -23,6 +23,9 @@ pub struct Calls {
     pub protoset: Kept<u8>,
     /// The longest message that is accepted, from 1 byte to 4 GiB.
     pub message_bytes: u64,
+    /// How long a call may take. The server is told, and at this time we cancel the call ourselves.
+    #[serde(default)]
+    pub deadline_ns: Option<u64>,
 }
 
 /// The call that a request is. Its method is the request's path.

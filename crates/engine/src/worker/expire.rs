@@ -1,7 +1,6 @@
 //! What is done when a time has come.
 
 use candor_protocol::{Protocol, RequestId};
-use candor_record::ErrorKind;
 
 use super::connect::{Loss, timeout_words};
 use super::events::{CameTo, came};
@@ -109,8 +108,9 @@ impl<R: Reactor, S: Protocol> Worker<R, S> {
             return false;
         }
         let reason = timeout_words(self.own.timeouts.request_ns);
+        let kind = self.own.expired;
         let came = came(&mut connection.account, &mut self.dispatch.author, now_ns);
-        self.books.fail(id, ErrorKind::Timeout, &reason, came);
+        self.books.fail(id, kind, &reason, came);
         connection.account.outstanding -= 1;
         // If it was the last request that the server would answer on this connection, that is an
         // event.

@@ -17,7 +17,7 @@ use crate::options::{Options, RequestOptions, Unanswered};
 use crate::plan::Plan;
 use crate::template;
 use crate::url::HttpUrl;
-use crate::values::{CallName, Size};
+use crate::values::{CallName, PositiveNanos, Size};
 
 /// The longest message that is accepted, unless the plan has another: that of most clients.
 const DEFAULT_MESSAGE_BYTES: u64 = 4 << 20;
@@ -114,7 +114,11 @@ pub(super) fn complete(
             .websocket
             .max_message
             .map_or(DEFAULT_MESSAGE_BYTES, |Size(bytes)| bytes),
+        deadline_ns: options.calls.deadline.map(PositiveNanos::get),
     });
+    if let Some(deadline) = options.calls.deadline {
+        parts.timeouts.request_ns = parts.timeouts.request_ns.min(deadline.get());
+    }
     let mut list = std::mem::take(&mut parts.requests.list);
     let variables = Variables::of(&parts.journeys);
     for (number, request) in list.iter_mut().enumerate() {
@@ -285,6 +289,7 @@ fn question_plan(parts: &Parts, version: Version, question: &[u8]) -> Result<Pla
     parts.calls = Some(Calls {
         protoset: schema.protoset(&[version.path()]).map_err(of_schema)?.into(),
         message_bytes: MOST_REFLECTED_BYTES as u64,
+        deadline_ns: None,
     });
     (parts.journeys, parts.users, parts.data) = (Vec::new(), None, Vec::new());
     parts.connections.own = false;

@@ -30,10 +30,10 @@ group! {
         #[arg(long, value_name = "FILE")]
         pub protoset: Option<PathBuf>,
 
-        /// Tell the server that a call may take this long (grpc-timeout)
+        /// How long a call may take
         ///
-        /// A server that keeps to it ends a call that takes longer with the status DEADLINE_EXCEEDED. How long we
-        /// wait is --timeout.
+        /// The server is told (grpc-timeout). A call that takes longer is cancelled and counted as DEADLINE_EXCEEDED,
+        /// whatever the server makes of it.
         #[arg(long, value_name = "TIME")]
         pub deadline: Option<PositiveNanos>,
     }

@@ -16,6 +16,8 @@ pub(crate) struct Call {
     messages: u32,
     /// What the header fields said, and the trailers after them.
     told: Told,
+    /// There were trailers.
+    has_trailers: bool,
     /// The body is messages: a response of HTTP with status 200 and the right content type.
     has_messages: bool,
 }
@@ -24,12 +26,13 @@ impl Call {
     /// The header fields came, with the status of HTTP.
     pub(crate) fn new(status: u16, told: Told) -> Self {
         let has_messages = status == 200 && told.is_grpc;
-        Call { splitter: Splitter::default(), messages: 0, told, has_messages }
+        Call { splitter: Splitter::default(), messages: 0, told, has_trailers: false, has_messages }
     }
 
     /// The trailers came.
     pub(crate) fn handle_trailers(&mut self, told: Told) {
         // A status in header fields that do not end the response counts as one of two.
+        self.has_trailers = true;
         let doubled = self.told.code.is_some() && told.code.is_some();
         let wrong = told.wrong.or(self.told.wrong).or(doubled.then_some(Wrong::Doubled));
         self.told = Told { code: told.code, wrong, ..self.told };
@@ -59,7 +62,10 @@ impl Call {
             return wrong(error.into());
         }
         let failed = |status: Status| Err(Failure::Call(Box::new(status)));
-        match self.told.code {
+        // Only what is the end of a response has its status.
+        let is_early = self.messages > 0 && !self.has_trailers;
+        match self.told.code.filter(|_| !is_early) {
+            Some(0) if http_status == 200 && !self.told.is_grpc => wrong(Error::ContentType),
             Some(0) if !self.splitter.is_between() => wrong(Error::CutMessage),
             Some(0) if limits.one_message && self.messages != 1 => {
                 wrong(Error::NotOneMessage(self.messages))

@@ -24,6 +24,27 @@ impl fmt::Display for Status {
 }
 
 impl Status {
+    /// Of a stream that the server reset with this error code of HTTP/2 (gRPC's PROTOCOL-HTTP2, "Errors").
+    pub(crate) fn of_reset(code: u32) -> Self {
+        let (status, name) = match code {
+            0x0 => (INTERNAL, "NO_ERROR"),
+            0x1 => (INTERNAL, "PROTOCOL_ERROR"),
+            0x2 => (INTERNAL, "INTERNAL_ERROR"),
+            0x3 => (INTERNAL, "FLOW_CONTROL_ERROR"),
+            0x4 => (INTERNAL, "SETTINGS_TIMEOUT"),
+            0x6 => (INTERNAL, "FRAME_SIZE_ERROR"),
+            0x7 => (UNAVAILABLE, "REFUSED_STREAM"),
+            0x8 => (CANCELLED, "CANCEL"),
+            0x9 => (INTERNAL, "COMPRESSION_ERROR"),
+            0xa => (INTERNAL, "CONNECT_ERROR"),
+            0xb => (RESOURCE_EXHAUSTED, "ENHANCE_YOUR_CALM"),
+            0xc => (PERMISSION_DENIED, "INADEQUATE_SECURITY"),
+            _ => (UNKNOWN, "another error"),
+        };
+        let message = format!("the server reset the stream: {name} ({code:#x})");
+        Status { kind: kind(status), message: message.into() }
+    }
+
     /// Of a response without `grpc-status` (gRPC's "HTTP to gRPC Status Code Mapping").
     pub(super) fn of_http(status: u16) -> Self {
         let code = match status {
@@ -39,8 +60,10 @@ impl Status {
     }
 }
 
+const CANCELLED: u8 = 1;
 const UNKNOWN: u8 = 2;
 const PERMISSION_DENIED: u8 = 7;
+const RESOURCE_EXHAUSTED: u8 = 8;
 const UNIMPLEMENTED: u8 = 12;
 const INTERNAL: u8 = 13;
 const UNAVAILABLE: u8 = 14;

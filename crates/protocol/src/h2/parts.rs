@@ -53,6 +53,11 @@ impl Session {
         self.asked = Some(Box::new(Asked::Calls { limits, message: String::new() }));
     }
 
+    /// Whether requests are calls.
+    pub(super) fn has_calls(&self) -> bool {
+        matches!(self.asked.as_deref(), Some(Asked::Calls { .. }))
+    }
+
     /// The header fields of a response came.
     #[inline(never)]
     pub(super) fn begin_parts(&mut self, id: u32, told: Told) {
