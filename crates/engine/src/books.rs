@@ -214,6 +214,7 @@ impl Books {
             Mismatch::Length { .. } | Mismatch::Content { .. } => ErrorKind::Body,
             Mismatch::ErrorEvent(_) => ErrorKind::StreamError,
             Mismatch::Unended(_) => ErrorKind::StreamUnended,
+            Mismatch::NoStream => ErrorKind::NoStream,
             Mismatch::BrokenOff => {
                 return self.break_off(answer.id, status(answer), came);
             }

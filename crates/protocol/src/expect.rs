@@ -28,6 +28,9 @@ pub enum Mismatch {
     /// Its stream ended, after this many events, without the one that ends it.
     #[error("ended after {0} events without the one that ends a stream")]
     Unended(u64),
+    /// A stream of events was asked for, and there was no event in it.
+    #[error("no event in it; it is no stream of server-sent events")]
+    NoStream,
     /// Its request had been broken off: none was expected.
     #[error("answered after it was broken off")]
     BrokenOff,

@@ -44,6 +44,8 @@ pub enum ErrorKind {
     StreamError,
     /// A stream of events ended without the event that ends it.
     StreamUnended,
+    /// A stream of events was asked for, and the response is none.
+    NoStream,
     /// A call of gRPC ended with the status `CANCELLED`.
     GrpcCancelled,
     /// A call of gRPC ended with the status `UNKNOWN`.
@@ -82,7 +84,7 @@ pub enum ErrorKind {
 
 impl ErrorKind {
     /// Every kind, in the order of reports.
-    pub const ALL: [ErrorKind; 33] = [
+    pub const ALL: [ErrorKind; 34] = [
         ErrorKind::Status,
         ErrorKind::Body,
         ErrorKind::Timeout,
@@ -99,6 +101,7 @@ impl ErrorKind {
         ErrorKind::StreamCut,
         ErrorKind::StreamError,
         ErrorKind::StreamUnended,
+        ErrorKind::NoStream,
         ErrorKind::GrpcCancelled,
         ErrorKind::GrpcUnknown,
         ErrorKind::GrpcInvalidArgument,
@@ -120,8 +123,9 @@ impl ErrorKind {
 
     /// Whether the response was complete, and only not the expected one.
     pub fn has_response(self) -> bool {
-        use ErrorKind::{Body, BodyLimit, GrpcCancelled, Status, StreamError, StreamUnended};
-        matches!(self, Status | Body | BodyLimit | StreamError | StreamUnended)
+        use ErrorKind::{Body, BodyLimit, GrpcCancelled, NoStream};
+        use ErrorKind::{Status, StreamError, StreamUnended};
+        matches!(self, Status | Body | BodyLimit | StreamError | StreamUnended | NoStream)
             || self >= GrpcCancelled
     }
 
@@ -156,6 +160,7 @@ impl ErrorKind {
             ErrorKind::StreamCut => "stream-cut",
             ErrorKind::StreamError => "stream-error",
             ErrorKind::StreamUnended => "stream-unended",
+            ErrorKind::NoStream => "no-stream",
             ErrorKind::GrpcCancelled => "grpc-cancelled",
             ErrorKind::GrpcUnknown => "grpc-unknown",
             ErrorKind::GrpcInvalidArgument => "grpc-invalid-argument",
@@ -197,6 +202,7 @@ impl ErrorKind {
             ErrorKind::StreamCut => "the stream ended in the middle, after its first event",
             ErrorKind::StreamError => "an event of the stream was an error",
             ErrorKind::StreamUnended => "the stream ended without the event that ends it",
+            ErrorKind::NoStream => "a response without any event, where a stream of events was asked for",
             ErrorKind::GrpcCancelled => "gRPC status CANCELLED",
             ErrorKind::GrpcUnknown => "gRPC status UNKNOWN",
             ErrorKind::GrpcInvalidArgument => "gRPC status INVALID_ARGUMENT",

@@ -232,9 +232,12 @@ impl Splitter {
     /// Whether the events of the response, which is complete, are as asked.
     ///
     /// # Errors
-    /// One is an error, or the one that ends the response did not come.
+    /// One is an error, or the one that ends the response did not come, or there are no server-sent events at all: a
+    /// page to log in, say, or a compressed body.
     pub fn verdict(&self) -> Result<(), Mismatch> {
+        let is_sse = self.rules.form == StreamForm::Sse;
         match self.error {
+            None if is_sse && self.count == 0 && !self.has_end => Err(Mismatch::NoStream),
             Some(number) => Err(Mismatch::ErrorEvent(number)),
             None if self.rules.end.is_some() && !self.has_end => Err(Mismatch::Unended(self.count)),
             None => Ok(()),

@@ -105,6 +105,7 @@ fn code(outcome: Outcome) -> u8 {
         Outcome::Failed(ErrorKind::StreamCut) => 18,
         Outcome::Failed(ErrorKind::StreamError) => 19,
         Outcome::Failed(ErrorKind::StreamUnended) => 20,
+        Outcome::Failed(ErrorKind::NoStream) => 21,
         Outcome::Failed(kind) if kind >= ErrorKind::GrpcCancelled => {
             GRPC | (kind as u8 - ErrorKind::GrpcCancelled as u8)
         }
