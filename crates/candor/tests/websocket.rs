@@ -1,6 +1,6 @@
 //! `candor ws` against the embedded target, whose counts must equal the ledger, and what is refused.
 
-use std::io::{BufRead, BufReader, Write};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpListener;
 use std::thread;
 use std::time::Duration;
@@ -201,4 +201,80 @@ fn a_reset_is_code_1006_and_fails_each_message_once() {
     assert_eq!((codes.len(), &codes[0]["code"]), (1, &serde_json::json!(1006)), "{codes:?}");
     assert_eq!(codes[0]["count"], document.count("/connections/lost"), "once a connection");
     assert_eq!(document.count("/connections/lost"), 10);
+}
+
+/// Greets each WebSocket 20 ms after it is opened, and echoes each message after 60 ms.
+fn greeting() -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let address = listener.local_addr().expect("its address");
+    thread::spawn(move || {
+        for stream in listener.incoming().map_while(Result::ok) {
+            thread::spawn(move || greet(stream));
+        }
+    });
+    format!("ws://{address}/")
+}
+
+fn greet(stream: std::net::TcpStream) -> Option<()> {
+    stream.set_nodelay(true).ok()?;
+    let mut input = BufReader::new(stream.try_clone().ok()?);
+    let mut key = String::new();
+    loop {
+        let mut line = String::new();
+        input.read_line(&mut line).ok()?;
+        match line.trim() {
+            "" => break,
+            line => {
+                if let Some(value) = line.strip_prefix("Sec-WebSocket-Key: ") {
+                    key = value.to_owned();
+                }
+            }
+        }
+    }
+    let accept = accept_of(key.as_bytes());
+    let head = format!(
+        "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\
+         Sec-WebSocket-Accept: {accept}\r\n\r\n"
+    );
+    let say = |bytes: Vec<u8>, after: Duration| {
+        let mut stream = stream.try_clone().expect("a handle");
+        thread::spawn(move || {
+            thread::sleep(after);
+            stream.write_all(&bytes)
+        });
+    };
+    let text = |payload: &[u8]| [&[0x81, payload.len() as u8], payload].concat();
+    (&stream).write_all(head.as_bytes()).ok()?;
+    say(text(b"{\"type\":\"welcome\"}"), Duration::from_millis(20));
+    loop {
+        let mut head = [0; 6];
+        input.read_exact(&mut head).ok()?;
+        let mut payload = vec![0; usize::from(head[1] & 0x7f)];
+        input.read_exact(&mut payload).ok()?;
+        payload.iter_mut().zip(head[2..].iter().cycle()).for_each(|(byte, mask)| *byte ^= mask);
+        match head[0] & 0xf {
+            1 => say(text(&payload), Duration::from_millis(60)),
+            _ => return None,
+        }
+    }
+}
+
+#[test]
+fn a_greeting_is_found_out_and_can_be_named() {
+    let url = greeting();
+    let flags = ["-c", "2", "-n", "20", "--message", "hello", "--show-secrets", &url];
+    let shifted = ws(&flags);
+    let document = shifted.document();
+    assert!(document.verdicts().contains(&"replies-mispaired"), "{}", shifted.stdout);
+    assert!(document.count("/latencies/service/min_ns") < 60_000_000);
+    let rules = [&flags[..], &["--ignore", "welcome", "--expect-body-bytes", "5"]].concat();
+    for own in [&rules[..], &[&flags[..], &["--reply", "^hello$"]].concat()[..]] {
+        let told = ws(own);
+        assert_eq!(told.code(), 0, "{}{}", told.stdout, told.stderr);
+        let document = told.document();
+        document.assert_all_ok();
+        assert!(document.count("/latencies/service/min_ns") >= 60_000_000);
+        assert_eq!(document.count("/parts/count"), 2);
+        assert!(!document.verdicts().contains(&"replies-mispaired"));
+    }
 }

@@ -38,8 +38,13 @@ pub(crate) struct WorkerPlan {
     /// Why the run ends when no request is left.
     pub(crate) exhausted: EndReason,
     pub(crate) drain_ns: u64,
+    /// For so long after the end messages are awaited that nobody asked for, where they would be taken for replies.
+    pub(crate) linger_ns: u64,
     pub(crate) give_up_ns: u64,
 }
+
+/// As long as most replies take.
+const MOST_LINGER_NS: u64 = 250_000_000;
 
 /// A worker's connections to one target.
 #[derive(Debug, Clone)]
@@ -116,6 +121,10 @@ impl WorkerPlan {
                 None => EndReason::Duration,
             },
             drain_ns: plan.stop.drain_ns,
+            linger_ns: match &plan.websocket {
+                Some(socket) if socket.pairs_by_order() => MOST_LINGER_NS.min(plan.stop.drain_ns),
+                _ => 0,
+            },
             give_up_ns: plan.stop.give_up_ns,
         }
     }

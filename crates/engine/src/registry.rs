@@ -342,7 +342,7 @@ fn websocket_setup(plan: &Parts) -> Arc<ws::Setup> {
     let Some(socket) = &plan.websocket else {
         return Arc::new(ws::Setup::new([], ws::Settings::default()));
     };
-    let WebSocket { binary, fragment_bytes, replies, .. } = socket;
+    let WebSocket { binary, fragment_bytes, replies, ignore, reply, answers, .. } = socket;
     let message = |request: &candor_plan::Request| ws::Message {
         payload: request.body.whole().into(),
         kind: if *binary { ws::Kind::Binary } else { ws::Kind::Text },
@@ -367,5 +367,8 @@ fn websocket_setup(plan: &Parts) -> Arc<ws::Setup> {
         keep_alive: socket.ping_ns.map(|ns| ws::KeepAlive { interval_ns: ns, patience_ns: ns }),
         limits: ws::Limits { message_bytes: socket.message_bytes, ..ws::Limits::default() },
     };
-    Arc::new(ws::Setup::new(table, settings))
+    // The plan's check has compiled them.
+    let answers = answers.iter().map(|one| (one.pattern.as_str(), one.text.as_str()));
+    let rules = ws::Rules::new(ignore.iter().map(String::as_str), reply.as_deref(), answers);
+    Arc::new(ws::Setup::new(table, settings).ruled(rules.unwrap_or_default()))
 }

@@ -48,4 +48,4 @@ pub use redact::Secrets;
 pub use stream::{StreamForm, Streaming, Tokens};
 pub use tls::{Identity, Pem, Tls, TlsVersion, Trust};
 pub use values::{Out, Place, ProgressForm, ReportDepth, Tui};
-pub use websocket::{Replies, WebSocket};
+pub use websocket::{Reaction, Replies, WebSocket};

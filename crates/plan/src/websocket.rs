@@ -15,6 +15,15 @@ pub struct WebSocket {
     pub fragment_bytes: Option<u64>,
     /// Which message answers which.
     pub replies: Replies,
+    /// Messages of the server with one of these regular expressions in them are no replies.
+    #[serde(default)]
+    pub ignore: Vec<String>,
+    /// Only messages with this one in them are; `None`: all others.
+    #[serde(default)]
+    pub reply: Option<String>,
+    /// Messages that are answered at once. They are no replies.
+    #[serde(default)]
+    pub answers: Vec<Reaction>,
     /// Subprotocols that are offered, in the order of preference.
     pub subprotocols: Vec<String>,
     /// permessage-deflate is offered (RFC 7692).
@@ -23,6 +32,23 @@ pub struct WebSocket {
     pub ping_ns: Option<u64>,
     /// The longest message that is accepted, also after decompression.
     pub message_bytes: u64,
+}
+
+impl WebSocket {
+    /// Whether a message is a reply only because it comes next.
+    pub fn pairs_by_order(&self) -> bool {
+        self.replies == Replies::Ordered && self.ignore.is_empty() && self.reply.is_none()
+    }
+}
+
+/// What is sent back when the server sends a message.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Reaction {
+    /// The regular expression in the server's message.
+    pub pattern: String,
+    /// The text of ours.
+    pub text: String,
 }
 
 /// Which message answers a request.

@@ -66,6 +66,7 @@ fn every_flag_parses_by_its_long_name_in_toml() {
             "ping" | "deadline" => "\"7s\"",
             "call" => "\"a.B/C\"",
             "reply-field" => "\"id=*\"",
+            "answer" => "\"x=y\"",
             "header-table-size" | "encoder-header-table-size" => "7",
             "digits" => "4",
             "window-bits" | "connection-window-bits" => "17",

@@ -317,6 +317,24 @@ pub fn broken() -> Document {
     broken_run().document()
 }
 
+/// Messages of a WebSocket, each of which has its reply.
+pub fn messages() -> Document {
+    let mut document = healthy_closed();
+    document.plan.websocket = Some(WebSocket {
+        binary: false,
+        fragment_bytes: None,
+        replies: Replies::Ordered,
+        ignore: Vec::new(),
+        reply: None,
+        answers: Vec::new(),
+        subprotocols: Vec::new(),
+        deflate: false,
+        ping_ns: None,
+        message_bytes: 1 << 20,
+    });
+    document
+}
+
 pub fn every_document() -> [Document; 6] {
     let ended = |end| Run { end, ..healthy_closed_run() }.document();
     let [scripted, changed] = [EndReason::ScriptFailed, EndReason::DataFailed].map(ended);

@@ -86,6 +86,7 @@ impl<R: Reactor, S: Protocol> Worker<R, S> {
         self.dispatch.end();
         self.stage = Stage::Draining;
         self.drained_ns = now_ns.saturating_add(self.own.drain_ns);
+        self.lingers_ns = now_ns.saturating_add(self.own.linger_ns);
         WorkerReport {
             // Of connections that were opened for a backlog, those that were of use.
             answers: self
@@ -106,7 +107,7 @@ impl<R: Reactor, S: Protocol> Worker<R, S> {
 
     pub(super) fn is_drained(&self, now_ns: u64, control: &Control) -> bool {
         self.stage == Stage::Draining
-            && (self.books.flights.len() == 0
+            && (self.books.flights.len() == 0 && now_ns >= self.lingers_ns
                 || now_ns >= self.drained_ns
                 || control.is_impatient())
     }

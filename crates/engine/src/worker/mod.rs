@@ -117,6 +117,8 @@ pub(crate) struct Worker<R, S> {
     stage: Stage,
     /// When responses are awaited no more.
     drained_ns: u64,
+    /// Until then anything is awaited.
+    lingers_ns: u64,
     dispatching: bool,
     /// Whether dispatching was cut short: do not sleep.
     has_more: bool,
@@ -169,6 +171,7 @@ impl<R: Reactor, S: Protocol> Worker<R, S> {
             held_up: HeldUp::default(),
             stage: Stage::Preparing,
             drained_ns: u64::MAX,
+            lingers_ns: 0,
             dispatching: false,
             has_more: false,
             first_failure: None,

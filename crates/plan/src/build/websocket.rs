@@ -6,7 +6,7 @@ use crate::options::Options;
 use crate::redact;
 use crate::url::HttpUrl;
 use crate::values::{Size, SmallCount};
-use crate::websocket::{Replies, WebSocket};
+use crate::websocket::{Reaction, Replies, WebSocket};
 
 /// The longest message that is accepted, unless the plan has another.
 const DEFAULT_MESSAGE_BYTES: u64 = 16 << 20;
@@ -19,6 +19,9 @@ pub(super) fn websocket(options: &Options, url: &HttpUrl) -> Result<Option<WebSo
             ("--fragment", own.fragment.is_some()),
             ("--no-reply", own.no_reply),
             ("--reply-field", own.reply_field.is_some()),
+            ("--ignore", !own.ignore.is_empty()),
+            ("--reply", own.reply.is_some()),
+            ("--answer", !own.answer.is_empty()),
             ("--in-flight", own.in_flight.is_some()),
             ("--subprotocol", !own.subprotocol.is_empty()),
             ("--deflate", own.deflate),
@@ -46,6 +49,11 @@ pub(super) fn websocket(options: &Options, url: &HttpUrl) -> Result<Option<WebSo
         let why = "there is no reply to match; leave one of them out";
         return Err(conflict("--no-reply", "--reply-field", why));
     }
+    let of_replies = [("--ignore", !own.ignore.is_empty()), ("--reply", own.reply.is_some())];
+    if let Some((option, _)) = of_replies.into_iter().find(|(_, given)| own.no_reply && *given) {
+        let why = "no message is a reply; leave one of them out";
+        return Err(conflict("--no-reply", option, why));
+    }
     let is_token = |name: &&String| {
         let is_of = |byte: u8| byte.is_ascii_graphic() && !b"()<>@,;:\\\"/[]?={}".contains(&byte);
         name.is_empty() || !name.bytes().all(is_of)
@@ -67,11 +75,22 @@ pub(super) fn websocket(options: &Options, url: &HttpUrl) -> Result<Option<WebSo
             Some(field) => field.clone().into(),
             None => Replies::Ordered,
         },
+        ignore: own.ignore.clone(),
+        reply: own.reply.clone(),
+        answers: own.answer.iter().map(|text| reaction(text)).collect::<Result<_, _>>()?,
         subprotocols: own.subprotocol.clone(),
         deflate: own.deflate,
         ping_ns: own.ping.map(|ping| ping.get()),
         message_bytes: own.max_message.map_or(DEFAULT_MESSAGE_BYTES, |Size(bytes)| bytes),
     }))
+}
+
+fn reaction(text: &str) -> Result<Reaction, PlanError> {
+    let Some((pattern, text)) = text.split_once('=').filter(|(pattern, _)| !pattern.is_empty()) else {
+        let problem = "there is no = in it; write REGEX=TEXT, e.g. '^2$=3'".to_owned();
+        return Err(PlanError::Value { option: "--answer", problem });
+    };
+    Ok(Reaction { pattern: pattern.to_owned(), text: text.to_owned() })
 }
 
 /// Messages in flight on one connection.

@@ -29,6 +29,25 @@ group! {
         #[arg(long, value_name = "PATTERN")]
         pub reply_field: Option<ReplyField>,
 
+        /// Messages of the server that are no replies: those with this regular expression; may be repeated
+        ///
+        /// Greetings, pings and pushes, e.g. '"type":"(welcome|ping)"'. They are counted as parts.
+        #[arg(long, value_name = "REGEX")]
+        #[serde(deserialize_with = "one_or_many")]
+        pub ignore: Vec<String>,
+
+        /// Only messages of the server with this regular expression are replies
+        #[arg(long, value_name = "REGEX")]
+        pub reply: Option<String>,
+
+        /// Answer messages of the server with this regular expression by a text; may be repeated
+        ///
+        /// A ping of an application's own, e.g. '^2$=3' for engine.io. The expression ends at the first =; write \\x3d for
+        /// one in it. Such messages are no replies.
+        #[arg(long, value_name = "REGEX=TEXT")]
+        #[serde(deserialize_with = "one_or_many")]
+        pub answer: Vec<String>,
+
         /// Messages on one connection that wait for their replies at the same time [default: 1]
         #[arg(long, value_name = "N")]
         pub in_flight: Option<SmallCount>,

@@ -210,6 +210,14 @@ fn websocket(parts: &Parts) -> Result<(), PlanError> {
     let is_some = |bytes: u64| bytes > 0;
     need(socket.fragment_bytes.is_none_or(is_some), "websocket.fragment_bytes", "is above zero")?;
     need(is_some(socket.message_bytes), "websocket.message_bytes", "is above zero")?;
+    let answered = socket.answers.iter().map(|one| ("--answer", &one.pattern));
+    let own = socket.ignore.iter().map(|one| ("--ignore", one));
+    let own = own.chain(socket.reply.iter().map(|one| ("--reply", one))).chain(answered);
+    for (option, pattern) in own {
+        if let Err(problem) = candor_memory::Pattern::new(pattern) {
+            return Err(value(option, problem));
+        }
+    }
     need(socket.ping_ns.is_none_or(is_time), "websocket.ping_ns", "is a time above zero")?;
     let is_plain = parts.connections.pipeline == 1
         && parts.script.is_none()

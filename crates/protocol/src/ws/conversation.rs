@@ -262,7 +262,9 @@ impl Conversation {
     /// A message begins. Where replies are ordered, it answers the oldest request, if there is one.
     #[inline]
     fn begin(&mut self, is_text: bool, deflated: bool) {
-        let answers = self.setup.settings.replies == Replies::Ordered && self.started > 0;
+        let is_next = self.setup.settings.replies == Replies::Ordered && self.started > 0;
+        // Where rules decide, it has to be there as a whole.
+        let answers = is_next && self.setup.rules.is_none();
         self.incoming.begin(is_text, deflated, answers);
         if let (Some(room), true, Some(front)) = (&self.room, answers, self.outstanding.front()) {
             self.incoming.capture = room.begin(front.request);
@@ -288,7 +290,7 @@ impl Conversation {
         let front = self.outstanding.front().filter(|_| self.incoming.answers);
         let taking = Taking {
             expect: front.map(|front| &self.setup.table[front.request as usize].expect),
-            keeps: matches!(settings.replies, Replies::Field(_)),
+            keeps: matches!(settings.replies, Replies::Field(_)) || self.setup.rules.is_some(),
             most_bytes: settings.limits.message_bytes,
         };
         let deflater = self.deflater.as_deref_mut().filter(|_| self.incoming.deflated);
@@ -322,7 +324,11 @@ impl Conversation {
     /// Takes the request that the complete message answers from those that are outstanding.
     #[inline]
     fn answered(&mut self) -> Option<InFlight> {
+        let is_ruled = self.setup.rules.is_some();
+        let is_reply = self.is_reply();
         let at = match &self.setup.settings.replies {
+            _ if !is_reply => None,
+            Replies::Ordered if is_ruled => (self.started > 0).then_some(0),
             Replies::Ordered => self.incoming.answers.then_some(0),
             Replies::Nothing => None,
             Replies::Field(field) => {
@@ -333,12 +339,24 @@ impl Conversation {
         let request = at.and_then(|at| self.outstanding.remove(at));
         if let Some(request) = request {
             self.started -= 1;
-            if let Replies::Field(_) = self.setup.settings.replies {
+            if is_ruled || matches!(self.setup.settings.replies, Replies::Field(_)) {
                 self.check_kept(request);
             }
         }
         self.incoming.release();
         request
+    }
+
+    /// Whether the rules let the message be a reply. What they have an answer for is answered.
+    #[inline]
+    fn is_reply(&mut self) -> bool {
+        let Some(rules) = &self.setup.rules else { return true };
+        if let Some(text) = rules.answer(&self.incoming.kept)
+            && self.output.pending().len() < ENOUGH
+        {
+            frame::write(self.output.bytes(), FIN | opcode::TEXT, text, &mut self.masks);
+        }
+        rules.is_reply(&self.incoming.kept)
     }
 
     /// Compares a message that was kept with what its request expects, now that this is known.

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use super::conversation::Conversation;
 use super::mask::Masks;
 use super::opening::{Answer, Key, Opening};
+use super::rules::Rules;
 use super::{Message, Settings};
 use crate::capture::{Capture, CaptureRoom};
 use crate::output::Output;
@@ -14,12 +15,14 @@ use crate::session::{
 };
 
 /// What all connections of a run share.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone)]
 pub struct Setup {
     pub(super) table: Box<[Message]>,
     /// The number of each message's field.
     pub(super) tags: Box<[u64]>,
     pub(super) settings: Settings,
+    /// What decides which messages are replies, besides the settings.
+    pub(super) rules: Option<Arc<Rules>>,
 }
 
 impl Setup {
@@ -29,7 +32,12 @@ impl Setup {
         settings.in_flight = settings.in_flight.clamp(1, MOST_IN_FLIGHT);
         let table: Box<[Message]> = table.into();
         let tags = table.iter().map(|one| settings.replies.tag(&one.payload)).collect();
-        Setup { table, tags, settings }
+        Setup { table, tags, settings, rules: None }
+    }
+
+    /// The same, and these rules decide which messages are replies.
+    pub fn ruled(self, rules: Option<Rules>) -> Self {
+        Setup { rules: rules.map(Arc::new), ..self }
     }
 
     /// How sessions are to behave.

@@ -6,7 +6,7 @@ use candor_plan::BodyExpect;
 use candor_protocol::expect::Mismatch;
 use candor_protocol::made::Batch;
 use candor_protocol::ws::{
-    Error, Field, KeepAlive, Kind, Limits, Message, Replies, Session, Settings,
+    Error, Field, KeepAlive, Kind, Limits, Message, Replies, Rules, Session, Settings, Setup,
 };
 use candor_protocol::{CaptureRoom, Event, Failure, NotKept, Outgoing, Session as _};
 
@@ -56,6 +56,32 @@ fn only_what_was_begun_is_answered() {
     assert_eq!(started, [0, 1]);
     let replies = [reply("x"), reply("yy"), reply("zzz"), reply("z")].concat();
     assert_eq!(feed(&mut session, &replies), [done(0, 1), done(1, 2), parts(2, 4)]);
+}
+
+/// A server greets, pings by a message, and pushes; and what has been read of a message decides nothing.
+#[test]
+fn rules_say_what_is_a_reply_and_what_is_answered() {
+    let rules = || Rules::new(["welcome"], Some("^[^p]"), [("^2$", "3")]).unwrap();
+    let table = [text("a"), anything("b")];
+    let bytes =
+        ["welcome", "2", "push", "x", "a", "push"].map(reply).concat();
+    for piece in [1, 3, bytes.len()] {
+        let (mut session, key) = asked_as(Setup::new(&table[..], in_flight(2)).ruled(rules()));
+        assert_eq!(feed(&mut session, switching(&key, "").as_bytes()), [READY]);
+        send_all(&mut session, 2);
+        let events: Vec<Event> =
+            bytes.chunks(piece).flat_map(|part| feed(&mut session, part)).collect();
+        let done_as = |event: &Event| match event {
+            Event::Done(answer) => Some((answer.id, answer.expected.is_ok())),
+            _ => None,
+        };
+        // The first expects its own text.
+        assert_eq!(events.iter().filter_map(done_as).collect::<Vec<_>>(), [(0, false), (1, true)]);
+        assert_eq!(count_parts(&events), (4, 7 + 1 + 4 + 4));
+        assert_eq!(messages(&frames(&transmit(&mut session))), [(TEXT, b"3".to_vec())]);
+    }
+    assert!(Rules::new(["("], None, []).is_err());
+    assert!(Rules::new([], None, []).unwrap().is_none());
 }
 
 #[test]

@@ -55,8 +55,13 @@ pub(crate) fn text(payload: &str) -> Message {
 
 /// A session that has asked, and its key.
 pub(crate) fn asked(table: &[Message], settings: Settings) -> (Session, String) {
-    let opening = Opening::new(&request(), "example", &settings);
-    let mut session = Session::new(&opening, Arc::new(Setup::new(table, settings)), 7);
+    asked_as(Setup::new(table, settings))
+}
+
+/// The same as it was set up.
+pub(crate) fn asked_as(setup: Setup) -> (Session, String) {
+    let opening = Opening::new(&request(), "example", setup.settings());
+    let mut session = Session::new(&opening, Arc::new(setup), 7);
     let head = String::from_utf8(transmit(&mut session)).unwrap();
     let key = head.split_once("Sec-WebSocket-Key: ").unwrap().1[..24].to_owned();
     (session, key)

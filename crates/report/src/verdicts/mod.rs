@@ -14,6 +14,7 @@ mod lost;
 mod machine;
 mod profiling;
 mod rate;
+mod replies;
 mod samples;
 mod stalls;
 mod steady;
@@ -93,6 +94,7 @@ const CHECKS: &[Check] = &[
     Check { id: "schedule", find: Run(truth::schedule) },
     Check { id: "nothing-sent", find: Run(rate::nothing_sent) },
     Check { id: "no-rate", find: Run(rate::no_rate) },
+    Check { id: "replies-mispaired", find: Run(replies::mispaired) },
     Check { id: "target-lost", find: Run(lost::target_lost) },
     Check { id: "interrupted", find: Run(ending::interrupted) },
     Check { id: "aborted", find: Run(ending::aborted) },
@@ -248,10 +250,13 @@ mod tests {
         for document in [&mut unsent, &mut late, &mut limited, &mut agent, &mut together] {
             document.verdicts = judge(document);
         }
+        let mut greeted = testing::messages();
+        greeted.parts.unasked = 1;
+        greeted.verdicts = judge(&greeted);
         let documents = testing::every_document()
             .into_iter()
             .chain(testing::provoked())
-            .chain([spoilt, unsent, late, aborted, limited, agent, together]);
+            .chain([spoilt, unsent, late, aborted, limited, agent, together, greeted]);
         let found: std::collections::BTreeSet<_> =
             documents.flat_map(|one| one.verdicts).map(|one| one.id).collect();
         for check in CHECKS {
