@@ -54,7 +54,7 @@ pub(crate) struct BenchArguments {
     /// Only these servers
     #[arg(long, value_name = "NAME[,NAME]", value_delimiter = ',', help_heading = "Selection")]
     servers: Option<Vec<String>>,
-    /// Only these scenarios, or sets of scenarios, e.g. main
+    /// Only these scenarios, or sets of scenarios, e.g. main or all; also others than the suite's own
     #[arg(long, value_name = "NAME[,NAME]", value_delimiter = ',', help_heading = "Selection")]
     scenarios: Option<Vec<String>>,
     /// Only these protocols: h1, h2, h1-tls, h2-tls
@@ -73,8 +73,12 @@ pub(crate) struct BenchArguments {
     #[arg(long, value_name = "TIME", help_heading = "Selection")]
     warm_up: Option<Nanos>,
     /// Connections of each run instead of the suite's
-    #[arg(short, long, value_name = "N", help_heading = "Selection")]
+    #[arg(short, long, visible_alias = "clients", value_name = "N", help_heading = "Selection")]
     connections: Option<SmallCount>,
+    /// Nothing more: the CPU time and memory of servers that candor starts are always measured
+    #[arg(long, hide = true)]
+    #[expect(dead_code, reason = "it asks for what is done anyway")]
+    with_resources: bool,
     /// List the cells to measure, and measure nothing
     #[arg(long, help_heading = "Selection")]
     list: bool,

@@ -267,14 +267,15 @@ fn chosen_scenarios<'s>(
     let Some(names) = &selection.scenarios else { return Ok(suite.scenarios.iter().collect()) };
     let mut wanted: Vec<String> = Vec::new();
     for name in names {
-        let found = of_name(name, &suite.scenarios);
+        let found = [&suite.scenarios, &suite.others].map(|known| of_name(name, known)).concat();
         if found.is_empty() {
             let place = format!("the suite {}", suite.head.name);
             return Err(unknown_scenario(place, name, &suite.scenarios));
         }
         wanted.extend(found);
     }
-    Ok(suite.scenarios.iter().filter(|one| wanted.contains(&one.name)).collect())
+    let all = suite.scenarios.iter().chain(&suite.others);
+    Ok(all.filter(|one| wanted.contains(&one.name)).collect())
 }
 
 fn chosen_protocols(suite: &Suite, selection: &Selection) -> Result<Vec<Protocol>, LabError> {

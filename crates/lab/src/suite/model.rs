@@ -27,6 +27,8 @@ pub struct Suite {
     pub servers: Vec<Server>,
     /// Scenarios, at least one, names unique.
     pub scenarios: Vec<Scenario>,
+    /// Further ones, which are measured only if they are asked for by name.
+    pub others: Vec<Scenario>,
     /// Protocols of the matrix, in order, at least one.
     pub protocols: Vec<Protocol>,
     /// Loads, at least one, names unique; those with shares of a peak come last.
@@ -37,7 +39,7 @@ impl Suite {
     /// Files that its runs read, each once.
     pub(crate) fn files(&self) -> BTreeSet<PathBuf> {
         let runs = self.servers.iter().map(|one| &one.run).chain([&self.run]);
-        let runs = runs.chain(self.scenarios.iter().map(|one| &one.run));
+        let runs = runs.chain(self.scenarios.iter().chain(&self.others).map(|one| &one.run));
         let runs = runs.chain(self.loads.iter().map(|one| &one.run));
         runs.flat_map(|run| run.clone().files_mut().map(|file| file.clone()).collect::<Vec<_>>())
             .filter(|file| content::is_a_file(file))

@@ -72,13 +72,15 @@ impl Reader<'_> {
         {
             return Err(self.wrong(command, format!("profile-command: {problem}")));
         }
-        let measured = scenarios.iter().filter(|one| chosen.contains(&one.name)).cloned();
+        let (measured, others): (Vec<_>, Vec<_>) =
+            scenarios.iter().cloned().partition(|one| chosen.contains(&one.name));
         let suite = Suite {
             head,
             profile_command: table.profile_command.map(Spanned::into_inner),
             run: self.found(table.run),
             servers,
-            scenarios: measured.collect(),
+            scenarios: measured,
+            others,
             protocols,
             loads,
         };
