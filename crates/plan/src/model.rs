@@ -4,6 +4,7 @@
 //! else. The engine and the pacer read a plan and never re-check. A result has the same parts
 //! without values that may be secret ([`Parts::redacted`](crate::Parts::redacted)).
 
+use std::collections::HashSet;
 use std::net::IpAddr;
 use std::path::PathBuf;
 
@@ -16,7 +17,7 @@ use crate::allow::AllowList;
 use crate::call::{Call, Calls};
 use crate::data::DataSet;
 use crate::delivery::Delivery;
-use crate::journey::Journey;
+use crate::journey::{Capture, Journey, OnFailure, Step, Think};
 use crate::kept::Kept;
 use crate::redact::Secrets;
 use crate::stream::Streaming;
@@ -138,6 +139,34 @@ impl Parts {
             pacing: Pacing::Sleep,
             reactor: ReactorChoice::Epoll,
         };
+    }
+
+    /// Makes it a run of one user who makes each request once, in order, to look at. Of every response these values are
+    /// captured.
+    pub fn walk_once(&mut self, captures: &[Capture]) {
+        self.look_once(1, 1);
+        self.requests.sequence = [].into();
+        let mut names = HashSet::new();
+        for (at, request) in self.requests.list.iter_mut().enumerate() {
+            // Names of steps are unique.
+            if !names.insert(request.name.clone()) {
+                request.name = format!("{} ({})", request.name, at + 1);
+            }
+        }
+        let step = |request: usize| Step {
+            request: request as u32,
+            think: Think::None,
+            repeat: (1, 1),
+            when: None,
+            captures: captures.to_vec(),
+        };
+        self.journeys = vec![Journey {
+            name: "all requests".to_owned(),
+            weight: 1,
+            steps: (0..self.requests.list.len()).map(step).collect(),
+            cookies: false,
+            on_failure: OnFailure::GoOn,
+        }];
     }
 
     /// Sets `count` connections and up to `max`, and lowers the number of threads to `count` if it

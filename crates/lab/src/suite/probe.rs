@@ -8,8 +8,7 @@
 use std::io::Read as _;
 
 use candor_engine::{Control, Exchange, Exchanges, Observer, Response};
-use candor_plan::journey::{Capture, Journey, OnFailure, Step, Think};
-use candor_plan::{Plan, PlanError};
+use candor_plan::{Capture, Plan, PlanError};
 use flate2::read::GzDecoder;
 
 /// What a response is held against: a source and the value that it must have.
@@ -56,32 +55,12 @@ pub(super) fn probe(plan: &Plan, checks: &[Check], control: &Control) -> Result<
 
 /// The plan of one user who makes each request once, and captures what is checked.
 fn once(plan: &Plan, checks: &[Check]) -> Result<Plan, PlanError> {
-    plan.with(|parts| {
-        parts.look_once(1, 1);
-        let captures: Vec<Capture> = sources(checks)
-            .enumerate()
-            .map(|(at, one)| Capture { variable: format!("check{at}"), source: one.source.clone() })
-            .collect();
-        let step = |request: usize| Step {
-            request: request as u32,
-            think: Think::None,
-            repeat: (1, 1),
-            when: None,
-            captures: captures.clone(),
-        };
-        parts.requests.sequence = [].into();
-        // Names of steps are unique.
-        for (at, request) in parts.requests.list.iter_mut().enumerate() {
-            request.name = format!("{} ({})", request.name, at + 1);
-        }
-        parts.journeys = vec![Journey {
-            name: "probe".to_owned(),
-            weight: 1,
-            steps: (0..parts.requests.list.len()).map(step).collect(),
-            cookies: false,
-            on_failure: OnFailure::GoOn,
-        }];
-    })
+    let capture = |(at, one): (usize, &Check)| Capture {
+        variable: format!("check{at}"),
+        source: one.source.clone(),
+    };
+    let captures: Vec<Capture> = sources(checks).enumerate().map(capture).collect();
+    plan.with(|parts| parts.walk_once(&captures))
 }
 
 /// Those whose values the engine captures.

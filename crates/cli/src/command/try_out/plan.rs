@@ -17,6 +17,11 @@ pub(super) type Rows = Vec<Vec<Vec<Vec<u8>>>>;
 
 /// The runs of a try.
 pub(super) fn trials(plan: &Plan) -> Result<Vec<Trial>, PlanError> {
+    if plan.journeys.is_empty() && !plan.others.is_empty() {
+        // Each target has requests of its own; a user goes from one to the next.
+        let plan = plan.with(|parts| parts.walk_once(&[]))?;
+        return Ok(vec![Trial { plan, part: part(0, 1), journey: None }]);
+    }
     if plan.journeys.is_empty() {
         let count = plan.requests.list.len() as u64;
         let plan = plan.with(|parts| {
@@ -48,7 +53,7 @@ pub(super) fn rows(
     if plan.data.is_empty() {
         return Ok(vec![Rows::new(); trials.len()]);
     }
-    match plan.journeys.is_empty() {
+    match plan.journeys.is_empty() && plan.others.is_empty() {
         true => Ok(vec![candor_engine::rows(plan, plan.requests.list.len() as u64, control)?]),
         false => {
             let rows = candor_engine::rows(plan, trials.len() as u64, control)?;
