@@ -1,6 +1,6 @@
 //! What a user takes from a server's response: captured values and cookies.
 
-use candor_memory::{Capture, Captures, MOST_COOKIES, MOST_USER_BYTES, Memory, Site, Source};
+use candor_memory::{Capture, Captures, MOST_COOKIES, MOST_USER_BYTES, Memory, Sites, Source};
 
 /// A source, header lines and a body, each up to a zero byte: whatever they are, what is remembered is bounded, is
 /// the same each time, and can be sent back as one line.
@@ -24,11 +24,11 @@ pub(crate) fn response(bytes: &[u8]) {
         }
         Err(error) => assert!(!error.to_string().contains(char::is_control), "{error}"),
     }
-    for is_https in [false, true] {
-        let site = Site::new("shop.example.com", is_https);
-        memory.take_cookies(&site, b"/a/b?c", fields, 1_000_000_000);
+    let sites = Sites::new([("shop.example.com", false), ("api.example.com", true)]);
+    for site in [(&sites, 0), (&sites, 1)] {
+        memory.take_cookies(site, b"/a/b?c", fields, 1_000_000_000);
         let mut line = Vec::new();
-        let any = memory.write_cookies(b"/a/b", is_https, 1_000_000_000, &mut line);
+        let any = memory.write_cookies(site, b"/a/b", 1_000_000_000, &mut line);
         assert_eq!(any, !line.is_empty());
         assert!(!line.iter().any(|byte| matches!(byte, b'\r' | b'\n' | 0)), "{line:?}");
     }

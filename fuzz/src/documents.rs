@@ -1,11 +1,10 @@
 //! Saved results: every document that can be read can be rendered, in every form, and reads the
 //! same when saved again.
 
+use candor_render::{Depth, Page, compose, csv, hgrm, hlog};
+use candor_report::Document;
 use candor_report::experiment::{clients, comparison, peak, suite, sweep};
 use candor_report::{Style, json};
-use candor_render::{Depth, Page, compose, csv, hgrm, hlog};
-use candor_report::{Document};
-use candor_render as render;
 use serde_json::Value;
 
 /// A document of a run.
@@ -15,7 +14,7 @@ pub(crate) fn result(bytes: &[u8]) {
         Ok(document) => document,
         Err(error) => return assert!(!error.to_string().is_empty()),
     };
-    let again = render::json::render(&document);
+    let again = candor_report::json::render(&document);
     let read = Document::from_json(&again).expect("what was written reads");
     let value = |text: &str| serde_json::from_str::<Value>(text).expect("what was written is JSON");
     assert!(is_alike(&value(&json::render(&read)), &value(&again)), "read back it is another");

@@ -192,8 +192,8 @@ pub(crate) fn policy(bytes: &[u8]) {
         Ok(policy) => {
             let addresses: [IpAddr; 2] =
                 ["127.0.0.1", "10.0.0.1"].map(|one| one.parse().expect("it is an address"));
-            let pinned: Result<Plan, _> = policy.pin(&PLAN, &addresses);
-            assert_eq!(pinned.is_ok(), policy.pin(&PLAN, &addresses).is_ok());
+            let pinned: Result<Plan, _> = policy.pin(&PLAN, 0, &addresses);
+            assert_eq!(pinned.is_ok(), policy.pin(&PLAN, 0, &addresses).is_ok());
             if let Ok(pinned) = pinned {
                 assert_eq!(pinned.target.resolved, addresses);
                 let bytes = wire::to_bytes(&pinned);

@@ -13,6 +13,7 @@ use crate::pieces::cuts;
 /// A request that expects any response.
 pub(crate) fn request(method: &str, body: &[u8]) -> Request {
     Request {
+        target: 0,
         name: method.to_owned(),
         method: method.to_owned(),
         path: "/".to_owned(),

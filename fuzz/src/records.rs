@@ -5,8 +5,8 @@ use std::sync::LazyLock;
 use candor_plan::Plan;
 use candor_plan::options::{Options, ReadFile};
 use candor_record::{Interval, RunRecord, merge, wire};
-use candor_report::{Style};
 use candor_render::{Depth, compose};
+use candor_report::Style;
 use candor_report::{Document, Facts};
 
 struct NoFiles;

@@ -339,7 +339,7 @@ fn messages_and_streams_of_events_are_scenarios() {
 }
 
 /// Statuses are right, and everything else is wrong.
-const LIES: &str = "location = / { return 200 \"\"; } location = /redirect { return 302 http://elsewhere.test/a; } \
+const LIES: &str = "location = /redirect { return 302 http://elsewhere.test/a; } \
                     location = /etag { return 304; } location = /api { return 204; } \
                     location ~ ^/ { return 200 \"lies\"; }";
 

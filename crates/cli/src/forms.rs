@@ -2,14 +2,14 @@
 //! report`.
 
 use candor_plan::{Out, Outputs, ReportDepth};
+use candor_render::{Depth, Page, compose, csv};
 use candor_report::experiment::clients::Clients;
 use candor_report::experiment::comparison::Comparison;
 use candor_report::experiment::peak::Peak;
 use candor_report::experiment::suite::Suite;
 use candor_report::experiment::sweep::Sweep;
-use candor_report::{Style, json};
-use candor_render::{Depth, Page, compose, csv};
 use candor_report::{Document, ReadError};
+use candor_report::{Style, json};
 use serde::Serialize;
 
 use crate::exit::UserError;

@@ -12,11 +12,11 @@ use candor_plan::allow::Allowed;
 use candor_plan::options::WatchingOptions;
 use candor_plan::units::fmt_plural;
 use candor_plan::{ReportDepth, Secrets};
+use candor_render::Depth;
 use candor_report::Facts;
 use candor_report::document::Tool;
 use candor_report::experiment::matrix::Note;
 use candor_report::{json, visible};
-use candor_render::{Depth};
 use clap::Args;
 use serde::Serialize;
 

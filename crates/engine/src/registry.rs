@@ -225,8 +225,7 @@ fn by_alpn(to: To<'_>, room: Option<CaptureRoom>, watch: Option<Watch>) -> Make 
 fn h1_sessions(to: To<'_>, room: Option<CaptureRoom>) -> impl Fn() -> h1::Session + use<> {
     let To { plan, target, .. } = to;
     let pipeline = plan.connections.pipeline;
-    let table =
-        to.prepared(|request| h1::prepare(request, &target.authority).repeated(pipeline));
+    let table = to.prepared(|request| h1::prepare(request, &target.authority).repeated(pipeline));
     let memo = Rc::new(h1::Memo::default());
     let rules = Rules::table(&plan.requests.list);
     move || {

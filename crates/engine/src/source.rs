@@ -90,8 +90,10 @@ pub(crate) struct List {
 impl List {
     fn new(plan: &Plan, own: &WorkerPlan, target: u16) -> Self {
         let all = (0..).zip(&plan.requests.list);
-        let (numbers, list): (Vec<u32>, Vec<Request>) =
-            all.filter(|(_, one)| one.target == target.into()).map(|(at, one)| (at, one.clone())).unzip();
+        let (numbers, list): (Vec<u32>, Vec<Request>) = all
+            .filter(|(_, one)| one.target == u32::from(target))
+            .map(|(at, one)| (at, one.clone()))
+            .unzip();
         let requests = Requests { list, order: plan.requests.order, sequence: [].into() };
         List {
             picker: Picker::new(&requests, plan.seed),
@@ -221,8 +223,7 @@ impl Open {
         targets: &Arc<[u16]>,
     ) -> Box<[Open]> {
         let part = |target| {
-            let own_part =
-                Own { picker: picker.clone(), targets: Arc::clone(targets), target };
+            let own_part = Own { picker: picker.clone(), targets: Arc::clone(targets), target };
             let mut open = Open::new(load, plan, own);
             own_part.skip_others(&mut open.schedule);
             Open { own: Some(own_part), ..open }

@@ -26,8 +26,8 @@ use candor_record::{Phase, Recorder, StepFailure};
 
 use self::owning::Own;
 use self::plan::{Journey, Step, journeys, steps};
-use self::queues::Queues;
 pub(crate) use self::plan::{kept, said};
+use self::queues::Queues;
 use self::wheel::Wheel;
 pub(crate) use self::wheel::{NOBODY, UserKey};
 use crate::author::Ended;
@@ -179,7 +179,8 @@ impl Users {
                 let parts = match &queues {
                     None => [Open::new(load, plan, own)].into(),
                     Some(queues) => {
-                        let first = |one: &candor_plan::Journey| queues.target_of(one.steps[0].request);
+                        let first =
+                            |one: &candor_plan::Journey| queues.target_of(one.steps[0].request);
                         let targets = plan.journeys.iter().map(first).collect();
                         Open::parts(load, plan, own, &picker, &targets)
                     }
@@ -312,7 +313,9 @@ impl Users {
     /// A step that was the first to leave is due no more.
     fn take_step(&mut self, key: UserKey) {
         match &mut self.queues {
-            None => self.wheel.take(),
+            None => {
+                self.wheel.take();
+            }
             Some(queues) => {
                 queues.take(self.table[key as usize].request);
                 self.waiting -= 1;

@@ -207,19 +207,32 @@ struct Run {
 
 #[derive(Debug)]
 enum Stage {
-    Reserved { plan_bytes: u32 },
-    Fetching { fetch: Fetch, plan: Vec<u8> },
+    Reserved {
+        plan_bytes: u32,
+    },
+    Fetching {
+        fetch: Fetch,
+        plan: Vec<u8>,
+    },
     Reading,
     Finding(Box<Plan>),
-    FetchingData { plan: Box<Plan>, fetch: Fetch, left: VecDeque<DataFile> },
+    FetchingData {
+        plan: Box<Plan>,
+        fetch: Fetch,
+        left: VecDeque<DataFile>,
+    },
     Resolving {
         plan: Box<Plan>,
         /// Of the target whose name it is.
         number: usize,
     },
     Preparing,
-    Prepared { connections: u32 },
-    Armed { origin_ns: u64 },
+    Prepared {
+        connections: u32,
+    },
+    Armed {
+        origin_ns: u64,
+    },
     Running,
     Draining,
     Lapsed,

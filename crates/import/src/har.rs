@@ -574,7 +574,7 @@ mod tests {
     #[test]
     fn bodies_that_are_kept_have_a_bound_together() {
         let (server, ..) = split_url("http://h/").unwrap();
-        let mut recording = Recording::new(server, &Options::default());
+        let mut recording = Recording::new(vec![server], &Options::default());
         let mut entry = Entry::default();
         let response = entry.response.get_or_insert_default();
         response.content.mime_type.text = "text/html".to_owned();

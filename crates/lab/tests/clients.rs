@@ -11,10 +11,10 @@ use candor_lab::clients::{Bench, CellPlan, KIND, Matrix, Measured, Selection, ex
 use candor_lab::matrix::{About, Directory, Trouble};
 use candor_lab::{LabError, Outcome};
 use candor_record::Histogram;
+use candor_render::{Depth, compose, csv};
+use candor_report::Style;
 use candor_report::document::{Host, Tool};
 use candor_report::experiment::clients::Clients;
-use candor_report::{Style};
-use candor_render::{Depth, compose, csv};
 
 const SMALL: &str = r#"
 name = "small"

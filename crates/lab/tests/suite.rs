@@ -12,9 +12,9 @@ use candor_lab::suite::run::fingerprint;
 use candor_lab::suite::{Bench, CellPlan, KIND, file, run};
 use candor_lab::{LabError, Outcome};
 use candor_plan::options::{Options, ReadFile};
+use candor_render::{Depth, compose, csv};
 use candor_report::document::{Host, Tool};
 use candor_report::experiment::suite::Suite as SuiteDocument;
-use candor_render::{Depth, compose, csv};
 use candor_report::{Document, Facts};
 use candor_testkit::sim::{Fifo, Link, SimReactor};
 

@@ -81,6 +81,7 @@ mod tests {
 
     fn requests(order: Order, weights: &[u32]) -> Requests {
         let request = |&weight: &u32| Request {
+            target: 0,
             name: String::new(),
             method: "GET".into(),
             path: "/".into(),

@@ -88,14 +88,19 @@ impl Parts {
     /// The connections to a target that are open from the beginning, and the most of them.
     pub fn connections_to(&self, target: &Target) -> (u32, u32) {
         let Connections { count, max, .. } = self.connections;
-        target.connections.map_or((count, max), |own| (own, own.saturating_add(max.saturating_sub(count))))
+        target
+            .connections
+            .map_or((count, max), |own| (own, own.saturating_add(max.saturating_sub(count))))
     }
 
     /// The same of all targets together.
     pub fn connections_in_all(&self) -> (u32, u32) {
-        self.targets().map(|one| self.connections_to(one)).fold((0, 0), |(all, most), (count, max)| {
-            (u32::saturating_add(all, count), u32::saturating_add(most, max))
-        })
+        self.targets().map(|one| self.connections_to(one)).fold(
+            (0, 0),
+            |(all, most), (count, max)| {
+                (u32::saturating_add(all, count), u32::saturating_add(most, max))
+            },
+        )
     }
 
     /// Whether requests have a time at which they are due, apart from that of a free place: in an open load, and

@@ -15,7 +15,7 @@ fn every_flag_has_a_key_and_every_key_a_flag() {
         .map(|argument| argument.get_long().unwrap_or(argument.get_id().as_str()).to_owned())
         .collect();
     // The tables of a plan have no flag.
-    names.extend(["journey", "request"].map(str::to_owned));
+    names.extend(["journey", "request", "target"].map(str::to_owned));
     names.sort();
     let mut keys: Vec<&str> = keys_of::<Options>().to_vec();
     keys.sort_unstable();
@@ -219,6 +219,8 @@ fn tables_of_a_plan_have_these_keys() {
             "name",
             "method",
             "path",
+            "url",
+            "target",
             "header",
             "headers",
             "body",

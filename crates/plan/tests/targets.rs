@@ -70,7 +70,8 @@ fn steps_go_to_targets_by_name_and_by_url() {
 
 #[test]
 fn addresses_are_for_the_target_that_has_the_name() {
-    let text = format!("resolve = ['api.example:8443:127.0.0.1', 'shop.example:80:127.0.0.2']{SHOP}");
+    let text =
+        format!("resolve = ['api.example:8443:127.0.0.1', 'shop.example:80:127.0.0.2']{SHOP}");
     let plan = planned(&text).unwrap();
     let resolved = |at: usize| plan.targets().nth(at).unwrap().resolved.clone();
     assert_eq!([resolved(0), resolved(1)].concat().len(), 2);

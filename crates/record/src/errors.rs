@@ -202,7 +202,9 @@ impl ErrorKind {
             ErrorKind::StreamCut => "the stream ended in the middle, after its first event",
             ErrorKind::StreamError => "an event of the stream was an error",
             ErrorKind::StreamUnended => "the stream ended without the event that ends it",
-            ErrorKind::NoStream => "a response without any event, where a stream of events was asked for",
+            ErrorKind::NoStream => {
+                "a response without any event, where a stream of events was asked for"
+            }
             ErrorKind::GrpcCancelled => "gRPC status CANCELLED",
             ErrorKind::GrpcUnknown => "gRPC status UNKNOWN",
             ErrorKind::GrpcInvalidArgument => "gRPC status INVALID_ARGUMENT",

@@ -8,7 +8,10 @@ use pulldown_cmark::{Event, Options, Parser, Tag, TagEnd};
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::{Depth, Page, Style, compose, csv, hgrm, hlog, json as as_json, visible_styled};
+use candor_report::{Style, json as as_json, visible_styled};
+
+use super::{Depth, Page, compose, csv, hgrm, hlog};
+use candor_plan::words::is_hidden;
 use candor_report::experiment::clients::Clients;
 use candor_report::experiment::comparison::Comparison;
 use candor_report::experiment::figures::Figures;
@@ -17,8 +20,7 @@ use candor_report::experiment::suite::Suite;
 use candor_report::experiment::sweep::Sweep;
 use candor_report::testing;
 use candor_report::testing::experiments as sample;
-use crate::{Document, ReadError};
-use candor_plan::words::is_hidden;
+use candor_report::{Document, ReadError};
 
 /// Renderings with their names.
 type Forms = Vec<(&'static str, String)>;

@@ -7,7 +7,9 @@ use hdrhistogram::serialization::interval_log::{IntervalLogIterator, LogEntry};
 use proptest::prelude::*;
 use serde_json::Value;
 
-use super::{csv, h2load, hlog, json, wrk};
+use candor_report::json;
+
+use super::{csv, h2load, hlog, wrk};
 use candor_report::document::Document;
 use candor_report::document::live::Line;
 use candor_report::testing::{self, Outcome, Run, Simulated};

@@ -21,6 +21,6 @@ pub mod trace;
 pub mod v1;
 pub mod wrk;
 
-use candor_report::{json, shorten, visible};
+use candor_report::{shorten, visible};
 
 pub use page::{Depth, Page};

@@ -82,7 +82,7 @@ pub(super) mod tests {
     const EXAMPLE: &str = "HISTggAAAL94nO3SywnCUBBA0clLYkS3LrUCi0grlqJgBxZnG5agYGZz5WGEgJt7QIb55P1wf71dIo7neCtTbF6/3eF+ivERkiRJkiRJkiRJkiRJkiT9S1Opt1PskWfcTLHDXF+pb1Ev6GdcY44x+wUx+y3qgXrGnG8QC+ZSh3xV2Y/n5f0S7zmgn/Pch+9XMMfv+G65zoA878/vAv0eOd+L6xXkrAdy1mv4v/2Ws17rz8Vzzt1/qf1+tfR5ll7vY/0nEdkGJg==";
 
     /// The histogram of a text. The fork counts the 40 bytes of the header among those of the counts.
-    pub(in crate::render) fn decode(text: &str) -> Hdr<u64> {
+    pub(crate) fn decode(text: &str) -> Hdr<u64> {
         let bytes = BASE64.decode(text.trim()).expect("base64");
         let u32_at = |bytes: &[u8], at: usize| {
             u32::from_be_bytes(*bytes[at..].first_chunk().expect("a number"))

@@ -28,7 +28,7 @@ pub fn line(value: &impl Serialize) -> String {
 
 /// JSON with only visible characters. Outside of strings only ends of lines are invisible, and
 /// within strings JSON itself escapes characters below U+0020.
-pub(super) fn seen(json: String) -> String {
+pub fn seen(json: String) -> String {
     let is_escaped = |c: char| c >= '\u{7f}' && is_hidden(c);
     if !json.contains(is_escaped) {
         return json;

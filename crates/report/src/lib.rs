@@ -18,6 +18,7 @@ mod visible;
 
 /// Documents for tests.
 #[cfg(any(test, feature = "samples"))]
+#[allow(missing_docs, clippy::unwrap_used, reason = "for tests, whose names say what they are")]
 pub mod testing;
 
 pub use document::{Document, Facts, Host};

@@ -14,8 +14,8 @@ use std::io::IoSlice;
 
 use candor_engine::reactor::stamps::StampLog;
 use candor_engine::reactor::{
-    ConnectCause, ConnectFailure, IoFailure, Key, Reactor, Ready, Received, Route, Segments,
-    Sent, Submission,
+    ConnectCause, ConnectFailure, IoFailure, Key, Reactor, Ready, Received, Route, Segments, Sent,
+    Submission,
 };
 use candor_record::ConnectErrorKind;
 

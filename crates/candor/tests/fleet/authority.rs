@@ -158,7 +158,8 @@ fn a_policy_covers_every_target_or_refuses() {
         fs::write(&file, plan).unwrap();
         fleet.measure(&[file.to_str().unwrap()]).finish()
     };
-    measure("127.0.0.2").assert_refused(COULD_NOT_RUN, &["agent a", "no entry allows", "127.0.0.2"]);
+    measure("127.0.0.2")
+        .assert_refused(COULD_NOT_RUN, &["agent a", "no entry allows", "127.0.0.2"]);
     let outcome = measure("127.0.0.1");
     assert_eq!(outcome.code(), 0, "{}{}", outcome.stdout, outcome.stderr);
     outcome.document().assert_all_ok();

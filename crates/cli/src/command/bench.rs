@@ -77,7 +77,6 @@ pub(crate) struct BenchArguments {
     connections: Option<SmallCount>,
     /// Nothing more: the CPU time and memory of servers that candor starts are always measured
     #[arg(long, hide = true)]
-    #[expect(dead_code, reason = "it asks for what is done anyway")]
     with_resources: bool,
     /// List the cells to measure, and measure nothing
     #[arg(long, help_heading = "Selection")]

@@ -13,8 +13,8 @@ use candor_plan::allow::AllowList;
 use candor_plan::redact::Typed;
 use candor_plan::units::{fmt_duration_ns, fmt_plural};
 use candor_plan::values::{Nanos, PositiveNanos, SmallCount};
-use candor_report::experiment::clients::{Cell, Clients};
 use candor_render::compose;
+use candor_report::experiment::clients::{Cell, Clients};
 use clap::Args;
 
 use crate::exit::{Exit, UserError};

@@ -8,10 +8,10 @@ use std::process::ExitCode;
 
 use candor_plan::{Out, Place, ReportDepth};
 use candor_record::{MergeError, Workers};
+use candor_render::{Depth, compose, csv, hgrm, hlog};
 use candor_report::document::part::PartError;
 use candor_report::expect::Outcome;
-use candor_report::{json};
-use candor_render::{Depth, compose, csv, hgrm, hlog};
+use candor_report::json;
 use candor_report::{Document, Expectation, read};
 use clap::Args;
 

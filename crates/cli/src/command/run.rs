@@ -7,9 +7,9 @@ use candor_lab::Running;
 use candor_plan::options::Options;
 use candor_plan::redact::Typed;
 use candor_plan::{Outputs, Plan, looks_like_plan};
+use candor_render::compose;
 use candor_report::document::EndReason;
-use candor_report::{json};
-use candor_render::{compose};
+use candor_report::json;
 use candor_report::{AbortRule, Document, Expectation, Severity};
 use clap::Args;
 

@@ -21,8 +21,8 @@ use candor_lab::Interrupt;
 use candor_plan::redact::refused;
 use candor_plan::{Out, Place, Plan};
 use candor_record::{RunRecord, Stretch, Traced};
-use candor_report::{json};
 use candor_render::{Depth, Page, compose, csv, hgrm, hlog};
+use candor_report::json;
 use candor_report::{AbortRule, Document, Facts, Judgement};
 
 pub(crate) use whole::{check_paths, write};

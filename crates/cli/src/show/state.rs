@@ -10,8 +10,8 @@ use candor_lab::Ahead;
 use candor_plan::units::fmt_plural;
 use candor_plan::{Plan, Secrets, describe};
 use candor_record::{Encoded, Histogram, IntervalSummary, OfMachine, Stretch};
-use candor_report::{shorten, visible};
 use candor_report::{Document, Severity};
+use candor_report::{shorten, visible};
 
 /// The most points of a strip; beyond it, pairs of points are joined.
 const MOST_POINTS: usize = 1200;

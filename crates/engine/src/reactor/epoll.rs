@@ -15,7 +15,9 @@ use rustix::net::RecvFlags;
 use super::clock::Clock;
 use super::epoll_wait::Waiter;
 use super::socket::{self, Dialer};
-use super::{ConnectFailure, Key, Reactor, Ready, Received, Route, Segments, Sent, Start, datagram, scm};
+use super::{
+    ConnectFailure, Key, Reactor, Ready, Received, Route, Segments, Sent, Start, datagram, scm,
+};
 
 /// Read at most so much at once. Large enough for a 64 KiB response in one call.
 const BUFFER_BYTES: usize = 128 * 1024;

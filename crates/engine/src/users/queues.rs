@@ -62,11 +62,14 @@ impl Users {
     /// Puts what has become due into the queue of its target.
     pub(crate) fn queue_due(&mut self, now_ns: u64, recorder: &mut Recorder) {
         for _ in 0..COME_AT_ONCE {
-            let Some(due_ns) = self.closed_arrival_ns().filter(|due_ns| *due_ns <= now_ns) else { break };
+            let Some(due_ns) = self.closed_arrival_ns().filter(|due_ns| *due_ns <= now_ns) else {
+                break;
+            };
             self.admit(Due { index: 0, due_ns }, recorder);
         }
         let Some(queues) = &mut self.queues else { return };
-        while let Some((due_ns, user)) = self.wheel.first().filter(|(due_ns, _)| *due_ns <= now_ns) {
+        while let Some((due_ns, user)) = self.wheel.first().filter(|(due_ns, _)| *due_ns <= now_ns)
+        {
             self.wheel.take();
             queues.put(due_ns, user, self.table[user as usize].request);
             self.waiting += 1;

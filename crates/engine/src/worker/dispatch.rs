@@ -398,10 +398,7 @@ impl NextDue {
         }
     }
 
-    fn of_all<S: Session>(
-        due: impl Iterator<Item = (u16, Option<u64>)>,
-        pool: &Pool<S>,
-    ) -> Self {
+    fn of_all<S: Session>(due: impl Iterator<Item = (u16, Option<u64>)>, pool: &Pool<S>) -> Self {
         let all = due.map(|(target, due_ns)| NextDue::of(target, due_ns, pool));
         all.fold(NextDue::default(), |sum, one| NextDue {
             without_ns: earlier(sum.without_ns, one.without_ns),
@@ -434,7 +431,8 @@ impl Round {
     /// The part that is due next, of these due times.
     fn next(&mut self, due_ns: impl Iterator<Item = Option<u64>>) -> Option<usize> {
         let all = due_ns.enumerate().filter_map(|(at, due_ns)| Some((due_ns?, at)));
-        let left = all.filter(|one| one.0 <= self.now_ns && self.last.is_none_or(|last| *one > last));
+        let left =
+            all.filter(|one| one.0 <= self.now_ns && self.last.is_none_or(|last| *one > last));
         self.last = Some(left.min()?);
         self.last.map(|(_, at)| at)
     }

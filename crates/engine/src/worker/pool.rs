@@ -308,7 +308,9 @@ impl<S: Session> Pool<S> {
         self.pace.set_origin(passed_ns);
         self.at_beginning.sort_unstable();
         self.to_open.extend(self.at_beginning.drain(..));
-        std::iter::once(&mut self.first).chain(&mut self.others).for_each(|lane| lane.begin_run(spreads));
+        std::iter::once(&mut self.first)
+            .chain(&mut self.others)
+            .for_each(|lane| lane.begin_run(spreads));
     }
 
     // ---- places ----
@@ -326,7 +328,8 @@ impl<S: Session> Pool<S> {
 
     /// The target with the place that has been free for longest.
     pub(super) fn longest_free(&self) -> Option<u16> {
-        let fronts = self.lanes().zip(0..).filter_map(|(lane, at)| Some((lane.free.front()?.since_ns, at)));
+        let fronts =
+            self.lanes().zip(0..).filter_map(|(lane, at)| Some((lane.free.front()?.since_ns, at)));
         fronts.min().map(|(_, target)| target)
     }
 
@@ -578,7 +581,10 @@ mod tests {
         assert_eq!((pool.take(0).is_none(), pool.has_free(1)), (true, true));
         assert!(!pool.has_free_to_all());
         assert_eq!(pool.longest_free(), Some(1));
-        assert_eq!([pool.take(1), pool.take(1)].map(|place| place.map(|one| one.key)), [Some(1), Some(2)]);
+        assert_eq!(
+            [pool.take(1), pool.take(1)].map(|place| place.map(|one| one.key)),
+            [Some(1), Some(2)]
+        );
         assert_eq!((pool.next_for_backlog(0, 0, 1), pool.can_open_more(0)), (Some(3), false));
         assert_eq!((pool.next_for_backlog(1, 0, 1), pool.can_open_more(1)), (Some(4), false));
         // Each has turns of its own.

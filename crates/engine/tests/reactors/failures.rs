@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use candor_engine::reactor::{Reactor, Route};
 use candor_engine::reactor::socket::Address;
+use candor_engine::reactor::{Reactor, Route};
 use candor_record::{ConnectErrorKind, EndReason, ErrorKind};
 use candor_testkit::peer::{ANSWER, Peer, RefusingPort, Script, Step};
 

@@ -187,7 +187,7 @@ impl Agent {
             Ok((plan, files))
         });
         match checked {
-            Ok((plan, files)) if files.is_empty() => self.resolve(now, plan),
+            Ok((plan, files)) if files.is_empty() => self.resolve(now, plan, 0),
             Ok((plan, files)) => {
                 run.stage = Stage::Finding(plan);
                 self.events.push_back(Event::Find { key, files });

@@ -12,8 +12,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use candor_files::{create_directory, write_atomically};
-use candor_report::read::text_of;
 use candor_report::json;
+use candor_report::read::text_of;
 use rustix::fs::{FlockOperation, flock};
 use serde::Serialize;
 

@@ -146,7 +146,8 @@ mod tests {
 
     #[test]
     fn a_response_is_held_against_every_check() {
-        let check = |source: &str, value: &str| Check { source: source.into(), value: value.into() };
+        let check =
+            |source: &str, value: &str| Check { source: source.into(), value: value.into() };
         let checks = [check("decoded-bytes", "1024"), check("header:Location", "/in*")];
         let text = |bytes: &[u8]| Text { bytes: bytes.to_vec(), length: bytes.len() as u64 };
         let exchange = |location: Result<&str, &str>, body: &[u8]| Exchange {

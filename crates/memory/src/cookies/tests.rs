@@ -176,7 +176,11 @@ fn secure_cookies_need_https() {
 
 #[test]
 fn a_user_of_several_sites_sends_each_cookie_where_its_domain_reaches() {
-    let sites = Sites::new([("auth.example.com", true), ("api.example.com", true), ("cdn.example.org", false)]);
+    let sites = Sites::new([
+        ("auth.example.com", true),
+        ("api.example.com", true),
+        ("cdn.example.org", false),
+    ]);
     let mut memory = Memory::new(0);
     let lines = b"Set-Cookie: own=1\r\nSet-Cookie: all=2; Domain=example.com\r\nSet-Cookie: no=3; Domain=example.org\r\n";
     let taken = memory.take_cookies((&sites, 0), b"/", lines, NOW_S);

@@ -41,8 +41,12 @@ impl Targets {
         all.add(MAIN_TARGET, text, options, &TargetOptions::default(), files)?;
         for table in &options.connecting.target {
             let name = table.name.as_str();
-            let wrong = |problem: &str| PlanError::Target { name: name.to_owned(), problem: problem.to_owned() };
-            let text = table.url.as_deref().ok_or_else(|| wrong("it has no url; add url = \"…\""))?;
+            let wrong = |problem: &str| PlanError::Target {
+                name: name.to_owned(),
+                problem: problem.to_owned(),
+            };
+            let text =
+                table.url.as_deref().ok_or_else(|| wrong("it has no url; add url = \"…\""))?;
             let added = all.add(name, text, &of_table(options, table, text), table, files);
             added.map_err(|error| wrong(&error.to_string()))?;
         }
@@ -119,7 +123,10 @@ impl Targets {
                     None => self.add_origin(origin, &url, options, files)?,
                 };
                 let path = path.parse::<RequestPath>();
-                let path = path.map_err(|error| PlanError::Value { option: "url", problem: error.to_string() })?;
+                let path = path.map_err(|error| PlanError::Value {
+                    option: "url",
+                    problem: error.to_string(),
+                })?;
                 of_request = Some(HttpUrl { path: path.into_string(), ..url });
                 at
             }
@@ -174,7 +181,13 @@ fn of_table(options: &Options, table: &TargetOptions, url: &str) -> Options {
         own.connecting.resolve.clone_from(&table.resolve);
     }
     if table.h1 || table.h2 {
-        own.http2 = Http2Options { h1: table.h1, h2: table.h2, h2c: false, h2c_upgrade: false, ..own.http2 };
+        own.http2 = Http2Options {
+            h1: table.h1,
+            h2: table.h2,
+            h2c: false,
+            h2c_upgrade: false,
+            ..own.http2
+        };
     } else if is_https {
         (own.http2.h2c, own.http2.h2c_upgrade) = (false, false);
     }
@@ -259,7 +272,9 @@ fn foreign(one: &Resolve, endpoint: &Endpoint) -> PlanError {
         Endpoint::Tcp { host, port } => format!(
             "connections go to {host}:{port}, not to {other}:{other_port}; write {host}:{port}:ADDR"
         ),
-        Endpoint::Unix { .. } => format!("no connection goes to {other}:{other_port}; leave it out"),
+        Endpoint::Unix { .. } => {
+            format!("no connection goes to {other}:{other_port}; leave it out")
+        }
     };
     PlanError::Value { option: "--resolve", problem }
 }

@@ -86,7 +86,8 @@ pub(super) fn websocket(options: &Options, url: &HttpUrl) -> Result<Option<WebSo
 }
 
 fn reaction(text: &str) -> Result<Reaction, PlanError> {
-    let Some((pattern, text)) = text.split_once('=').filter(|(pattern, _)| !pattern.is_empty()) else {
+    let Some((pattern, text)) = text.split_once('=').filter(|(pattern, _)| !pattern.is_empty())
+    else {
         let problem = "there is no = in it; write REGEX=TEXT, e.g. '^2$=3'".to_owned();
         return Err(PlanError::Value { option: "--answer", problem });
     };

@@ -3,8 +3,8 @@
 use std::fmt;
 use std::path::PathBuf;
 
-use serde::de::{Deserializer, Error, MapAccess, Visitor};
 use serde::Deserialize;
+use serde::de::{Deserializer, Error, MapAccess, Visitor};
 
 use crate::model::MAIN_TARGET;
 use crate::values::{Header, HostPort, Resolve, SmallCount, headers, one_or_many};
@@ -55,7 +55,9 @@ impl TargetName {
     pub fn new(name: &str) -> Result<Self, String> {
         let is_name = |c: char| c.is_ascii_alphanumeric() || ".:-_".contains(c);
         match name {
-            MAIN_TARGET => Err("`main` is the target of the plan's own url; take another name".to_owned()),
+            MAIN_TARGET => {
+                Err("`main` is the target of the plan's own url; take another name".to_owned())
+            }
             name if name.is_empty() || name.len() > 64 || !name.chars().all(is_name) => {
                 Err("a target's name has up to 64 letters, digits and - _ . :".to_owned())
             }

@@ -116,12 +116,17 @@ fn targets(parts: &Parts) -> Result<(), PlanError> {
         if !names.insert(&one.name) {
             return wrong("two targets have this name; give one of them another");
         }
-        need(one.connections.is_none_or(is_small), "connections", "are counts from 1 to 1,000,000")?;
+        need(
+            one.connections.is_none_or(is_small),
+            "connections",
+            "are counts from 1 to 1,000,000",
+        )?;
         target(one)?;
     }
     let count = names.len();
     if count > MOST_TARGETS {
-        let problem = format!("{count} targets are more than the {MOST_TARGETS} that a plan may have");
+        let problem =
+            format!("{count} targets are more than the {MOST_TARGETS} that a plan may have");
         return Err(value("[target.NAME]", problem));
     }
     let is_one = |one: &Request| (one.target as usize) < count;
@@ -129,9 +134,10 @@ fn targets(parts: &Parts) -> Result<(), PlanError> {
     if parts.others.is_empty() {
         return Ok(());
     }
-    let unused = parts.targets().zip(0u32..).find(|(_, number)| {
-        parts.requests.list.iter().all(|one| one.target != *number)
-    });
+    let unused = parts
+        .targets()
+        .zip(0u32..)
+        .find(|(_, number)| parts.requests.list.iter().all(|one| one.target != *number));
     if let Some((target, number)) = unused {
         let problem = match number {
             0 => "no request goes to the plan's own url; make it the url of a target that has some",
@@ -142,9 +148,21 @@ fn targets(parts: &Parts) -> Result<(), PlanError> {
     const SEVERAL: &str = "several targets";
     let has_early_data = |one: &Target| one.tls.as_ref().is_some_and(|tls| tls.early_data);
     let refused = [
-        ("ws", parts.websocket.is_some(), "all messages go to one WebSocket; write a plan for each"),
-        ("--call", parts.calls.is_some(), "the calls of a plan go to one server; write a plan for each"),
-        ("--script", parts.script.is_some(), "the script decides what is sent; leave one of them out"),
+        (
+            "ws",
+            parts.websocket.is_some(),
+            "all messages go to one WebSocket; write a plan for each",
+        ),
+        (
+            "--call",
+            parts.calls.is_some(),
+            "the calls of a plan go to one server; write a plan for each",
+        ),
+        (
+            "--script",
+            parts.script.is_some(),
+            "the script decides what is sent; leave one of them out",
+        ),
         (
             "--once",
             parts.connections.once,

@@ -134,7 +134,23 @@ fn the_end_is_no_event_and_has_to_come() {
     assert_eq!((cut.count, cut.verdict), (1, Err(Mismatch::Unended(1))));
     assert_eq!(split(&asked(StreamForm::Ndjson), [&b"1\n[DONE]"[..]]).verdict, Ok(()));
     assert_eq!(split(&asked(StreamForm::Chunks), [&b"[DONE]\r\n"[..]]).verdict, Ok(()));
-    assert_eq!(split(&sse, []).verdict, Err(Mismatch::Unended(0)));
+    assert_eq!(split(&sse, [&b"data: [DONE]\n\n"[..]]).verdict, Ok(()));
+}
+
+/// A page to log in, a body in gzip, and nothing at all, with status 200.
+#[test]
+fn what_has_no_event_is_no_stream_of_them() {
+    let page =
+        &b"<!DOCTYPE html>\n<form method=\"post\">\n\n<input name=\"user\">\n</form>\n\n"[..];
+    let packed = &b"\x1f\x8b\x08\0\0\0\0\0\0\x03\x4b\x04\0\x43\xbe\xb7\xe8"[..];
+    let comment = &b": keep-alive\n\nretry: 100\n\n"[..];
+    for body in [page, packed, comment, &b""[..]] {
+        for end in [None, Some("[DONE]".to_owned())] {
+            let asked = Streaming { end, ..stream(StreamForm::Sse) };
+            assert_eq!(split(&asked, [body]).verdict, Err(Mismatch::NoStream), "{body:?}");
+        }
+        assert_eq!(split(&stream(StreamForm::Ndjson), [body]).verdict, Ok(()));
+    }
 }
 
 #[test]

@@ -51,7 +51,7 @@ pub use mask::{Masks, mask};
 pub use message::{Field, Kind, Message};
 pub(crate) use opening::{Offered, Opened, asking, offers};
 pub use opening::{Opening, accept_of};
-pub(crate) use session::{ABILITIES, AWAITED};
 pub use rules::Rules;
+pub(crate) use session::{ABILITIES, AWAITED};
 pub use session::{Session, Setup};
 pub use settings::{KeepAlive, Limits, Replies, Settings};

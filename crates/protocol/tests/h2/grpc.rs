@@ -355,11 +355,46 @@ fn the_connection_goes_on_after_a_wrong_response() {
     assert_eq!(feed(&mut session, &next), [FIRST, ended(200, 0, Ok(()))]);
 }
 
+/// Most stacks send the message of the server's code as it is, with a blank where that ended in `": "`.
+#[test]
+fn a_message_may_have_blanks_at_its_ends() {
+    for words in ["no stock: ", " no stock", "\tno stock\t"] {
+        let fields = [("grpc-status", "5"), ("grpc-message", words)];
+        let input = [head(), trailers(&fields)].concat();
+        let shown = words.replace('\t', "\u{fffd}");
+        assert_eq!(said(&input), [FIRST, failed(ErrorKind::GrpcNotFound, &shown)], "{words:?}");
+    }
+    // Other fields may not.
+    let input = [head(), trailers(&[("grpc-status", "5"), ("x-a", "b ")])].concat();
+    assert!(!matches!(&said(&input)[1], Event::RequestFailed { failure: Failure::Call(_), .. }));
+}
+
+#[test]
+fn a_status_before_a_message_is_none_and_a_missing_type_is_said() {
+    let early = block(&[("content-type", "application/grpc"), ("grpc-status", "0")]);
+    let input = [headers(1, &[OK, &early].concat()), last_data(1, &message(b"m"))].concat();
+    let said = said(&input);
+    assert_eq!(said.last(), Some(&failed(ErrorKind::GrpcNoStatus, "")));
+}
+
 #[test]
 fn a_stream_that_breaks_off_is_what_http_says() {
     let input = [head(), data(1, &message(b"m")), number(RST_STREAM, 1, 2)].concat();
-    let failure = Failure::StreamReset(2);
-    assert_eq!(said(&input), [FIRST, part(1, 1), Event::RequestFailed { id: 0, failure }]);
+    let reset = "the server reset the stream: INTERNAL_ERROR (0x2)";
+    assert_eq!(said(&input), [FIRST, part(1, 1), failed(ErrorKind::GrpcInternal, reset)]);
+    for (code, kind) in [
+        (0, ErrorKind::GrpcInternal),
+        (7, ErrorKind::GrpcUnavailable),
+        (8, ErrorKind::GrpcCancelled),
+        (0xb, ErrorKind::GrpcResourceExhausted),
+        (0xc, ErrorKind::GrpcPermissionDenied),
+        (0xd, ErrorKind::GrpcUnknown),
+    ] {
+        let said = said(&[head(), number(RST_STREAM, 1, code)].concat());
+        assert!(
+            matches!(&said[1], Event::RequestFailed { failure: Failure::Call(status), .. } if status.kind == kind)
+        );
+    }
     let mut session = called(Limits::default());
     feed(&mut session, &[head(), data(1, b"\0\0")].concat());
     let failure = Failure::Truncated;

@@ -63,8 +63,7 @@ fn only_what_was_begun_is_answered() {
 fn rules_say_what_is_a_reply_and_what_is_answered() {
     let rules = || Rules::new(["welcome"], Some("^[^p]"), [("^2$", "3")]).unwrap();
     let table = [text("a"), anything("b")];
-    let bytes =
-        ["welcome", "2", "push", "x", "a", "push"].map(reply).concat();
+    let bytes = ["welcome", "2", "push", "x", "a", "push"].map(reply).concat();
     for piece in [1, 3, bytes.len()] {
         let (mut session, key) = asked_as(Setup::new(&table[..], in_flight(2)).ruled(rules()));
         assert_eq!(feed(&mut session, switching(&key, "").as_bytes()), [READY]);

@@ -13,13 +13,13 @@ use candor_plan::units::{
 use super::found::{compact, counted, found};
 use super::matrix::{self, MOST_CHARTS, WHISKERS, in_brackets, lines, spread};
 use super::{or_nothing, time};
-use candor_report::experiment::clients::{Cell, Clients, Trial};
-use candor_report::findings;
 use crate::page::axis::{Axis, Unit};
 use crate::page::bars::{Bar, Bars, Group};
 use crate::page::chart::{COLOURS, Chart, Series, from_zero, of_values};
 use crate::page::{Column, Depth, Kind, NOTHING, Page, Section, Table};
 use candor_report::Tone;
+use candor_report::experiment::clients::{Cell, Clients, Trial};
+use candor_report::findings;
 
 /// Kinds of errors that a row has at most.
 const MOST_KINDS: usize = 3;

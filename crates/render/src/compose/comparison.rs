@@ -5,12 +5,12 @@ use candor_plan::units::{fmt_duration_ns, fmt_per_second, fmt_plural, fmt_share}
 use super::found::{LINE, compact, counted, in_lines};
 use super::words::gate;
 use super::{again, made_by, or_nothing};
-use candor_report::experiment::comparison::{Change, Comparison, Conclusion, Finding, Metric};
 use crate::page::axis::{Axis, Unit, decimals};
 use crate::page::chart::{Across, COLOURS, Chart, Dot, Mark, Series, from_zero};
 use crate::page::{Column, Depth, Page, Table};
-use candor_report::shorten;
 use candor_report::Tone;
+use candor_report::experiment::comparison::{Change, Comparison, Conclusion, Finding, Metric};
+use candor_report::shorten;
 
 /// The page of a comparison.
 pub fn page(comparison: &Comparison, depth: Depth) -> Page {
@@ -384,11 +384,13 @@ fn whole_percent(share: f64) -> String {
 mod tests {
     use super::*;
     use candor_report::Judgement;
+    use candor_report::Style;
     use candor_report::document::{Host, Tool};
     use candor_report::expect::Outcome;
     use candor_report::experiment::comparison::{FORMAT, Limit, Trial, Variant};
     use candor_report::experiment::figures::Figures;
-    use crate::{Style, csv};
+
+    use crate::csv;
 
     fn finding(metric: Metric, change: f64, conclusion: Conclusion) -> Finding {
         Finding {

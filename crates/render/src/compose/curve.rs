@@ -1,9 +1,9 @@
 //! Latency against rate, and latency by percentile at several rates.
 
-use candor_report::experiment::figures::{Figures, Percentiles};
-use candor_report::experiment::trial::Trial;
 use crate::page::axis::{Axis, Unit};
 use crate::page::chart::{COLOURS, Chart, Mark, Series, of_values};
+use candor_report::experiment::figures::{Figures, Percentiles};
+use candor_report::experiment::trial::Trial;
 
 /// An open load that was measured.
 pub(super) struct Point<'a> {

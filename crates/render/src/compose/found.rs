@@ -2,10 +2,10 @@
 
 use candor_plan::units::fmt_plural;
 
-use candor_report::findings::{Finding, Kind};
 use crate::page::{Depth, Page, Section, Table};
-use candor_report::shorten;
 use candor_report::Tone;
+use candor_report::findings::{Finding, Kind};
+use candor_report::shorten;
 
 /// Findings that a page opens with; the others are behind a line that opens them.
 const MOST: usize = 7;

@@ -6,13 +6,13 @@ use candor_plan::units::{fmt_digits, fmt_plural, fmt_short};
 use super::matrix::{MOST_CHARTS, WHISKERS, lines};
 use super::suite::marks;
 use super::time;
-use candor_report::experiment::matrix::grouped;
-use candor_report::experiment::suite::{Cell, Suite, Trial, protocol_name};
-use candor_report::findings::Place;
 use crate::page::Section;
 use crate::page::axis::{Axis, Unit};
 use crate::page::bars::{Bar, Bars, Group};
 use crate::page::chart::{Chart, of_values};
+use candor_report::experiment::matrix::grouped;
+use candor_report::experiment::suite::{Cell, Suite, Trial, protocol_name};
+use candor_report::findings::Place;
 
 /// Pictures of all places, protocol by protocol.
 pub(super) fn glance(section: &mut Section, suite: &Suite, places: &[Place<'_>]) {

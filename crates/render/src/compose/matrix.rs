@@ -4,11 +4,11 @@ use candor_plan::units::fmt_plural;
 
 use super::found::{LINE, counted};
 use super::{again, made_by};
-use candor_report::experiment::matrix::{FailedTrial, Heading, Note, grouped};
 use crate::page::chart::{COLOURS, Points, Series};
 use crate::page::{Depth, Page, Section};
-use candor_report::shorten;
 use candor_report::Tone;
+use candor_report::experiment::matrix::{FailedTrial, Heading, Note, grouped};
+use candor_report::shorten;
 
 /// Charts of a kind at most; what is beyond is in the tables and in the documents of the trials.
 pub(super) const MOST_CHARTS: usize = 12;

@@ -5,11 +5,11 @@ use candor_plan::units::{fmt_per_second, fmt_plural};
 
 use super::curve::{self, Point};
 use super::{again, made_by, trials};
-use candor_report::experiment::peak::{Confidence, Peak, Step, StepOutcome, Who};
 use crate::page::axis::{Axis, Unit};
 use crate::page::chart::{Across, Chart, Mark, Points, Series, from_zero};
 use crate::page::{Block, Column, Depth, Figure, NOTHING, Page, Table};
 use candor_report::Tone;
+use candor_report::experiment::peak::{Confidence, Peak, Step, StepOutcome, Who};
 
 /// The page of a peak.
 pub fn page(peak: &Peak, depth: Depth) -> Page {

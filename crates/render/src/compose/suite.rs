@@ -10,14 +10,14 @@ use candor_plan::units::{fmt_bytes, fmt_digits, fmt_plural, fmt_share, fmt_short
 use super::found::{compact, found};
 use super::matrix::{self, MOST_CHARTS, in_brackets, lines, spread};
 use super::{glance, or_nothing, time, trials};
-use candor_report::experiment::figures::{Figures, Percentiles};
-use candor_report::experiment::matrix::grouped;
-use candor_report::experiment::suite::{Cell, PROTOCOLS, SATURATED_BELOW, Server, Suite, Trial};
-use candor_report::findings::{self, Place};
 use crate::page::axis::{Axis, Unit};
 use crate::page::chart::{COLOURS, Chart, Points, Series, from_zero, of_values};
 use crate::page::{Column, Depth, Kind, NOTHING, Page, Section, Table};
 use candor_report::Tone;
+use candor_report::experiment::figures::{Figures, Percentiles};
+use candor_report::experiment::matrix::grouped;
+use candor_report::experiment::suite::{Cell, PROTOCOLS, SATURATED_BELOW, Server, Suite, Trial};
+use candor_report::findings::{self, Place};
 
 /// What stands beside figures of the tables.
 const MARKS: &str = "Each row is one run of the cell: the one with the median rate. ± is the largest distance of \

@@ -4,11 +4,11 @@ use candor_plan::units::{fmt_duration_ns, fmt_per_second, fmt_plural, fmt_share}
 
 use super::curve::{self, Point};
 use super::{again, made_by, or_nothing, time, trials};
+use crate::page::{Column, Depth, Page, Table};
+use candor_report::Tone;
 use candor_report::experiment::figures::{Figures, Percentiles};
 use candor_report::experiment::sweep::{Row, Sweep};
 use candor_report::findings;
-use crate::page::{Column, Depth, Page, Table};
-use candor_report::Tone;
 
 /// The page of a sweep.
 pub fn page(sweep: &Sweep, depth: Depth) -> Page {

@@ -1,15 +1,19 @@
 //! Pages of experiments in all forms, and with malicious text.
 
+use crate::print::html::poison::{self, PAYLOADS, parsed, readable};
 use candor_report::experiment::clients::Clients;
 use candor_report::experiment::comparison::Comparison;
 use candor_report::experiment::peak::Peak;
 use candor_report::experiment::suite::{Suite, Utilization};
 use candor_report::experiment::sweep::Sweep;
-use crate::print::html::poison::{self, PAYLOADS, parsed, readable};
-use crate::{Depth, Page, Style, csv, json};
+use candor_report::{Style, json};
+
+use crate::{Depth, Page, csv};
 use candor_report::testing;
 use candor_report::testing::clients::sample as sample_clients;
-use candor_report::testing::experiments::{sample_comparison, sample_peak, sample_suite, sample_sweep};
+use candor_report::testing::experiments::{
+    sample_comparison, sample_peak, sample_suite, sample_sweep,
+};
 
 #[test]
 fn the_pages() {
@@ -168,7 +172,10 @@ fn the_worst_short_pages_fit_on_a_screen() {
         (figures.failed_share, figures.failures) = (Some(n as f64 / 200.0), long(n));
     }
     suite.servers = (0..9)
-        .map(|n| candor_report::experiment::suite::Server { name: long(n), ..suite.servers[0].clone() })
+        .map(|n| candor_report::experiment::suite::Server {
+            name: long(n),
+            ..suite.servers[0].clone()
+        })
         .collect();
     suite.failures = vec![suite.failures[0].clone(); 9];
     suite.failures[0].why = long(3).repeat(9);
@@ -278,8 +285,10 @@ fn profiled_runs_are_told_in_every_form() {
 fn runs_that_checked_no_certificate_are_told_in_every_form() {
     let (mut peak, mut sweep, mut suite) = (sample_peak(), sample_sweep(), sample_suite(1));
     let unverified = || {
-        candor_report::experiment::figures::Figures::of(&testing::over_tls(candor_plan::Trust::Anybody))
-            .notes
+        candor_report::experiment::figures::Figures::of(&testing::over_tls(
+            candor_plan::Trust::Anybody,
+        ))
+        .notes
     };
     assert_eq!(unverified(), ["tls-unverified"]);
     peak.steps[0].trials[0].figures.notes = unverified();

@@ -4,9 +4,9 @@
 use candor_plan::units::{fmt_bytes, fmt_per_second, fmt_share};
 
 use super::{cores, or_nothing, time};
+use crate::page::Column;
 use candor_report::experiment::figures::{Figures, Percentiles};
 use candor_report::experiment::trial::{Subject, Trial};
-use crate::page::Column;
 
 /// What is to be known of all of these runs together.
 pub(super) fn remarks<'a>(

@@ -8,15 +8,15 @@ use candor_plan::words::quoted;
 use candor_record::StatusCount;
 
 use super::time;
+use crate::page::{Block, NOTHING, Section, share_of};
+use candor_plan::describe;
+use candor_report::Tone;
 use candor_report::document::counts::{HandshakeCount, LedgerCounts, count_of};
 use candor_report::document::kernel::{Kernel, TraceSummary};
 use candor_report::document::latency::{Distribution, Latencies, Standing};
 use candor_report::document::{Document, EndReason, Host};
 use candor_report::expect::Outcome;
-use crate::page::{Block, NOTHING, Section, share_of};
-use candor_report::Tone;
 use candor_report::verdicts::{Severity, Verdict};
-use candor_plan::describe;
 
 /// Findings about the loader and its machine.
 const LOADER: [&str; 7] = [
@@ -55,17 +55,14 @@ pub(super) fn what(document: &Document) -> String {
 pub(super) fn how(document: &Document) -> Vec<String> {
     let connections = &document.plan.connections;
     let mut parts = vec![describe::load(&document.plan)];
-    parts.push(match connections.max > connections.count {
+    let (count, max) = document.plan.connections_in_all();
+    parts.push(match max > count {
         _ if connections.own => format!(
             "a connection for each of at most {}",
             fmt_plural(connections.count.into(), "user")
         ),
-        true => format!(
-            "{} to {}",
-            fmt_count(connections.count.into()),
-            fmt_plural(connections.max.into(), "connection")
-        ),
-        false => fmt_plural(connections.count.into(), "connection"),
+        true => format!("{} to {}", fmt_count(count.into()), fmt_plural(max.into(), "connection")),
+        false => fmt_plural(count.into(), "connection"),
     });
     if connections.pipeline > 1 {
         parts.push(format!("{} in a pipeline", connections.pipeline));

@@ -67,7 +67,7 @@ fn row(clients: &Clients, cell: &Cell, trial: &Trial, represents: bool) -> Vec<S
 mod tests {
     use super::*;
 
-    const PAGE: &str = include_str!("../../../../../docs/clients.md");
+    const PAGE: &str = include_str!("../../../../docs/clients.md");
 
     #[test]
     fn every_column_is_documented() {

@@ -72,7 +72,7 @@ fn row(suite: &Suite, cell: &Cell, trial: &Trial, represents: bool) -> Vec<Strin
 mod tests {
     use super::*;
 
-    const PAGE: &str = include_str!("../../../../../docs/suites.md");
+    const PAGE: &str = include_str!("../../../../docs/suites.md");
 
     #[test]
     fn every_column_is_documented() {

@@ -1,9 +1,9 @@
 //! The figures behind h2load's words: outcomes of requests, length of the run, bytes on the wire.
 
 use super::units;
+use candor_plan::Segment;
 use candor_report::document::Document;
 use candor_report::document::counts::count_of;
-use candor_plan::Segment;
 
 const NS_PER_S: f64 = 1e9;
 

@@ -4,10 +4,10 @@ use candor_plan::{Arrivals, HttpVersion, Load, OpenLoad, Rate, Segment};
 use candor_testkit::h2load_form::{form, transcript};
 
 use super::text;
+use candor_record::StatusCount;
 use candor_report::document::Document;
 use candor_report::document::counts::HandshakeCount;
 use candor_report::testing;
-use candor_record::StatusCount;
 
 fn whole(document: &Document) -> String {
     text::opening(document)

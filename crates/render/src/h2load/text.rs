@@ -6,9 +6,9 @@ use std::fmt::Write;
 
 use super::figures::{self, Mode, Pace};
 use super::units;
+use crate::hgrm::near_mean;
 use candor_report::document::Document;
 use candor_report::document::latency::{DecodeError, Distribution};
-use crate::hgrm::near_mean;
 
 // Writing to a string cannot fail, here and below.
 

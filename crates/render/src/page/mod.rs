@@ -12,9 +12,9 @@ pub(super) mod heat;
 use candor_plan::units::{fmt_count, fmt_share};
 
 use super::print::{html, markdown, text};
-use candor_report::{Style, Tone};
-use candor_report::verdicts::{Severity, Verdict};
 use bars::Bars;
+use candor_report::verdicts::{Severity, Verdict};
+use candor_report::{Style, Tone};
 use chart::Chart;
 
 /// Stands where there is no figure.

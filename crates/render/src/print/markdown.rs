@@ -12,7 +12,7 @@ use crate::{shorten, visible};
 const CELL: usize = 200;
 
 /// The page as Markdown.
-pub(in crate::render) fn print(page: &Page) -> String {
+pub(crate) fn print(page: &Page) -> String {
     let mut out = Lines::default();
     out.heading(1, &page.title);
     blocks(&mut out, &page.header.blocks);

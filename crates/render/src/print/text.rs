@@ -8,11 +8,11 @@ use candor_plan::units::fmt_count;
 
 use super::{bars, plot};
 use crate::page::{Block, Fact, Kind, Page, Section, Sum, Table, Term};
-use candor_report::{Style, Tone};
 use crate::{shorten, visible};
+use candor_report::{Style, Tone};
 
 /// Characters in the longest line.
-pub(in crate::render) const WIDTH: usize = 100;
+pub(crate) const WIDTH: usize = 100;
 /// Width of the margin that names stand in.
 const MARGIN: usize = 13;
 /// Columns of figures are as wide as this where there is room.
@@ -23,7 +23,7 @@ const BESIDE: usize = 45;
 const CELL: usize = 200;
 
 /// The page as text.
-pub(in crate::render) fn print(page: &Page, style: Style) -> String {
+pub(crate) fn print(page: &Page, style: Style) -> String {
     let mut out = Printer { style, text: String::new(), heading: String::new(), gap: false };
     out.wrapped("", Some(Tone::Strong), &page.title);
     header(&mut out, &page.header.blocks);

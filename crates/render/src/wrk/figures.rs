@@ -2,10 +2,10 @@
 
 use hdrhistogram::Histogram as Hdr;
 
+use candor_plan::Load;
 use candor_report::document::Document;
 use candor_report::document::counts::count_of;
 use candor_report::document::latency::{DecodeError, Distribution};
-use candor_plan::Load;
 
 pub(super) const NS_PER_US: f64 = 1e3;
 const NS_PER_S: f64 = 1e9;

@@ -5,9 +5,9 @@ use std::fmt::Write;
 
 use super::figures::{Errors, Traffic, in_microseconds, latency};
 use super::units;
+use crate::v1;
 use candor_report::document::Document;
 use candor_report::document::latency::DecodeError;
-use crate::v1;
 
 /// The object, with the original's line breaks. `hist` is the latency in microseconds.
 pub fn report(document: &Document) -> Result<String, DecodeError> {

@@ -11,8 +11,8 @@ use candor_stats::Quantile;
 use hdrhistogram::Histogram as Hdr;
 
 use super::units;
-use candor_report::document::latency::Distribution;
 use crate::hgrm::{self, Tick, ticks};
+use candor_report::document::latency::Distribution;
 
 /// The percentiles of the short distribution, in thousandths.
 const PERCENTILES: [u64; 8] = [50_000, 75_000, 90_000, 99_000, 99_900, 99_990, 99_999, 100_000];

@@ -4,10 +4,10 @@ use candor_testkit::wrk_form::{form, line, transcript};
 
 use super::text::{Percentiles, calibration, opening, report};
 use super::{json, units};
-use candor_report::document::Document;
 use crate::v1::tests::decode;
-use candor_report::testing;
 use candor_record::StatusCount;
+use candor_report::document::Document;
+use candor_report::testing;
 
 fn whole(document: &Document, percentiles: Percentiles, calibrated: bool) -> String {
     let calibration = if calibrated { calibration(document) } else { String::new() };
@@ -109,8 +109,8 @@ fn troubles_are_sorted_into_the_words_of_wrk() {
     assert!(text.contains(&format!("  Non-2xx or 3xx responses: {with_status}\n")), "{text}");
     // No failure is lost: each failed request is in one of the words, or has a wrong status or
     // body.
-    let other =
-        ["status", "body"].map(|kind| candor_report::document::counts::count_of(&document.errors, kind));
+    let other = ["status", "body"]
+        .map(|kind| candor_report::document::counts::count_of(&document.errors, kind));
     let all: u64 = document.errors.iter().map(|one| one.count).sum();
     assert_eq!(errors.read + errors.write + errors.timeout + other.iter().sum::<u64>(), all);
     assert!(errors.connect > 0 && errors.read > 0 && errors.timeout > 0, "{errors:?}");

@@ -7,9 +7,9 @@ use hdrhistogram::Histogram as Hdr;
 
 use super::figures::{Errors, NS_PER_US, Traffic, in_microseconds, latency};
 use super::{spectrum, units};
+use crate::hgrm::near_mean;
 use candor_report::document::Document;
 use candor_report::document::latency::{DecodeError, Distribution};
-use crate::hgrm::near_mean;
 
 /// Which distribution follows the thread stats.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

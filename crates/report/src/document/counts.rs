@@ -1,8 +1,11 @@
 //! Counts: ledger, statuses, errors, connections, bytes, requests.
 
-use candor_plan::{Parts, Target};
 use candor_plan::journey::step_of;
-use candor_record::{ErrorKind, GoAways, Handshake, Histogram, Interval, Ledger, LossKind, RunRecord, StatusCount, Tally};
+use candor_plan::{Parts, Target};
+use candor_record::{
+    ErrorKind, GoAways, Handshake, Histogram, Interval, Ledger, LossKind, RunRecord, StatusCount,
+    Tally,
+};
 use serde::{Deserialize, Serialize};
 
 use super::latency::Distribution;

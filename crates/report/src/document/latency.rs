@@ -263,7 +263,7 @@ impl Distribution {
 
     /// The value of this rank, from 1, in its histogram `hdr`, never outside of the exact extremes; 0 without
     /// samples.
-    pub(crate) fn at_rank(&self, hdr: &Hdr<u64>, rank: u64) -> u64 {
+    pub fn at_rank(&self, hdr: &Hdr<u64>, rank: u64) -> u64 {
         match (self.min_ns, self.max_ns) {
             (Some(min_ns), Some(max_ns)) => value_at_rank(hdr, rank).min(max_ns).max(min_ns),
             _ => 0,

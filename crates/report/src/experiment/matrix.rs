@@ -62,7 +62,7 @@ pub struct FailedTrial {
 
 impl FailedTrial {
     /// Trial and reason in one line; a reason may end with the last lines of a log.
-    pub(crate) fn line(&self) -> String {
+    pub fn line(&self) -> String {
         let why: Vec<&str> = self.why.lines().map(str::trim).collect();
         format!("{}: {}", self.trial, why.join(" · "))
     }
@@ -78,9 +78,7 @@ impl Heading {
 }
 
 /// Groups items by key, in the order in which the keys first appear.
-pub(crate) fn grouped<K: Eq + Hash + Clone, T>(
-    all: impl Iterator<Item = (K, T)>,
-) -> Vec<(K, Vec<T>)> {
+pub fn grouped<K: Eq + Hash + Clone, T>(all: impl Iterator<Item = (K, T)>) -> Vec<(K, Vec<T>)> {
     let mut groups: Vec<(K, Vec<T>)> = Vec::new();
     let mut places: HashMap<K, usize> = HashMap::new();
     for (key, one) in all {

@@ -179,7 +179,7 @@ pub struct Spread {
 pub const SATURATED_BELOW: f64 = 0.99;
 
 /// Protocols in the order of tables, with their names.
-pub(crate) const PROTOCOLS: [(&str, &str); 4] = [
+pub const PROTOCOLS: [(&str, &str); 4] = [
     ("h1", "HTTP/1.1"),
     ("h2", "HTTP/2"),
     ("h1-tls", "HTTP/1.1 over TLS"),
@@ -187,7 +187,7 @@ pub(crate) const PROTOCOLS: [(&str, &str); 4] = [
 ];
 
 /// The name of a protocol, or what it is called here.
-pub(crate) fn protocol_name(protocol: &str) -> &str {
+pub fn protocol_name(protocol: &str) -> &str {
     PROTOCOLS.iter().find(|(id, _)| *id == protocol).map_or(protocol, |(_, name)| name)
 }
 

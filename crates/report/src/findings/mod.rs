@@ -19,7 +19,7 @@ mod tests;
 
 pub use clients::findings as clients;
 pub use suite::findings as suite;
-pub(crate) use suite::{Place, places};
+pub use suite::{Place, places};
 
 /// One thing that the figures say.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -84,7 +84,7 @@ impl Noun {
 }
 
 /// Names in a sentence, the first [`NAMED`] of them.
-pub(crate) fn list<T: AsRef<str>>(names: &[T]) -> String {
+pub fn list<T: AsRef<str>>(names: &[T]) -> String {
     let named = names.len().min(NAMED);
     let left = names.len() - named;
     let mut parts: Vec<String> = names[..named].iter().map(|one| one.as_ref().to_owned()).collect();

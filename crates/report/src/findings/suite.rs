@@ -27,15 +27,17 @@ enum Ailment {
 
 /// Cells of the same scenario, protocol and load at no share of a peak: servers beside each other.
 #[derive(Debug)]
-pub(crate) struct Place<'a> {
-    pub(crate) protocol: &'a str,
+pub struct Place<'a> {
+    /// The id of the protocol.
+    pub protocol: &'a str,
     /// By what is not the same in all of them: `hello`, `hello (64-connections)`, `64-connections`.
-    pub(crate) name: String,
+    pub name: String,
     /// ` over HTTP/2`, if there are several protocols.
-    pub(crate) over: String,
+    pub over: String,
     /// A rate was asked for, so that latencies tell more than rates.
-    pub(crate) is_open: bool,
-    pub(crate) cells: Vec<&'a Cell>,
+    pub is_open: bool,
+    /// One for each server.
+    pub cells: Vec<&'a Cell>,
 }
 
 type Key<'a> = (&'a str, &'a str, &'a str);
@@ -52,7 +54,7 @@ pub fn findings(suite: &Suite) -> Vec<Finding> {
 }
 
 /// Where servers are compared, in the order of the tables.
-pub(crate) fn places(suite: &Suite) -> Vec<Place<'_>> {
+pub fn places(suite: &Suite) -> Vec<Place<'_>> {
     let names = Names::of(suite);
     let cells = suite.cells.iter().filter(|cell| cell.of_peak.is_none());
     let asks =

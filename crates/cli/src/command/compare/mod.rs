@@ -16,9 +16,9 @@ use candor_plan::options::Options;
 use candor_plan::redact::Typed;
 use candor_plan::units::parse_share;
 use candor_plan::values::SmallCount;
+use candor_render::compose;
 use candor_report::document::Tool;
 use candor_report::experiment::comparison::{Comparison, Metric, Variant};
-use candor_render::compose;
 use candor_report::{Document, Facts, read};
 use clap::Args;
 

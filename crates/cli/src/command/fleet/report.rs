@@ -7,9 +7,9 @@ use std::process::ExitCode;
 use candor_fleet::RunId;
 use candor_plan::Place;
 use candor_plan::redact::Typed;
+use candor_render::Depth;
 use candor_report::Document;
-use candor_report::{json};
-use candor_render::{Depth};
+use candor_report::json;
 use clap::Args;
 
 use super::OperatorFlag;

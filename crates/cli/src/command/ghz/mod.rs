@@ -15,9 +15,9 @@ use std::process::ExitCode;
 use candor_engine::Observer;
 use candor_lab::Site;
 use candor_plan::redact::{Kind, Typed};
+use candor_render::ghz::{json, summary};
 use candor_report::Document;
 use candor_report::document::latency::DecodeError;
-use candor_render::ghz::{json, summary};
 
 use self::arguments::{Asked, Format, Request};
 use self::flags::{FLAGS, Id};

@@ -3,10 +3,10 @@
 
 use std::path::Path;
 
+use candor_render::Depth;
 use candor_report::experiment::{clients, comparison, peak, suite, sweep};
+use candor_report::json;
 use candor_report::read::{self, ReadError};
-use candor_report::{json};
-use candor_render::{Depth};
 use serde::Serialize;
 
 use super::{Asked, Format, cannot_read};

@@ -6,13 +6,13 @@ use candor_record::{Hiccup, IntervalSummary};
 use candor_stats::Quantile;
 
 use super::course::{Course, Slice};
+use crate::page::axis::{Axis, Unit};
+use crate::page::chart::{Across, Chart, Dot, Mark, Series, from_zero, of_values};
+use crate::page::heat::Heat;
 use candor_report::document::Document;
 use candor_report::document::latency::{DecodeError, Distribution};
 use candor_report::document::streams::Streams;
 use candor_report::document::target::ResourceSample;
-use crate::page::axis::{Axis, Unit};
-use crate::page::chart::{Across, Chart, Dot, Mark, Series, from_zero, of_values};
-use crate::page::heat::Heat;
 
 /// The group of charts over the time of the run, which move together.
 const TOGETHER: &str = "time";

@@ -9,9 +9,9 @@ use candor_record::{IntervalSummary, value_at_rank};
 use candor_stats::Quantile;
 use hdrhistogram::Histogram as Hdr;
 
+use crate::page::chart::Points;
 use candor_report::document::Document;
 use candor_report::document::latency::{self, DecodeError};
-use crate::page::chart::Points;
 
 /// The most slices: one for every three pixels of a wide chart.
 const MOST: usize = 240;

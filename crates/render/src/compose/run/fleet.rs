@@ -2,9 +2,9 @@
 
 use candor_plan::units::{fmt_duration_ns, fmt_plural};
 
-use candor_report::document::{Document, MachineRow};
 use crate::page::{Column, Section, Table};
 use candor_report::Tone;
+use candor_report::document::{Document, MachineRow};
 
 /// The agents, each with its share and its clock.
 pub(super) fn fleet(section: &mut Section, document: &Document) {

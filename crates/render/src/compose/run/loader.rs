@@ -6,10 +6,10 @@ use candor_plan::units::{
 use candor_plan::{HttpVersion, Order, describe};
 
 use super::super::{or_nothing, trials, words};
-use candor_report::document::Document;
-use candor_report::document::target::{ResourceSample, Resources};
 use crate::page::{Block, Column, Section, Table};
 use candor_report::Tone;
+use candor_report::document::Document;
+use candor_report::document::target::{ResourceSample, Resources};
 
 /// The most requests of a plan to show.
 const MOST: usize = 50;

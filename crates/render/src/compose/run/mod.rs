@@ -14,15 +14,15 @@ use candor_record::IntervalSummary;
 
 use super::words::{self, ROWS};
 use super::{or_nothing, time};
+use crate::page::{
+    Block, Column, Depth, Figure, Finding, Kind, Page, Section, Sum, Table, Term, share_of,
+};
+use candor_report::Tone;
 use candor_report::document::Document;
 use candor_report::document::counts::{ErrorCount, RequestRow};
 use candor_report::document::latency::Distribution;
 use candor_report::expect::Judgement;
-use crate::page::{
-    Block, Column, Depth, Figure, Finding, Kind, Page, Section, Sum, Table, Term, share_of,
-};
 use candor_report::shorten;
-use candor_report::Tone;
 use course::{Course, Rows};
 
 /// The most characters of a request's name in a table; the plan has the whole name.

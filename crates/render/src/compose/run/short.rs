@@ -9,10 +9,10 @@ use super::course::Rows;
 use super::fleet;
 use super::loader::used;
 use super::{streams, users, words};
-use candor_report::document::{Document, MachineRow};
 use crate::page::{Block, Column, Depth, Finding, Page, Section, Table, share_of};
-use candor_report::shorten;
 use candor_report::Tone;
+use candor_report::document::{Document, MachineRow};
+use candor_report::shorten;
 use candor_report::verdicts::Verdict;
 
 /// Rows of the table of latencies.
@@ -292,7 +292,8 @@ mod tests {
         let ledger = &mut document.ledger;
         (ledger.shed, ledger.unsent, ledger.unfinished) = (u64::MAX, u64::MAX, u64::MAX);
         let one = document.errors[0].clone();
-        document.errors = vec![candor_report::document::counts::ErrorCount { count: u64::MAX, ..one }; 6];
+        document.errors =
+            vec![candor_report::document::counts::ErrorCount { count: u64::MAX, ..one }; 6];
         let text = short(&document);
         assert!(text.contains("≠") && text.contains("of 3 more kinds"), "{text}");
     }

@@ -3,9 +3,9 @@
 use candor_plan::units::{fmt_count, fmt_plural};
 
 use super::{charts, percentiles, words};
+use crate::page::Section;
 use candor_report::document::Document;
 use candor_report::document::streams::{Spread, Streams};
-use crate::page::Section;
 
 const ROWS: [&str; 6] = ["p50", "p90", "p99", "p99.9", "max", "mean"];
 
@@ -91,8 +91,10 @@ pub(super) fn in_short(streams: &Streams) -> String {
 
 #[cfg(test)]
 mod tests {
+    use candor_report::Style;
     use candor_report::expect::Expectation;
-    use crate::{Depth, Style, compose};
+
+    use crate::{Depth, compose};
     use candor_report::testing;
 
     #[test]

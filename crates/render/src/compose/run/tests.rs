@@ -8,9 +8,9 @@ use std::sync::LazyLock;
 use proptest::prelude::*;
 
 use super::page;
-use candor_report::document::Document;
 use crate::Depth;
 use crate::print::html::poison::{self, PAYLOADS, parsed, readable};
+use candor_report::document::Document;
 use candor_report::testing;
 
 #[test]

@@ -3,11 +3,11 @@
 use candor_plan::units::{fmt_count, fmt_per_second, fmt_plural};
 
 use super::{NAME, words};
+use crate::page::{Column, Section, Table, share_of};
+use candor_report::Tone;
 use candor_report::document::Document;
 use candor_report::document::users::{JourneyRow, StepFailures, Users};
-use crate::page::{Column, Section, Table, share_of};
 use candor_report::shorten;
-use candor_report::Tone;
 
 /// The most steps that failed to show of one journey.
 const FAILURES: usize = 8;
@@ -120,8 +120,10 @@ pub(super) fn worst(users: &Users) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
+    use candor_report::Style;
     use candor_report::expect::Expectation;
-    use crate::{Depth, Style, compose};
+
+    use crate::{Depth, compose};
     use candor_report::testing;
 
     #[test]

@@ -16,7 +16,7 @@
 mod bars;
 mod markup;
 #[cfg(test)]
-pub(in crate::render) mod poison;
+pub(crate) mod poison;
 mod svg;
 
 use crate::page::{Block, Fact, Figure, Finding, Kind, Page, Section, Sum, Table};
@@ -34,7 +34,7 @@ const ICON: &str = "data:image/svg+xml,%3Csvg xmlns='http://www.w3.org/2000/svg'
                     V2'/%3E%3C/svg%3E";
 
 /// The page as one file.
-pub(in crate::render) fn print(page: &Page) -> String {
+pub(crate) fn print(page: &Page) -> String {
     let mut out = Markup::new();
     out.raw("<!doctype html>\n");
     out.element("html", &[("lang", "en")], |html| {
@@ -250,7 +250,7 @@ mod tests {
             hash(STYLE),
             hash(SCRIPT)
         );
-        testing::golden("src/render/print/html/policy.txt", &policy);
+        testing::golden("src/print/html/policy.txt", &policy);
     }
 
     #[test]

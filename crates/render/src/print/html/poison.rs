@@ -11,18 +11,18 @@ use candor_report::visible;
 
 /// A page in its elements and its text.
 #[derive(Debug, Default, PartialEq)]
-pub(in crate::render) struct Parsed {
+pub(crate) struct Parsed {
     /// Each element's name with the names of its attributes, and its end.
-    pub(in crate::render) elements: Vec<String>,
+    pub(crate) elements: Vec<String>,
     /// Text outside of style and script.
-    pub(in crate::render) text: Vec<String>,
+    pub(crate) text: Vec<String>,
     /// Values of attributes.
-    pub(in crate::render) values: Vec<String>,
+    pub(crate) values: Vec<String>,
     /// Blocks of data.
-    pub(in crate::render) data: Vec<String>,
+    pub(crate) data: Vec<String>,
 }
 
-pub(in crate::render) fn parsed(page: &str) -> Parsed {
+pub(crate) fn parsed(page: &str) -> Parsed {
     let mut parsed = Parsed::default();
     let mut inside = String::new();
     let string = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).unwrap();
@@ -57,7 +57,7 @@ pub(in crate::render) fn parsed(page: &str) -> Parsed {
 
 /// A page for a golden file: without style, script and their hashes, which are the same on every page
 /// and have files of their own, and with a line for each piece, so that a difference can be read.
-pub(in crate::render) fn readable(page: &str) -> String {
+pub(crate) fn readable(page: &str) -> String {
     let cut = |page: &str, from: &str, to: &str| {
         let (head, rest) = page.split_once(from).unwrap();
         let (_, tail) = rest.split_once(to).unwrap();
@@ -71,7 +71,7 @@ pub(in crate::render) fn readable(page: &str) -> String {
 }
 
 /// Texts that have run somewhere.
-pub(in crate::render) const PAYLOADS: [&str; 12] = [
+pub(crate) const PAYLOADS: [&str; 12] = [
     "<script>window.ran = 1</script>",
     "</script><script>window.ran = 1</script>",
     "</style><script>window.ran = 1</script>",
@@ -87,13 +87,13 @@ pub(in crate::render) const PAYLOADS: [&str; 12] = [
 ];
 
 /// Any text, but more of what has a meaning in HTML.
-pub(in crate::render) fn text() -> impl Strategy<Value = String> {
+pub(crate) fn text() -> impl Strategy<Value = String> {
     "\\PC{1,12}|[<>&\"'/!;a-c \\x00-\\x1f=-]{1,16}"
 }
 
 /// Makes sure that whatever text a document has, its page has the same elements, and shows the text.
 /// Says in how many places of the document text was put.
-pub(in crate::render) fn check<T: Serialize + DeserializeOwned>(
+pub(crate) fn check<T: Serialize + DeserializeOwned>(
     document: &T,
     render: fn(&T) -> String,
     texts: &[&str],

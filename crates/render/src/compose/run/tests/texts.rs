@@ -4,11 +4,13 @@ use candor_plan::{KernelTimestamps, Trace};
 use candor_record::TraceCounts;
 use candor_record::kernel::{KernelSample, KernelTimes};
 
+use crate::print::text::WIDTH;
+use candor_report::Style;
 use candor_report::document::Document;
 use candor_report::document::latency::Latencies;
 use candor_report::expect::Expectation;
-use crate::print::text::WIDTH;
-use crate::{Depth, Style, compose};
+
+use crate::{Depth, compose};
 use candor_report::testing;
 
 fn render(document: &Document, style: Style) -> String {
