@@ -104,6 +104,7 @@ impl UserError {
             | LabError::Script(_)
             | LabError::Fleet(_)
             | LabError::Verify(_)
+            | LabError::Response { .. }
             | LabError::Target { .. }
             | LabError::NoPortFile { .. }
             | LabError::NoDirectory { .. }

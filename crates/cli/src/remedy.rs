@@ -79,6 +79,7 @@ fn lab(error: &LabError) -> Option<String> {
         | LabError::Plan(_)
         | LabError::Interrupted
         | LabError::Stopped(_)
+        | LabError::Response { .. }
         | LabError::Target { .. }
         | LabError::Script(_)
         | LabError::Fleet(_)

@@ -32,6 +32,14 @@ pub enum LabError {
         /// The last lines of its log.
         log_tail: Vec<String>,
     },
+    /// A target's response is not what a scenario means.
+    #[error("target {name}: {problem}")]
+    Response {
+        /// The target's name.
+        name: String,
+        /// Which response, and what is wrong in it.
+        problem: String,
+    },
     /// A target did not write its port file.
     #[error(
         "target {name}: it was not ready within {patience:?}: it wrote no port file; its output is in {}{}",

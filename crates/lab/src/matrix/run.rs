@@ -49,6 +49,8 @@ impl<T> Watcher<T> for () {}
 pub enum Trouble {
     /// This cell could not be measured; others may be.
     Cell(String),
+    /// What is measured in it works, and is not what this cell needs: it is no reason to give it up.
+    Wrong(String),
     /// Nothing more can be measured.
     Everything(LabError),
 }
@@ -205,6 +207,11 @@ impl<T: Trials> Run<'_, T> {
             Err(Trouble::Everything(why)) => Err(why),
             Err(Trouble::Cell(why)) => {
                 *self.failed.entry(who).or_default() += 1;
+                self.fail(cell, &name, why);
+                Ok(())
+            }
+            Err(Trouble::Wrong(why)) => {
+                self.failed.remove(&**who);
                 self.fail(cell, &name, why);
                 Ok(())
             }

@@ -18,7 +18,7 @@ use super::Bench;
 use super::content::{self, Contents};
 use super::matrix::{CellPlan, believe};
 use super::model::{Command, PROTOCOL, Protocol, ReadyWhen, SCENARIO, Server, ServerKind, Urls};
-use super::probe::probe;
+use super::probe::{Fault, probe};
 use crate::engine_runner::EngineRunner;
 use crate::error::LabError;
 use crate::matrix::Place;
@@ -90,10 +90,14 @@ impl Managed<'_> {
         if checks.is_empty() {
             return Ok(());
         }
-        probe(plan, checks, &self.runner.interrupt.next_run()).map_err(|why| LabError::Target {
-            name: cell.server.name.clone(),
-            problem: format!("{when} the trial {why}"),
-            log_tail: Vec::new(),
+        let name = cell.server.name.clone();
+        let problem = |why: String| format!("{when} the trial {why}");
+        let probed = probe(plan, checks, &self.runner.interrupt.next_run());
+        probed.map_err(|fault| match fault {
+            Fault::Wrong(why) => LabError::Response { name, problem: problem(why) },
+            Fault::None(why) => {
+                LabError::Target { name, problem: problem(why), log_tail: Vec::new() }
+            }
         })
     }
 

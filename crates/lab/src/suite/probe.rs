@@ -34,21 +34,34 @@ impl Observer for Looker {
     }
 }
 
+/// Why a probe is not passed.
+#[derive(Debug)]
+pub(super) enum Fault {
+    /// A request has no response.
+    None(String),
+    /// A response is not what the scenario means.
+    Wrong(String),
+}
+
 /// Makes each request of a trial's plan once. The error says which response is wrong, and how.
-pub(super) fn probe(plan: &Plan, checks: &[Check], control: &Control) -> Result<(), String> {
-    let once = once(plan, checks).map_err(|error| error.to_string())?;
+pub(super) fn probe(plan: &Plan, checks: &[Check], control: &Control) -> Result<(), Fault> {
+    let once = once(plan, checks).map_err(|error| Fault::None(error.to_string()))?;
     let exchanges = Exchanges::whole(MOST_BYTES as usize);
     let mut looker = Looker(exchanges.clone());
-    candor_engine::run(&once, control, &mut looker).map_err(|error| error.to_string())?;
+    candor_engine::run(&once, control, &mut looker)
+        .map_err(|error| Fault::None(error.to_string()))?;
     let all = exchanges.take();
     if all.len() < once.requests.list.len() && !control.is_stopping() {
-        let made = all.len();
-        return Err(format!("only {made} of {} requests could be made", once.requests.list.len()));
+        let (made, list) = (all.len(), once.requests.list.len());
+        return Err(Fault::None(format!("only {made} of {list} requests could be made")));
     }
     all.iter().try_for_each(|one| {
         judged(one, checks).map_err(|why| {
             let name = &once.requests.list[one.request as usize].name;
-            format!("the response to {name} is wrong: {why}")
+            match one.response {
+                Some(_) => Fault::Wrong(format!("the response to {name} is wrong: {why}")),
+                None => Fault::None(format!("{name} has no response: {why}")),
+            }
         })
     })
 }

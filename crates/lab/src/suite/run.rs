@@ -139,6 +139,7 @@ impl Trials for Servers<'_> {
             }
             Ok(document) => document,
             Err(LabError::Interrupted) => return Err(Trouble::Everything(LabError::Interrupted)),
+            Err(why @ LabError::Response { .. }) => return Err(Trouble::Wrong(why.to_string())),
             Err(why) => return Err(Trouble::Cell(why.to_string())),
         };
         let is_whole = !document.end.partial;
