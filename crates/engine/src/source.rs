@@ -136,9 +136,35 @@ impl Several {
             Several::Open { .. } => 0,
         }
     }
+
+    /// The request that was due left.
+    #[inline(never)]
+    pub(crate) fn sent(&mut self) {
+        if let Several::Open { parts, leaving } = self {
+            parts[*leaving].take();
+        }
+    }
+
+    /// Whether there is nothing more to send.
+    #[inline(never)]
+    pub(crate) fn is_exhausted(&self) -> bool {
+        match self {
+            Several::Closed { closed, .. } => closed.is_exhausted(),
+            Several::Open { parts, .. } => parts.iter().all(|part| part.peek().is_none()),
+        }
+    }
 }
 
 impl Source {
+    /// Whether a place is its own clock.
+    pub(crate) fn is_closed(&self) -> bool {
+        match self {
+            Source::Closed(_) => true,
+            Source::Several(several) => matches!(several.as_ref(), Several::Closed { .. }),
+            Source::Open(_) | Source::Users => false,
+        }
+    }
+
     pub(crate) fn new(plan: &Plan, own: &WorkerPlan) -> Self {
         if !plan.journeys.is_empty() {
             return Source::Users;

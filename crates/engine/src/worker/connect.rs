@@ -251,12 +251,15 @@ impl<R: Reactor, S: Protocol> Worker<R, S> {
     fn offer_after(&mut self, key: Key, since_ns: u64, think_ns: u64) {
         let count = self.pool.unoffered(key);
         let place = self.pool.offer(key, count, since_ns);
+        if think_ns == 0 && self.dispatch.author.script().is_none() {
+            return self.pool.free(place, count);
+        }
         for _ in 0..count {
             let pause_ns = think_ns.saturating_add(self.script_delay_ns(key));
             if pause_ns > 0 {
                 self.think(since_ns.saturating_add(pause_ns), place);
             } else {
-                self.pool.free(place);
+                self.pool.free(place, 1);
             }
         }
     }

@@ -21,6 +21,7 @@ pub(super) struct Dispatch {
     pub(super) author: Author,
     picker: Picker,
     until: Until,
+    is_closed: bool,
 }
 
 /// How long requests may leave.
@@ -54,8 +55,10 @@ const GONE_AT_ONCE: u32 = 1000;
 
 impl Dispatch {
     pub(super) fn new(plan: &Plan, own: &WorkerPlan, author: Author) -> Self {
+        let source = Source::new(plan, own);
         Dispatch {
-            source: Source::new(plan, own),
+            is_closed: source.is_closed(),
+            source,
             author,
             picker: Picker::new(&plan.requests, plan.seed),
             until: own.stop_ns.map_or(Until::Exhausted, Until::Time),
@@ -80,34 +83,45 @@ impl Dispatch {
     /// In a closed load every free place gets a request. In an open one every request that is due
     /// gets the place that has been free for longest. Of users the oldest of the steps that are due and of those who
     /// came is next.
-    #[inline(always)]
     pub(super) fn next<S: Session>(
         &mut self,
         now_ns: u64,
         pool: &mut Pool<S>,
         recorder: &mut Recorder,
     ) -> Next {
-        match &mut self.source {
-            Source::Closed(closed) => {
-                if !self.until.lets(now_ns) {
-                    return Next::Nothing;
-                }
-                let Some(place) = pool.take(0) else { return Next::Nothing };
-                let Some((index, phase)) = closed.take(now_ns) else { return Next::Nothing };
-                Next::Send(Departure {
-                    index,
-                    due_ns: place.since_ns,
-                    ready_ns: place.since_ns,
-                    connection: place.key,
-                    request: self.picker.pick(index) as u32,
-                    user: NOBODY,
-                    phase,
-                })
-            }
-            Source::Open(open) => next_of_open(open, 0, now_ns, self.until, &self.picker, pool),
+        match &self.source {
+            Source::Closed(_) => self.next_of_closed(now_ns, pool),
+            Source::Open(_) => self.next_of_open(now_ns, pool),
             Source::Several(_) => self.next_of_several(now_ns, pool),
             Source::Users => self.next_of_users(now_ns, pool, recorder),
         }
+    }
+
+    /// The same in a closed load on one target.
+    #[inline(always)]
+    pub(super) fn next_of_closed<S: Session>(&mut self, now_ns: u64, pool: &mut Pool<S>) -> Next {
+        let Source::Closed(closed) = &mut self.source else { return Next::Nothing };
+        if !self.until.lets(now_ns) {
+            return Next::Nothing;
+        }
+        let Some(place) = pool.take(0) else { return Next::Nothing };
+        let Some((index, phase)) = closed.take(now_ns) else { return Next::Nothing };
+        Next::Send(Departure {
+            index,
+            due_ns: place.since_ns,
+            ready_ns: place.since_ns,
+            connection: place.key,
+            request: self.picker.pick(index) as u32,
+            user: NOBODY,
+            phase,
+        })
+    }
+
+    /// The same in an open load on one target.
+    #[inline(always)]
+    pub(super) fn next_of_open<S: Session>(&mut self, now_ns: u64, pool: &mut Pool<S>) -> Next {
+        let Source::Open(open) = &mut self.source else { return Next::Nothing };
+        next_of_open(open, 0, now_ns, self.until, &self.picker, pool)
     }
 
     /// The same over several targets: who waits for a place of its own blocks nobody else.
@@ -249,14 +263,12 @@ impl Dispatch {
     }
 
     /// Whether no request is left to be sent.
+    #[inline(always)]
     pub(super) fn is_exhausted(&mut self) -> bool {
         match &mut self.source {
             Source::Closed(closed) => closed.is_exhausted(),
             Source::Open(open) => open.peek().is_none(),
-            Source::Several(several) => match several.as_ref() {
-                Several::Closed { closed, .. } => closed.is_exhausted(),
-                Several::Open { parts, .. } => parts.iter().all(|part| part.peek().is_none()),
-            },
+            Source::Several(several) => several.is_exhausted(),
             Source::Users => self.author.users().is_none_or(|users| users.is_exhausted()),
         }
     }
@@ -280,11 +292,7 @@ impl Dispatch {
     pub(super) fn sent(&mut self) {
         match &mut self.source {
             Source::Open(open) => open.take(),
-            Source::Several(several) => {
-                if let Several::Open { parts, leaving } = several.as_mut() {
-                    parts[*leaving].take();
-                }
-            }
+            Source::Several(several) => several.sent(),
             Source::Closed(_) | Source::Users => {}
         }
     }
@@ -342,38 +350,34 @@ impl Dispatch {
         let due_ns = match &mut self.source {
             Source::Closed(_) => return NextDue::default(),
             Source::Open(open) => open.peek().map(|due| due.due_ns),
-            Source::Several(several) => match several.as_ref() {
-                Several::Closed { .. } => return NextDue::default(),
-                Several::Open { parts, .. } => {
-                    let parts = (0..).zip(parts.iter());
-                    let due = parts.map(|(at, part)| (at, part.peek().map(|due| due.due_ns)));
-                    return NextDue::of_all(due, pool);
-                }
-            },
-            Source::Users => {
-                let Author::Users(users) = &mut self.author else { return NextDue::default() };
-                if users.has_queues() {
-                    let all = NextDue::of_all((0..).zip(users.queues_due_ns()), pool);
-                    return all.or_with_place(users.next_to_queue_ns());
-                }
-                let due_ns = users.first().map(First::due_ns);
-                if users.own_connections() {
-                    return NextDue { with_place_ns: due_ns, without_ns: None };
-                }
-                due_ns
-            }
+            Source::Several(_) | Source::Users => return self.next_due_of_others(pool),
         };
         NextDue::of(0, due_ns, pool)
+    }
+
+    #[inline(never)]
+    fn next_due_of_others<S: Session>(&mut self, pool: &Pool<S>) -> NextDue {
+        if let Source::Several(several) = &self.source {
+            let Several::Open { parts, .. } = several.as_ref() else { return NextDue::default() };
+            let due = parts.iter().map(|part| part.peek().map(|due| due.due_ns));
+            return NextDue::of_all((0..).zip(due), pool);
+        }
+        let Author::Users(users) = &mut self.author else { return NextDue::default() };
+        if users.has_queues() {
+            let all = NextDue::of_all((0..).zip(users.queues_due_ns()), pool);
+            return all.or_with_place(users.next_to_queue_ns());
+        }
+        let due_ns = users.first().map(First::due_ns);
+        match users.own_connections() {
+            true => NextDue { with_place_ns: due_ns, without_ns: None },
+            false => NextDue::of(0, due_ns, pool),
+        }
     }
 
     /// Whether a place is its own clock.
     #[inline]
     pub(super) fn is_closed(&self) -> bool {
-        match &self.source {
-            Source::Closed(_) => true,
-            Source::Several(several) => matches!(several.as_ref(), Several::Closed { .. }),
-            Source::Open(_) | Source::Users => false,
-        }
+        self.is_closed
     }
 }
 
@@ -565,7 +569,7 @@ mod tests {
             pool.connected(key, 0, Fake(1), 0);
             pool.establish(key);
             let place = pool.offer(key, 1, 0);
-            pool.free(place);
+            pool.free(place, 1);
         }
         (Dispatch::new(&plan, &own, Author::Listed), pool)
     }
@@ -591,7 +595,7 @@ mod tests {
 
     fn give_back(pool: &mut Pool<Fake>, key: u32, since_ns: u64) {
         let place = pool.offer(key, 1, since_ns);
-        pool.free(place);
+        pool.free(place, 1);
     }
 
     #[test]

@@ -39,7 +39,7 @@ impl<R: Reactor, S: Protocol> Worker<R, S> {
                 Timer::Acks => self.look_at_acks(now_ns),
                 // A place of a connection that is gone is dropped when it is taken.
                 Timer::Think(generation) => {
-                    self.pool.free(entry.place(generation));
+                    self.pool.free(entry.place(generation), 1);
                     freed = true;
                 }
             }

@@ -217,7 +217,7 @@ impl<R: Reactor, S: Protocol> Worker<R, S> {
     ///
     /// In a closed load a pipelined batch leaves in one write, and the next one when the last
     /// response of it has come, so that a batch stays a batch.
-    #[inline]
+    #[inline(always)]
     pub(super) fn answered(&mut self, key: Key, at_ns: u64) {
         let connection = &self.pool[key];
         if connection.taken >= self.own.requests_per_connection {

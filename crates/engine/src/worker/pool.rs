@@ -125,9 +125,11 @@ impl<S: Session> Pool<S> {
     /// The lane of a connection.
     #[inline]
     fn lane_of(&mut self, key: Key) -> &mut Lane {
-        if self.others.is_empty() {
-            return &mut self.first;
-        }
+        if self.others.is_empty() { &mut self.first } else { self.lane_of_several(key) }
+    }
+
+    #[inline(never)]
+    fn lane_of_several(&mut self, key: Key) -> &mut Lane {
         let target = self[key].target;
         self.lane_mut(target)
     }
@@ -335,27 +337,18 @@ impl<S: Session> Pool<S> {
 
     /// The place to a target that has been free for longest. Places of connections that are gone, or that
     /// may take no more requests, are dropped; those of a blocked one are put aside.
-    #[inline]
+    #[inline(always)]
     pub(super) fn take(&mut self, target: u16) -> Option<Place> {
-        while let Some(place) = self.lane_mut(target).free.pop_front() {
-            let connection = &mut self.connections[place.key as usize];
-            if connection.generation != place.generation {
-                continue;
-            }
-            if connection.taken >= self.requests_per_connection
-                // The server announced the end of the connection, or takes fewer at a time.
-                || connection.session.as_ref().is_none_or(|session| session.free_places() == 0)
-            {
-                connection.offered -= 1;
-                continue;
-            }
-            if connection.blocked {
-                connection.parked += 1;
-                continue;
-            }
-            return Some(place);
+        match target {
+            0 => take_of(&mut self.first.free, &mut self.connections, self.requests_per_connection),
+            other => self.take_other(other),
         }
-        None
+    }
+
+    #[inline(never)]
+    fn take_other(&mut self, target: u16) -> Option<Place> {
+        let lane = &mut self.others[usize::from(target) - 1];
+        take_of(&mut lane.free, &mut self.connections, self.requests_per_connection)
     }
 
     /// Whether a request may leave on a place that is kept for its user.
@@ -392,10 +385,6 @@ impl<S: Session> Pool<S> {
     /// is for [`Pool::free`], now or later.
     #[inline]
     pub(super) fn offer(&mut self, key: Key, count: u32, since_ns: u64) -> Place {
-        let lane = self.lane_of(key);
-        if lane.free.len() > 2 * lane.most_free {
-            self.forget_gone(key);
-        }
         let connection = &mut self[key];
         connection.offered += count;
         Place { key, generation: connection.generation, since_ns }
@@ -403,16 +392,23 @@ impl<S: Session> Pool<S> {
 
     /// A server that closes what nothing was sent on leaves the places of former connections.
     #[cold]
-    fn forget_gone(&mut self, key: Key) {
-        let mut free = std::mem::take(&mut self.lane_of(key).free);
+    fn free_in_crowd(&mut self, place: Place, count: u32) {
+        let mut free = std::mem::take(&mut self.lane_of(place.key).free);
         free.retain(|one| self[one.key].generation == one.generation);
-        self.lane_of(key).free = free;
+        free.extend(std::iter::repeat_n(place, count as usize));
+        self.lane_of(place.key).free = free;
     }
 
-    /// The place is free.
+    /// The place is free, `count` times.
     #[inline]
-    pub(super) fn free(&mut self, place: Place) {
-        self.lane_of(place.key).free.push_back(place);
+    pub(super) fn free(&mut self, place: Place, count: u32) {
+        let lane = self.lane_of(place.key);
+        if lane.free.len() > 2 * lane.most_free {
+            return self.free_in_crowd(place, count);
+        }
+        for _ in 0..count {
+            lane.free.push_back(place);
+        }
     }
 
     /// A connection is not blocked any more: the places that were put aside are free since now.
@@ -422,6 +418,33 @@ impl<S: Session> Pool<S> {
         let place = Place { key, generation: connection.generation, since_ns: now_ns };
         self.lane_of(key).free.extend(std::iter::repeat_n(place, parked as usize));
     }
+}
+
+#[inline(always)]
+fn take_of<S: Session>(
+    free: &mut VecDeque<Place>,
+    connections: &mut [Connection<S>],
+    requests_per_connection: u64,
+) -> Option<Place> {
+    while let Some(place) = free.pop_front() {
+        let connection = &mut connections[place.key as usize];
+        if connection.generation != place.generation {
+            continue;
+        }
+        if connection.taken >= requests_per_connection
+            // The server announced the end of the connection, or takes fewer at a time.
+            || connection.session.as_ref().is_none_or(|session| session.free_places() == 0)
+        {
+            connection.offered -= 1;
+            continue;
+        }
+        if connection.blocked {
+            connection.parked += 1;
+            continue;
+        }
+        return Some(place);
+    }
+    None
 }
 
 impl Lane {
@@ -462,7 +485,7 @@ mod tests {
             assert_eq!(pool.establish(key), Some(5));
             assert_eq!(pool.establish(key), None);
             let place = pool.offer(key, pool.unoffered(key), now_ns + 5);
-            (0..places).for_each(|_| pool.free(place));
+            pool.free(place, places);
             made.push(key);
         }
         assert_eq!(pool.connecting(), 0);

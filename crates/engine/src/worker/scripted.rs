@@ -35,7 +35,7 @@ impl<R: Reactor, S: Protocol> Worker<R, S> {
             if pause_ns > 0 {
                 self.think(place.since_ns.saturating_add(pause_ns), place);
             } else {
-                self.pool.free(place);
+                self.pool.free(place, 1);
             }
         }
     }

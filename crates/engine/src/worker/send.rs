@@ -42,22 +42,38 @@ impl<R: Reactor, S: Protocol> Worker<R, S> {
                     self.dispatch_open(now_ns);
                 }
             }
-            Source::Several(_) if self.dispatch.is_closed() => self.dispatch_closed(now_ns),
-            Source::Several(_) => self.dispatch_open(now_ns),
-            Source::Users => {
-                self.close_let_go(now_ns);
-                self.dispatch_open(now_ns);
-            }
+            Source::Several(_) | Source::Users => self.dispatch_others(now_ns),
         }
         self.dispatching = false;
     }
 
-    /// Places of one connection stand together, so that a pipelined batch leaves in one call.
+    #[inline(never)]
     fn dispatch_closed(&mut self, now_ns: u64) {
+        self.send_in_batches(now_ns, |this| this.dispatch.next_of_closed(now_ns, &mut this.pool));
+    }
+
+    #[inline(never)]
+    fn dispatch_open(&mut self, now_ns: u64) {
+        self.send_each(now_ns, |this| this.dispatch.next_of_open(now_ns, &mut this.pool));
+    }
+
+    /// Users, and several targets.
+    #[inline(never)]
+    fn dispatch_others(&mut self, now_ns: u64) {
+        self.close_let_go(now_ns);
+        let next =
+            |this: &mut Self| this.dispatch.next(now_ns, &mut this.pool, &mut this.books.recorder);
+        match self.dispatch.is_closed() {
+            true => self.send_in_batches(now_ns, next),
+            false => self.send_each(now_ns, next),
+        }
+    }
+
+    /// Places of one connection stand together, so that a pipelined batch leaves in one call.
+    #[inline(always)]
+    fn send_in_batches(&mut self, now_ns: u64, next: impl Fn(&mut Self) -> Next) {
         let mut last: Option<Key> = None;
-        while let Next::Send(departure) =
-            self.dispatch.next(now_ns, &mut self.pool, &mut self.books.recorder)
-        {
+        while let Next::Send(departure) = next(self) {
             if let Some(key) = last.filter(|key| *key != departure.connection) {
                 self.flush(key, now_ns);
             }
@@ -80,10 +96,11 @@ impl<R: Reactor, S: Protocol> Worker<R, S> {
     /// No more are sent than there are free places. Sheds have no such bound: of a load far
     /// above what a core can count, more fall due than are shed meanwhile. So this goes back to
     /// the loop in between, which reads responses and looks at the stop.
-    fn dispatch_open(&mut self, now_ns: u64) {
+    #[inline(always)]
+    fn send_each(&mut self, now_ns: u64, next: impl Fn(&mut Self) -> Next) {
         let mut shed = 0;
         while !self.has_more {
-            match self.dispatch.next(now_ns, &mut self.pool, &mut self.books.recorder) {
+            match next(self) {
                 Next::Send(departure) => {
                     if !self.hand_over(departure) {
                         return;

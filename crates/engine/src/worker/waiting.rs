@@ -25,43 +25,34 @@ impl<R: Reactor, S: Protocol> Worker<R, S> {
     #[inline]
     pub(super) fn pause(&mut self, now_ns: u64) -> Option<u64> {
         let has_more = self.has_more && self.stage == Stage::Running;
-        if has_more || (self.turn.has_more() && !self.never_sleeps()) {
-            self.pacer.rest(now_ns);
-            self.wait_and_handle(0);
-            return None;
-        }
-        if self.never_sleeps() {
+        let has_more = has_more || (self.turn.has_more() && !self.never_sleeps());
+        if !has_more && self.never_sleeps() {
             self.look_and_handle();
             return None;
         }
-        let due_ns = match self.next_event(now_ns) {
-            Next::Due(due_ns) => due_ns,
+        let next = if has_more { Next::Other(0) } else { self.next_event(now_ns) };
+        let (until_ns, is_exact) = match next {
             Next::Other(until_ns) => {
                 self.pacer.rest(now_ns);
-                self.wait_and_handle(until_ns);
-                return None;
+                (until_ns, false)
             }
-        };
-        match self.pacer.wait(now_ns, due_ns) {
-            Wait::Spin => {
-                self.wait_and_handle(0);
-                None
-            }
-            Wait::SleepUntil(wake_ns)
-                if self.reactor.dozes() && self.pacer.dozes(now_ns, wake_ns) =>
-            {
-                self.doze_and_handle(wake_ns);
-                None
-            }
-            Wait::SleepUntil(wake_ns) => {
-                if self.wait_and_handle(wake_ns) || wake_ns <= now_ns {
+            Next::Due(due_ns) => match self.pacer.wait(now_ns, due_ns) {
+                Wait::Spin => (0, false),
+                Wait::SleepUntil(wake_ns)
+                    if self.reactor.dozes() && self.pacer.dozes(now_ns, wake_ns) =>
+                {
+                    self.doze_and_handle(wake_ns);
                     return None;
                 }
-                let woke_ns = self.reactor.now_ns();
-                self.pacer.woke(wake_ns, woke_ns);
-                Some(woke_ns)
-            }
+                Wait::SleepUntil(wake_ns) => (wake_ns, true),
+            },
+        };
+        if self.wait_and_handle(until_ns) || !is_exact || until_ns <= now_ns {
+            return None;
         }
+        let woke_ns = self.reactor.now_ns();
+        self.pacer.woke(until_ns, woke_ns);
+        Some(woke_ns)
     }
 
     /// Sleeps, whatever comes, and handles what has come.
@@ -172,6 +163,7 @@ impl<R: Reactor, S: Protocol> Worker<R, S> {
     }
 
     /// Waits, and handles what is ready. Returns whether anything was.
+    #[inline(always)]
     pub(super) fn wait_and_handle(&mut self, until_ns: u64) -> bool {
         self.waits += 1;
         let first = self.find(until_ns);
