@@ -95,6 +95,61 @@ fn an_event_without_end_is_given_up() {
     assert_eq!(document.count("/streams/first_event/count"), 5);
 }
 
+/// The role comes first, then three tokens, then the usage.
+#[test]
+fn tokens_of_a_model_are_told_from_other_events() {
+    let chunk = |delta: &str| format!("data: {{\"choices\":[{{\"delta\":{delta}}}]}}\n\n");
+    let texts = [
+        chunk("{\"role\":\"assistant\",\"content\":\"\"}"),
+        chunk("{\"content\":\"a\"}"),
+        chunk("{\"content\":\"b\"}"),
+        chunk("{\"content\":\"c\"}"),
+        "data: {\"choices\":[],\"usage\":{\"prompt_tokens\":7,\"completion_tokens\":9}}\n\n"
+            .to_owned(),
+        "data: [DONE]\n\n".to_owned(),
+    ];
+    let peer = Peer::start(whole(&texts.each_ref().map(String::as_str)));
+    let url = format!("http://{}/", peer.addr());
+    let flags = ["-c", "1", "-n", "5", "--llm", "openai-chat", "-b", "{}"];
+    let document = measure(&[&flags[..], &[&url]].concat());
+    document.assert_all_ok();
+    assert_eq!(document.text("/plan/requests/list/0/method"), "POST");
+    assert_eq!(document.count("/streams/events/max"), 5);
+    assert_eq!(document.count("/streams/tokens/count"), 5 * 9);
+    assert_eq!(document.count("/streams/tokens/input"), 5 * 7);
+    let first_ns = document.count("/streams/tokens/time_to_first_token/min_ns");
+    assert!(first_ns >= 2 * GAP.as_nanos() as u64, "{first_ns}");
+    let gaps = document.count("/streams/tokens/inter_token_latency/count");
+    assert_eq!(gaps + document.count("/streams/tokens/coalesced"), 10);
+    for (objective, code) in [("ttft min > 40ms", 0), ("ttft max < 40ms", 3), ("itl max > 1s", 3)] {
+        let judged = ["--report", "full", "--no-keep", "--expect", objective, &url];
+        let judged = candor(&[&flags[..], &judged].concat());
+        assert_eq!(judged.code(), code, "{objective}\n{}", judged.stdout);
+        assert!(judged.stdout.contains("45 tokens, each with 9"), "{}", judged.stdout);
+    }
+}
+
+/// A response without end: nothing failed, and nothing is invalid.
+#[test]
+fn a_feed_is_shown_by_its_events() {
+    let feed = [
+        Step::ReadRequest,
+        Step::write("HTTP/1.1 200 OK\r\n\r\n"),
+        Step::WriteForever(b"data: a\n\n".as_slice().into(), Duration::from_millis(5)),
+    ];
+    let peer = Peer::start(Script::new(feed));
+    let url = format!("http://{}/", peer.addr());
+    let flags = ["-c", "2", "-d", "1s", "--drain", "0", "--stream", "sse", "--no-keep", &url];
+    let outcome = candor(&flags);
+    assert_eq!(outcome.code(), 0, "{}", outcome.stdout);
+    let headline = outcome.stdout.lines().find(|line| line.starts_with("FEED"));
+    assert!(headline.is_some_and(|line| line.contains("/s events")), "{}", outcome.stdout);
+    for finding in ["no-rate", "target-lost", "censored"] {
+        assert!(!outcome.stdout.contains(finding), "{finding}\n{}", outcome.stdout);
+    }
+    assert!(outcome.stderr.contains("/s events, 2 connections"), "{}", outcome.stderr);
+}
+
 #[test]
 fn a_report_and_objectives_are_of_events() {
     let peer = Peer::start(whole(&["data: a\n\n", "data: b\n\n"]));

@@ -95,7 +95,7 @@ fn ports_that_run_out_in_mid_run() {
     }
     // Each request takes a port, which the kernel keeps for a while after the close.
     let flags = ["--requests-per-connection", "1", "-R", "1k", "-c", "10", "-d", "2s"];
-    // With a local address it is bind that finds no port, and not connect.
+    // With a local address and without.
     for source in [&[][..], &["--source", "127.0.0.1"]] {
         let outcome = in_namespace(&[&flags[..], source, &["--json", "result.json"]].concat());
         assert_eq!(outcome.code(), 0, "{}{}", outcome.stdout, outcome.stderr);
@@ -107,6 +107,21 @@ fn ports_that_run_out_in_mid_run() {
         assert!(!document.verdicts().contains(&"target-lost"), "{:?}", document.verdicts());
         assert!(document.cpu_share() < 0.7, "{:?}", document.at("/workers"));
     }
+}
+
+#[test]
+fn each_destination_has_all_ports_of_a_local_address() {
+    if !is_root("a network namespace") {
+        return;
+    }
+    let target = format!("{CANDOR} serve --listen 0.0.0.0:9090");
+    let server = ["--target", &target, "--target-ready", "tcp:127.0.0.1:9090", "http://h:9090/"];
+    let addresses = ["--resolve", "h:9090:127.0.0.1,127.0.0.2", "--source", "127.0.0.9"];
+    let flags = ["-c", "190", "-n", "380", "--json", "result.json"];
+    let outcome = in_namespace(&[&server[..], &addresses, &flags].concat());
+    assert_eq!(outcome.code(), 0, "{}{}", outcome.stdout, outcome.stderr);
+    let document = outcome.document();
+    assert_eq!((document.ledger("ok"), document.count("/connections/opened")), (380, 190));
 }
 
 #[test]

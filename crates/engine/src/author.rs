@@ -83,6 +83,19 @@ impl Author {
         }
     }
 
+    /// The request line of what it wrote for this, for an example of an error: where a list of URLs says what is sent,
+    /// and its name says nothing.
+    #[cold]
+    pub(crate) fn line(&mut self, flight: &Flight) -> Option<String> {
+        match self {
+            Author::Filled(filling) => {
+                let owner = Owner { index: flight.index, ..Owner::default() };
+                filling.line(flight.request, owner)
+            }
+            Author::Listed | Author::Scripted(_) | Author::Users(_) => None,
+        }
+    }
+
     /// What it has written last was handed over under this number.
     #[inline]
     pub(crate) fn departed(&mut self, id: RequestId, departure: &Departure) {

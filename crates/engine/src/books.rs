@@ -127,18 +127,19 @@ impl Books {
     /// Parts of its response were read, or parts that no request asked for.
     #[inline(never)]
     pub(crate) fn parts(&mut self, part: &Part, at_ns: u64) {
-        let Part { id, bytes, count, .. } = *part;
+        let Part { id, bytes, count, tokens, .. } = *part;
         self.recorder.parts(at_ns, count, bytes, id.is_some());
         if let (Some(id), Some(streams)) = (id, &mut self.streams) {
-            streams.parts(id, self.flights.get_mut(id), count, at_ns, &mut self.recorder);
+            let flight = self.flights.get_mut(id);
+            streams.parts(id, flight, (count, tokens), at_ns, &mut self.recorder);
         }
     }
 
-    /// Its response has so many tokens.
+    /// Its response has so many tokens, and the request.
     #[inline(never)]
-    pub(crate) fn tokens(&mut self, id: RequestId, count: u64) {
+    pub(crate) fn tokens(&mut self, id: RequestId, output: Option<u64>, input: Option<u64>) {
         if let Some(streams) = &mut self.streams {
-            streams.tokens(id, count);
+            streams.tokens(id, output, input);
         }
     }
 
@@ -155,12 +156,7 @@ impl Books {
             Err(mismatch) => return self.mismatch(answer, mismatch, came),
         };
         if expected.sent_ns == NOT_SENT {
-            // A response to a request that has not left is a response to nothing.
-            self.forget_stream(answer.id);
-            let why = (ErrorKind::Malformed, None);
-            return self.enter_failure(answer.id, expected, why, came, || {
-                "answered before it was sent".to_owned()
-            });
+            return self.answered_unsent(answer.id, expected, came);
         }
         let sample = Sample {
             due_ns: expected.due_ns,
@@ -221,9 +217,16 @@ impl Books {
         };
         let flight = self.flights.remove(answer.id, came.chain);
         self.forget_stream(answer.id);
-        let name = self.names[flight.request as usize].clone();
         let why = (kind, status(answer));
-        self.enter_failure(answer.id, flight, why, came, || format!("{name}: {mismatch}"));
+        self.enter_failure(answer.id, flight, why, came, |name| format!("{name}: {mismatch}"));
+    }
+
+    /// A response to a request that has not left is a response to nothing.
+    #[cold]
+    fn answered_unsent(&mut self, id: RequestId, flight: Flight, came: Came<'_>) {
+        self.forget_stream(id);
+        let why = (ErrorKind::Malformed, None);
+        self.enter_failure(id, flight, why, came, |_| "answered before it was sent".to_owned());
     }
 
     /// The events of a response that does not count as a stream must not be those of the next one.
@@ -242,8 +245,7 @@ impl Books {
             Some(streams) => streams.failed(id, &flight, kind, came.at_ns, &mut self.recorder),
             None => kind,
         };
-        let name = self.names[flight.request as usize].clone();
-        self.enter_failure(id, flight, (kind, None), came, || reason.of(name));
+        self.enter_failure(id, flight, (kind, None), came, |name| reason.of(name));
     }
 
     fn enter_failure<E: Into<Reason>>(
@@ -252,7 +254,7 @@ impl Books {
         mut flight: Flight,
         (kind, status): (ErrorKind, Option<u16>),
         came: Came<'_>,
-        example: impl FnOnce() -> E,
+        example: impl FnOnce(String) -> E,
     ) {
         let at_ns = came.at_ns;
         if flight.sent_ns == NOT_SENT {
@@ -268,7 +270,11 @@ impl Books {
             status,
             age_ns: at_ns.saturating_sub(flight.due_ns),
         };
-        self.recorder.error(at_ns, failure, example);
+        let (names, author) = (&self.names, &mut *came.author);
+        self.recorder.error(at_ns, failure, || {
+            let line = author.line(&flight);
+            example(line.unwrap_or_else(|| names[flight.request as usize].clone()))
+        });
         self.trace(&flight, Outcome::Failed(kind), status.unwrap_or(0), at_ns);
         self.tell(id, &flight, (Some(kind), status.unwrap_or(0)), came);
     }

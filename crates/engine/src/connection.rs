@@ -123,6 +123,18 @@ impl<S> Default for Connection<S> {
 }
 
 impl<S: Session> Connection<S> {
+    /// It was handed a request, after this number of waits. Whether that is the only one in flight.
+    #[inline(always)]
+    pub(crate) fn was_given_one(&mut self, waits: u64) -> bool {
+        self.taken += 1;
+        self.account.outstanding += 1;
+        let is_only = self.account.outstanding == 1;
+        if is_only {
+            self.asked_after = waits;
+        }
+        is_only
+    }
+
     /// Whether no request may be handed to it now.
     pub(crate) fn takes_none(&self) -> bool {
         self.blocked || self.session.as_ref().is_none_or(|session| session.free_places() == 0)

@@ -16,7 +16,7 @@ use candor_pace::{Limit, Ranks, below, draw};
 use candor_plan::journey::{Variables, step_of};
 use candor_plan::template::{Names, Piece, Template, Value};
 use candor_plan::url::HttpUrl;
-use candor_plan::{DataOrder, Load, Messages, Plan};
+use candor_plan::{DataOrder, Load, Messages, Plan, Request, Secrets};
 use candor_protocol::Outgoing;
 use candor_protocol::made::{Form, Made, Values, write_text};
 
@@ -176,6 +176,9 @@ pub(crate) struct Filling {
     row: Row,
     seed: u64,
     text: Vec<u8>,
+    /// The request that a list of URLs fills in, and whether its values may be shown.
+    listed: Option<u32>,
+    secrets: Secrets,
 }
 
 /// Who a request is filled for.
@@ -241,8 +244,21 @@ impl Filling {
         let is_needed = forms.iter().any(Option::is_some) || !plan.journeys.is_empty();
         is_needed.then(|| {
             let row = Row::new(plan, tables);
-            Filling { forms, row, seed: plan.seed, text: Vec::new() }
+            let listed = plan.requests.list.iter().position(Request::is_of_list);
+            let listed = listed.map(|number| number as u32);
+            Filling { forms, row, seed: plan.seed, text: Vec::new(), listed, secrets: plan.secrets }
         })
+    }
+
+    /// The request line of a request that a list of URLs fills in, without what may be a secret.
+    pub(crate) fn line(&mut self, request: u32, owner: Owner<'_>) -> Option<String> {
+        let secrets = self.secrets;
+        if self.listed != Some(request) {
+            return None;
+        }
+        let made = self.fill(request, owner)?;
+        let (method, path) = (made.method(), String::from_utf8_lossy(made.path()));
+        Some(format!("{} {}", String::from_utf8_lossy(method), secrets.path(&path)))
     }
 
     /// Whether this request of the plan has holes.

@@ -5,7 +5,7 @@
 
 use candor_plan::Request;
 use candor_protocol::RequestId;
-use candor_record::{ErrorKind, Phase, Recorder, Sample, StreamEnd, StreamParts};
+use candor_record::{Arrived, ErrorKind, Phase, Recorder, Sample, StreamEnd, StreamParts};
 
 use crate::flight::Flight;
 
@@ -20,11 +20,42 @@ pub(crate) struct Streams {
 /// The events of one response so far.
 #[derive(Debug, Clone, Copy, Default)]
 struct Stream {
+    events: Series,
+    /// Those of them that are tokens.
+    tokens: Series,
+    longest_gap_ns: Option<u64>,
+    /// How many tokens the response says that there are, and the request.
+    output: Option<u64>,
+    input: Option<u64>,
+}
+
+/// Things that came one after the other.
+#[derive(Debug, Clone, Copy, Default)]
+struct Series {
     count: u64,
     first_ns: u64,
     last_ns: u64,
-    longest_gap_ns: Option<u64>,
-    tokens: Option<u64>,
+}
+
+impl Series {
+    /// So many more were read at `at_ns`, for a request that was due at `due_ns`.
+    fn came(&mut self, count: u32, at_ns: u64, due_ns: u64) -> Arrived {
+        let (is_first, before_ns) = (self.count == 0, self.last_ns);
+        self.count += u64::from(count);
+        self.last_ns = at_ns;
+        if is_first {
+            self.first_ns = at_ns;
+        }
+        // The clock does not go back. Where it stands still, the reads were one for all that can be known.
+        let gap_ns = at_ns.saturating_sub(before_ns);
+        let gap_ns = (!is_first && gap_ns > 0).then_some(gap_ns);
+        let is_known = is_first || gap_ns.is_some();
+        Arrived {
+            first_ns: is_first.then(|| at_ns.saturating_sub(due_ns)),
+            gap_ns,
+            coalesced: u64::from(count) - u64::from(is_known),
+        }
+    }
 }
 
 impl Streams {
@@ -52,44 +83,30 @@ impl Streams {
         self.take(id);
     }
 
-    /// Events of its response were read at `at_ns`.
+    /// Events of its response, some of them tokens, were read at `at_ns`.
     pub(crate) fn parts(
         &mut self,
         id: RequestId,
         flight: &Flight,
-        count: u32,
+        (count, tokens): (u32, u32),
         at_ns: u64,
         recorder: &mut Recorder,
     ) {
         let stream = self.stream(id);
-        let (is_first, before_ns) = (stream.count == 0, stream.last_ns);
-        stream.count += u64::from(count);
-        stream.last_ns = at_ns;
-        if is_first {
-            stream.first_ns = at_ns;
-        }
-        // The clock does not go back. Where it stands still, the reads were one for all that can be known.
-        let gap_ns = at_ns.saturating_sub(before_ns);
-        let gap_ns = (!is_first && gap_ns > 0).then_some(gap_ns);
-        stream.longest_gap_ns = stream.longest_gap_ns.max(gap_ns);
+        let due_ns = flight.due_ns;
+        let events = stream.events.came(count, at_ns, due_ns);
+        let tokens = (tokens > 0).then(|| stream.tokens.came(tokens, at_ns, due_ns));
+        stream.longest_gap_ns = stream.longest_gap_ns.max(events.gap_ns);
         if flight.phase == Phase::Measured {
-            let since_due = |ns: u64| ns.saturating_sub(flight.due_ns);
-            let first_byte_ns = flight.first_byte_ns.min(at_ns);
-            let is_known = is_first || gap_ns.is_some();
-            recorder.stream_parts(
-                at_ns,
-                StreamParts {
-                    begins: is_first.then(|| (since_due(first_byte_ns), since_due(at_ns))),
-                    gap_ns,
-                    coalesced: u64::from(count) - u64::from(is_known),
-                },
-            );
+            let first_byte_ns = flight.first_byte_ns.min(at_ns).saturating_sub(due_ns);
+            recorder.stream_parts(at_ns, StreamParts { events, first_byte_ns, tokens });
         }
     }
 
-    /// The tokens of its response.
-    pub(crate) fn tokens(&mut self, id: RequestId, count: u64) {
-        self.stream(id).tokens = Some(count);
+    /// What its response says of tokens.
+    pub(crate) fn tokens(&mut self, id: RequestId, output: Option<u64>, input: Option<u64>) {
+        let stream = self.stream(id);
+        (stream.output, stream.input) = (output, input);
     }
 
     /// Its response is complete, as expected.
@@ -100,18 +117,20 @@ impl Streams {
         at_ns: u64,
         recorder: &mut Recorder,
     ) {
-        let Stream { count, first_ns, last_ns, longest_gap_ns, tokens } = self.take(id);
+        let Stream { events, tokens, longest_gap_ns, output, input } = self.take(id);
         if sample.phase == Phase::WarmUp || !self.of_plan[sample.request as usize] {
             return;
         }
         recorder.stream_ended(
             at_ns,
             StreamEnd {
-                parts: count,
-                last_part_ns: (count > 0).then(|| last_ns.saturating_sub(sample.due_ns)),
+                parts: events.count,
+                last_part_ns: (events.count > 0)
+                    .then(|| events.last_ns.saturating_sub(sample.due_ns)),
                 longest_gap_ns,
-                span_ns: last_ns - first_ns,
-                tokens,
+                tokens_span_ns: tokens.last_ns - tokens.first_ns,
+                tokens: output,
+                input_tokens: input,
             },
         );
     }
@@ -126,7 +145,7 @@ impl Streams {
         at_ns: u64,
         recorder: &mut Recorder,
     ) -> ErrorKind {
-        if self.take(id).count > 0 {
+        if self.take(id).events.count > 0 {
             return match kind {
                 ErrorKind::Truncated | ErrorKind::Reset | ErrorKind::StreamReset => {
                     ErrorKind::StreamCut
@@ -148,7 +167,7 @@ impl Streams {
         at_ns: u64,
         recorder: &mut Recorder,
     ) {
-        if self.take(id).count == 0 {
+        if self.take(id).events.count == 0 {
             self.unbegun(flight, at_ns, recorder);
         }
     }

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use crate::common::*;
 use candor_engine::{Control, drive};
-use candor_plan::{Arrivals, Parts, StreamForm, Streaming, Tokens};
+use candor_plan::{Arrivals, ModelApi, Parts, StreamForm, Streaming, Tokens};
 use candor_record::{ErrorKind, Histogram, RunRecord, StreamCounts};
 use candor_testkit::sim::{Link, Reaction, SimReactor, SimServer};
 
@@ -41,7 +41,7 @@ fn streaming() -> impl SimServer {
 }
 
 fn sse() -> Streaming {
-    Streaming { form: StreamForm::Sse, error: None, end: None, tokens: None }
+    Streaming::new(StreamForm::Sse)
 }
 
 fn of(mut plan: Parts, stream: Streaming) -> Parts {
@@ -163,6 +163,35 @@ fn tokens_are_events_or_what_an_event_says() {
     assert_eq!(streams(&record).tokens, 4 * 16);
     // (last − first) / (tokens − 1) = 105 ms / 15
     assert_all(&streams(&record).time_per_token, 4, 7 * MS);
+}
+
+/// The role comes at once, then tokens, then the usage: only tokens have the times of tokens.
+#[test]
+fn tokens_have_times_of_their_own() {
+    let chat = |ns: u64, delta: &str| {
+        (ns, chunk(&format!("data: {{\"choices\":[{{\"delta\":{delta}}}]}}\n\n")))
+    };
+    let server = move |at_ns: u64, _: u64, _: u64| {
+        let token = |k: u64| chat(at_ns + T0 + k * D, "{\"content\":\"x\"}");
+        let mut all = vec![(at_ns + HEAD, head())];
+        all.push(chat(at_ns + 2 * HEAD, "{\"role\":\"assistant\",\"content\":\"\"}"));
+        all.extend((0..N).map(token));
+        let usage = "data: {\"usage\":{\"prompt_tokens\":5,\"completion_tokens\":15}}\n\n";
+        let end = [chunk(usage), chunk("data: [DONE]\n\n"), b"0\r\n\r\n".to_vec()].concat();
+        all.push((at_ns + WHOLE + D, end));
+        Reaction::Answers(all)
+    };
+    let record = run(&few(4, ModelApi::OpenaiChat.streaming()), server);
+    assert_eq!(record.total.ledger.ok, 4);
+    let streams = streams(&record);
+    assert_all(&streams.first_part, 4, 2 * HEAD);
+    assert_all(&streams.first_token, 4, T0);
+    assert_all(&streams.token_gap, 4 * (N - 1), D);
+    assert_all(&streams.parts, 4, N + 2);
+    assert_all(&streams.tokens_of_one, 4, 15);
+    assert_all(&streams.time_per_token, 4, (N - 1) * D / 14);
+    assert_eq!((streams.tokens, streams.input_tokens), (4 * 15, 4 * 5));
+    assert_eq!((streams.coalesced, streams.tokens_coalesced), (0, 0));
 }
 
 #[test]

@@ -131,8 +131,11 @@ fn journey(journey: &Journey) -> Table {
 fn step(step: &Step) -> Table {
     let mut table = Table::new();
     put(&mut table, "name", shown(&step.name));
-    if !step.method.is_empty() && step.method != "GET" {
-        put(&mut table, "method", step.method.as_str());
+    match step.method.as_str() {
+        "" | "GET" if step.body.is_none() => {}
+        // A request with a body is a POST if nothing says otherwise.
+        "" => put(&mut table, "method", "GET"),
+        method => put(&mut table, "method", method),
     }
     let path = step.target.to_template().render();
     match &step.origin {

@@ -45,7 +45,7 @@ pub use model::*;
 pub use options::{Options, ReadFile, looks_like_plan};
 pub use plan::Plan;
 pub use redact::Secrets;
-pub use stream::{StreamForm, Streaming, Tokens};
+pub use stream::{ModelApi, StreamForm, Streaming, Tokens};
 pub use tls::{Identity, Pem, Tls, TlsVersion, Trust};
 pub use values::{Out, Place, ProgressForm, ReportDepth, Tui};
 pub use websocket::{Reaction, Replies, WebSocket};

@@ -343,7 +343,15 @@ impl Request {
     pub fn has_parts(&self) -> bool {
         self.stream.is_some() || self.call.is_some_and(|call| call.kind.server_streams())
     }
+
+    /// Whether a list of URLs says what is sent.
+    pub fn is_of_list(&self) -> bool {
+        self.path == OF_LIST
+    }
 }
+
+/// The path of a request that stands for those of a list of URLs.
+pub(crate) const OF_LIST: &str = "${path urls.path}";
 
 /// What replaces the secret values of a request in a result.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]

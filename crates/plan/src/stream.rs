@@ -12,8 +12,93 @@ pub struct Streaming {
     pub error: Option<String>,
     /// The text of the event that ends a response. It is not counted as an event itself.
     pub end: Option<String>,
-    /// How the tokens of a response are counted; `None`: they are not.
+    /// Where the text of a token may stand in an event: an event that has one, and not an empty one, is a token. None:
+    /// where tokens are counted, each event is one.
+    #[serde(default)]
+    pub token: Vec<String>,
+    /// How the tokens of a response are counted. `None`: its events that are tokens, if `token` says which these are,
+    /// or not at all.
     pub tokens: Option<Tokens>,
+    /// Where an event says how many tokens the request had; the last event that has a number decides.
+    #[serde(default)]
+    pub input_tokens: Option<String>,
+}
+
+impl Streaming {
+    /// A stream of this form, of which nothing is asked.
+    pub fn new(form: StreamForm) -> Self {
+        Streaming {
+            form,
+            error: None,
+            end: None,
+            token: Vec::new(),
+            tokens: None,
+            input_tokens: None,
+        }
+    }
+
+    /// Whether its tokens are counted.
+    pub fn counts_tokens(&self) -> bool {
+        !self.token.is_empty() || self.tokens.is_some()
+    }
+}
+
+/// An interface of language models whose streams are known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum, serde::Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ModelApi {
+    /// /v1/chat/completions, as of OpenAI, vLLM, llama.cpp, Ollama
+    OpenaiChat,
+    /// /v1/completions of the same
+    OpenaiCompletions,
+    /// /v1/responses of OpenAI
+    OpenaiResponses,
+    /// /v1/messages of Anthropic
+    AnthropicMessages,
+}
+
+impl ModelApi {
+    /// What its streams are.
+    pub fn streaming(self) -> Streaming {
+        const CHAT: &[&str] = &["content", "reasoning_content", "reasoning"];
+        const MESSAGES: &[&str] = &["text", "thinking", "partial_json"];
+        let usage = |of: &str, output: &str, input: &str| {
+            [format!("json:$.{of}{output}_tokens"), format!("json:$.{of}{input}_tokens")]
+        };
+        let texts = |of: &str, names: &[&str]| -> Vec<String> {
+            names.iter().map(|name| format!("json:$.{of}{name}")).collect()
+        };
+        let (end, token, [output, input]) = match self {
+            ModelApi::OpenaiChat => (
+                Some("[DONE]"),
+                texts("choices[0].delta.", CHAT),
+                usage("usage.", "completion", "prompt"),
+            ),
+            ModelApi::OpenaiCompletions => (
+                Some("[DONE]"),
+                texts("choices[0].", &["text"]),
+                usage("usage.", "completion", "prompt"),
+            ),
+            ModelApi::OpenaiResponses => {
+                (None, texts("", &["delta"]), usage("response.usage.", "output", "input"))
+            }
+            // The two stand in events of their own.
+            ModelApi::AnthropicMessages => (
+                None,
+                texts("delta.", MESSAGES),
+                ["json:$.usage.output_tokens", "json:$.message.usage.input_tokens"]
+                    .map(str::to_owned),
+            ),
+        };
+        Streaming {
+            error: Some("^event: error".to_owned()),
+            end: end.map(str::to_owned),
+            token,
+            tokens: Some(Tokens::At(output)),
+            input_tokens: Some(input),
+            ..Streaming::new(StreamForm::Sse)
+        }
+    }
 }
 
 /// What an event of a stream is.

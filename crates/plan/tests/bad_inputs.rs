@@ -92,7 +92,11 @@ fn options_that_contradict_each_other() {
         ),
         (
             &["-b", "abc", "-H", "Content-Length: 5", "h"],
-            "request \"GET /\": Content-Length \"5\" is not the length of the body, 3; leave the header out",
+            "request \"POST /\": Content-Length \"5\" is not the length of the body, 3; leave the header out",
+        ),
+        (
+            &["-H", "Host: a", "-H", "host: b", "h"],
+            "request \"GET /\": two Host fields make a request invalid; leave one out",
         ),
         (
             &["-H", "Transfer-Encoding: chunked", "h"],

@@ -15,7 +15,7 @@ fn from_toml(text: &str) -> Result<Plan, PlanError> {
 #[test]
 fn a_stream_is_asked_for_by_flags() {
     assert_eq!(plan(&[]).unwrap().requests.list[0].stream, None);
-    let plain = Streaming { form: StreamForm::Chunks, error: None, end: None, tokens: None };
+    let plain = Streaming::new(StreamForm::Chunks);
     assert_eq!(plan(&["--stream", "chunks"]).unwrap().requests.list[0].stream, Some(plain));
     let all = plan(&[
         "--stream",
@@ -28,10 +28,10 @@ fn a_stream_is_asked_for_by_flags() {
         "json:$.usage.completion_tokens",
     ]);
     let expected = Streaming {
-        form: StreamForm::Sse,
         error: Some("^event: error".to_owned()),
         end: Some("[DONE]".to_owned()),
         tokens: Some(Tokens::At("json:$.usage.completion_tokens".to_owned())),
+        ..Streaming::new(StreamForm::Sse)
     };
     assert_eq!(all.unwrap().requests.list[0].stream, Some(expected));
 }
@@ -44,22 +44,46 @@ fn a_request_has_its_own_stream_or_that_of_the_top_level() {
     let [a, b] = &plan.requests.list[..] else { panic!("two requests") };
     assert_eq!(a.stream, None);
     let expected = Streaming {
-        form: StreamForm::Ndjson,
-        error: None,
         end: Some("[DONE]".to_owned()),
         tokens: Some(Tokens::Events),
+        ..Streaming::new(StreamForm::Ndjson)
     };
     assert_eq!(b.stream, Some(expected));
+}
+
+#[test]
+fn the_streams_of_an_interface_are_known_and_what_is_given_beside_goes_before() {
+    let chat = plan(&["--llm", "openai-chat"]).unwrap().requests.list[0].stream.clone().unwrap();
+    assert_eq!((chat.form, chat.end.as_deref()), (StreamForm::Sse, Some("[DONE]")));
+    assert_eq!(chat.token[0], "json:$.choices[0].delta.content");
+    assert_eq!(chat.tokens, Some(Tokens::At("json:$.usage.completion_tokens".to_owned())));
+    assert_eq!(chat.input_tokens.as_deref(), Some("json:$.usage.prompt_tokens"));
+    let own = ["--llm", "openai-chat", "--tokens", "events", "--token", "json:$.t"];
+    let own = plan(&own).unwrap().requests.list[0].stream.clone().unwrap();
+    assert_eq!((own.tokens, own.token), (Some(Tokens::Events), vec!["json:$.t".to_owned()]));
+    assert_eq!((own.end, own.input_tokens), (chat.end, chat.input_tokens));
+    let text =
+        "url = \"http://h/\"\n[[request]]\nllm = \"anthropic-messages\"\ntoken = \"json:$.a\"\n";
+    let of_request = from_toml(text).unwrap().requests.list[0].stream.clone().unwrap();
+    assert_eq!((of_request.token, of_request.end), (vec!["json:$.a".to_owned()], None));
 }
 
 #[test]
 fn what_cannot_be_a_stream_is_refused_with_a_remedy() {
     let none = "there is no stream of events; add --stream sse, ndjson or chunks";
     let sse = ["--stream", "sse"];
-    let table: [(&[&str], &[&str], String); 9] = [
+    let table: [(&[&str], &[&str], String); 13] = [
         (&[], &["--stream-error", "x"], format!("--stream-error: {none}")),
         (&[], &["--stream-end", "x"], format!("--stream-end: {none}")),
         (&[], &["--tokens", "events"], format!("--tokens: {none}")),
+        (&[], &["--token", "json:$.t"], format!("--token: {none}")),
+        (&[], &["--input-tokens", "json:$.t"], format!("--input-tokens: {none}")),
+        (&sse, &["--token", "cookie:X"], "--token: \"cookie:X\": tokens are counted".to_owned()),
+        (
+            &sse,
+            &["--input-tokens", "events"],
+            "--input-tokens: \"events\": \"events\" is not".to_owned(),
+        ),
         (&sse, &["--stream-error", ""], "--stream-error: the expression is empty".to_owned()),
         (&sse, &["--stream-error", "a(b"], "--stream-error: \"a(b\": unclosed group at".to_owned()),
         (&sse, &["--stream-end", " "], "--stream-end: no event has an empty text".to_owned()),

@@ -266,13 +266,15 @@ pub enum Event {
     /// Parts of a response, or of what the peer sends without a request: only from sessions that were
     /// made to tell of them.
     Part(Part),
-    /// How many tokens the response to this request has, whose [`Event::Done`] follows: only from sessions that
-    /// were made to count them.
+    /// How many tokens this request and the response to it have, whose [`Event::Done`] follows: only from sessions
+    /// that were made to count them.
     Tokens {
         /// The request.
         id: RequestId,
-        /// Its tokens.
-        count: u64,
+        /// Those of the response; `None`: it does not say.
+        output: Option<u64>,
+        /// Those of the request; `None`: the response does not say.
+        input: Option<u64>,
     },
     /// This request failed, and the connection with it. Others outstanding on it have no outcome
     /// yet.
@@ -343,6 +345,8 @@ pub struct Part {
     pub bytes: u64,
     /// How many there are.
     pub count: u32,
+    /// How many of them are tokens, where these are counted.
+    pub tokens: u32,
 }
 
 /// Parts that protocols have.

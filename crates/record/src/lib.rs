@@ -54,7 +54,7 @@ pub use run::{
     Agent, Batches, EndReason, Host, Lost, Machine, Memory, RunRecord, Throttled, WorkerFigures,
     WorkerHealth, WorkerReport, Workers,
 };
-pub use streams::{StreamCounts, StreamEnd, StreamParts};
+pub use streams::{Arrived, StreamCounts, StreamEnd, StreamParts};
 pub use summary::{Brief, IntervalSummary, OfMachine, contradiction};
 pub use trace::{Outcome, TraceCounts, Traced};
 pub use users::{Failures, JourneyCounts, StepFailure};

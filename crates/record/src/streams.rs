@@ -9,15 +9,26 @@ use serde::{Deserialize, Serialize};
 use crate::add;
 use crate::histogram::Histogram;
 
+/// Things of a response that were read together.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Arrived {
+    /// due → now, if the first of the response is among them.
+    pub first_ns: Option<u64>,
+    /// From the one before them to the first of them.
+    pub gap_ns: Option<u64>,
+    /// Gaps between those that were read together.
+    pub coalesced: u64,
+}
+
 /// Events that were read together, of one request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct StreamParts {
-    /// If the first event of the response is among them: due → first byte, due → now.
-    pub begins: Option<(u64, u64)>,
-    /// From the event before them to the first of them.
-    pub gap_ns: Option<u64>,
-    /// Gaps between events that were read together.
-    pub coalesced: u64,
+    /// The events.
+    pub events: Arrived,
+    /// due → first byte, for the first of them.
+    pub first_byte_ns: u64,
+    /// Those that are tokens.
+    pub tokens: Option<Arrived>,
 }
 
 /// A stream whose response was the expected one.
@@ -29,10 +40,12 @@ pub struct StreamEnd {
     pub last_part_ns: Option<u64>,
     /// The longest of its gaps, if one is known.
     pub longest_gap_ns: Option<u64>,
-    /// From its first event to its last.
-    pub span_ns: u64,
+    /// From its first event that is a token to the last one.
+    pub tokens_span_ns: u64,
     /// Its tokens, if they are counted and known.
     pub tokens: Option<u64>,
+    /// Those of its request, if the response says how many there are.
+    pub input_tokens: Option<u64>,
 }
 
 /// The streams of one stretch of time, measured requests alone.
@@ -58,8 +71,16 @@ pub struct StreamCounts {
     pub tokens: u64,
     /// Tokens of each expected response: counts, no times.
     pub tokens_of_one: Histogram,
-    /// From the first event to the last, for each token after the first.
+    /// From the first token to the last, for each token after the first.
     pub time_per_token: Histogram,
+    /// due → first event that is a token.
+    pub first_token: Histogram,
+    /// From one event that is a token to the next.
+    pub token_gap: Histogram,
+    /// Gaps between tokens that were read together.
+    pub tokens_coalesced: u64,
+    /// Tokens of the requests of expected responses that say how many there are.
+    pub input_tokens: u64,
 }
 
 impl StreamCounts {
@@ -78,18 +99,31 @@ impl StreamCounts {
             tokens: 0,
             tokens_of_one: new(),
             time_per_token: new(),
+            first_token: new(),
+            token_gap: new(),
+            tokens_coalesced: 0,
+            input_tokens: 0,
         }
     }
 
     pub(crate) fn parts(&mut self, parts: StreamParts) {
-        if let Some((first_byte_ns, first_part_ns)) = parts.begins {
+        let StreamParts { events, first_byte_ns, tokens } = parts;
+        if let Some(first_ns) = events.first_ns {
             self.first_byte.record(first_byte_ns);
-            self.first_part.record(first_part_ns);
+            self.first_part.record(first_ns);
         }
-        if let Some(gap_ns) = parts.gap_ns {
+        if let Some(gap_ns) = events.gap_ns {
             self.gap.record(gap_ns);
         }
-        self.coalesced += parts.coalesced;
+        self.coalesced += events.coalesced;
+        let Some(tokens) = tokens else { return };
+        if let Some(first_ns) = tokens.first_ns {
+            self.first_token.record(first_ns);
+        }
+        if let Some(gap_ns) = tokens.gap_ns {
+            self.token_gap.record(gap_ns);
+        }
+        self.tokens_coalesced += tokens.coalesced;
     }
 
     pub(crate) fn ended(&mut self, end: StreamEnd) {
@@ -100,12 +134,13 @@ impl StreamCounts {
         if let Some(longest_gap_ns) = end.longest_gap_ns {
             self.longest_gap.record(longest_gap_ns);
         }
+        // These numbers come from the server.
+        add(&mut self.input_tokens, end.input_tokens.unwrap_or_default());
         let Some(tokens) = end.tokens else { return };
-        // The number comes from the server.
         add(&mut self.tokens, tokens);
         self.tokens_of_one.record(tokens);
-        if tokens > 1 && end.span_ns > 0 {
-            self.time_per_token.record(end.span_ns / (tokens - 1));
+        if tokens > 1 && end.tokens_span_ns > 0 {
+            self.time_per_token.record(end.tokens_span_ns / (tokens - 1));
         }
     }
 
@@ -113,17 +148,31 @@ impl StreamCounts {
         for (mine, theirs) in self.timed_mut().into_iter().zip(other.timed()) {
             mine.merge(theirs);
         }
-        add(&mut self.coalesced, other.coalesced);
-        add(&mut self.unbegun, other.unbegun);
-        add(&mut self.tokens, other.tokens);
+        for (mine, theirs) in self.counts_mut().into_iter().zip(other.counts()) {
+            add(mine, theirs);
+        }
     }
 
     pub(crate) fn clear(&mut self) {
         self.timed_mut().into_iter().for_each(Histogram::clear);
-        (self.coalesced, self.unbegun, self.tokens) = (0, 0, 0);
+        self.counts_mut().into_iter().for_each(|count| *count = 0);
     }
 
-    pub(crate) fn timed(&self) -> [&Histogram; 8] {
+    fn counts(&self) -> [u64; 5] {
+        [self.coalesced, self.unbegun, self.tokens, self.tokens_coalesced, self.input_tokens]
+    }
+
+    fn counts_mut(&mut self) -> [&mut u64; 5] {
+        [
+            &mut self.coalesced,
+            &mut self.unbegun,
+            &mut self.tokens,
+            &mut self.tokens_coalesced,
+            &mut self.input_tokens,
+        ]
+    }
+
+    pub(crate) fn timed(&self) -> [&Histogram; 10] {
         [
             &self.first_byte,
             &self.first_part,
@@ -133,10 +182,12 @@ impl StreamCounts {
             &self.parts,
             &self.tokens_of_one,
             &self.time_per_token,
+            &self.first_token,
+            &self.token_gap,
         ]
     }
 
-    fn timed_mut(&mut self) -> [&mut Histogram; 8] {
+    fn timed_mut(&mut self) -> [&mut Histogram; 10] {
         [
             &mut self.first_byte,
             &mut self.first_part,
@@ -146,6 +197,8 @@ impl StreamCounts {
             &mut self.parts,
             &mut self.tokens_of_one,
             &mut self.time_per_token,
+            &mut self.first_token,
+            &mut self.token_gap,
         ]
     }
 }
@@ -157,14 +210,21 @@ mod tests {
 
     fn some() -> StreamCounts {
         let mut counts = StreamCounts::new(3);
-        counts.parts(StreamParts { begins: Some((10, 20)), gap_ns: None, coalesced: 2 });
-        counts.parts(StreamParts { begins: None, gap_ns: Some(30), coalesced: 0 });
+        let first = Arrived { first_ns: Some(20), gap_ns: None, coalesced: 2 };
+        counts.parts(StreamParts { events: first, first_byte_ns: 10, tokens: None });
+        let next = Arrived { first_ns: None, gap_ns: Some(30), coalesced: 0 };
+        let token = Arrived { first_ns: Some(50), gap_ns: None, coalesced: 3 };
+        counts.parts(StreamParts { events: next, first_byte_ns: 10, tokens: Some(token) });
+        let gap = Arrived { first_ns: None, gap_ns: Some(7), coalesced: 0 };
+        let none = Arrived::default();
+        counts.parts(StreamParts { events: none, first_byte_ns: 10, tokens: Some(gap) });
         counts.ended(StreamEnd {
             parts: 4,
             last_part_ns: Some(50),
             longest_gap_ns: Some(30),
-            span_ns: 30,
+            tokens_span_ns: 30,
             tokens: Some(11),
+            input_tokens: Some(5),
         });
         counts.unbegun = 1;
         counts
@@ -174,9 +234,9 @@ mod tests {
     fn each_figure_has_its_place() {
         let counts = some();
         let max = counts.timed().map(|one| (one.count(), one.max_ns()));
-        let wanted = [10, 20, 30, 50, 30, 4, 11, 3].map(|ns| (1, Some(ns)));
+        let wanted = [10, 20, 30, 50, 30, 4, 11, 3, 50, 7].map(|ns| (1, Some(ns)));
         assert_eq!(max, wanted);
-        assert_eq!((counts.coalesced, counts.unbegun, counts.tokens), (2, 1, 11));
+        assert_eq!(counts.counts(), [2, 1, 11, 3, 5]);
     }
 
     #[test]
@@ -186,15 +246,16 @@ mod tests {
             parts: 0,
             last_part_ns: None,
             longest_gap_ns: None,
-            span_ns: 0,
+            tokens_span_ns: 0,
             tokens: None,
+            input_tokens: None,
         };
         counts.ended(end);
         // One token has no time per token, and neither have those that were read together.
-        counts.ended(StreamEnd { tokens: Some(1), span_ns: 5, ..end });
+        counts.ended(StreamEnd { tokens: Some(1), tokens_span_ns: 5, ..end });
         counts.ended(StreamEnd { tokens: Some(7), ..end });
         let samples = counts.timed().map(Histogram::count);
-        assert_eq!(samples, [0, 0, 0, 0, 0, 3, 2, 0]);
+        assert_eq!(samples, [0, 0, 0, 0, 0, 3, 2, 0, 0, 0]);
         counts.ended(StreamEnd { tokens: Some(u64::MAX), ..end });
         assert_eq!(counts.tokens, u64::MAX, "a server may say anything");
     }
@@ -207,7 +268,7 @@ mod tests {
         };
         let mut twice = some();
         twice.merge(&some());
-        assert_eq!((twice.gap.count(), twice.coalesced, twice.tokens), (2, 4, 22));
+        assert_eq!((twice.gap.count(), twice.counts()), (2, [4, 2, 22, 6, 10]));
         for merge in [Interval::merge_worker, Interval::merge_later] {
             for (one, other, sum) in [
                 (None, None, None),

@@ -244,10 +244,9 @@ pub fn users_run() -> Run {
 pub fn streams_run() -> Run {
     let mut run = healthy_open_run();
     run.plan.requests.list[0].stream = Some(Streaming {
-        form: StreamForm::Sse,
-        error: None,
-        end: None,
         tokens: Some(Tokens::Events),
+        input_tokens: Some("json:$.n".to_owned()),
+        ..Streaming::new(StreamForm::Sse)
     });
     run
 }

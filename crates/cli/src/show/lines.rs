@@ -114,6 +114,7 @@ fn of(state: &State) -> Of {
         (Some((run, last)), step) => Of::Run {
             step,
             rate_per_s: last.rate_per_s(),
+            events_per_s: last.feed_per_s(),
             asked_per_s: last.asked_per_s().filter(|_| run.head.is_open),
             p50_ns: last.summary.response.p50_ns,
             p99_ns: last.summary.response.p99_ns,
@@ -136,6 +137,11 @@ fn text(state: &State) -> String {
     let (elapsed, left) = times(state);
     let latency = |ns: Option<u64>| ns.map_or_else(|| "–".to_owned(), fmt_duration_ns);
     let mut text = match &of(state) {
+        Of::Run { events_per_s: Some(per_s), connections, .. } => format!(
+            "{elapsed}: {} events, {} connections",
+            fmt_per_second(*per_s),
+            fmt_count(*connections),
+        ),
         Of::Run { rate_per_s, asked_per_s, p50_ns, p99_ns, max_ns, connections, .. } => {
             let asked =
                 asked_per_s.map_or(String::new(), |asked| format!(" of {}", fmt_per_second(asked)));

@@ -215,6 +215,12 @@ impl Seen {
         per_s(self.summary.answered, self.length_ns())
     }
 
+    /// Parts of responses per second, where no response ended: of a feed.
+    pub(crate) fn feed_per_s(&self) -> Option<f64> {
+        let is_feed = self.summary.answered == 0 && self.summary.parts > 0;
+        per_s(self.summary.parts, self.length_ns()).filter(|_| is_feed)
+    }
+
     /// Complete responses per second of a machine.
     pub(crate) fn rate_of(&self, machine: &OfMachine) -> Option<f64> {
         per_s(machine.answered, self.length_ns())

@@ -20,7 +20,7 @@ use rustix::net::{
 use candor_protocol::Transport;
 use candor_record::ConnectErrorKind;
 
-use super::{ConnectCause, ConnectFailure, IoFailure, Route, Sent, datagram};
+use super::{ConnectCause, ConnectFailure, IoFailure, Route, Sent, datagram, scm};
 
 const NS_PER_S: u64 = 1_000_000_000;
 
@@ -132,6 +132,10 @@ impl Dialer {
                 if let Some(count) = NonZero::new(usable().count() as u64)
                     && let Some(source) = usable().nth((to.turn % count) as usize)
                 {
+                    // The port is chosen when the destination is known, so that each has all of them. Kernels that
+                    // do not have this choose it now.
+                    let (level, name) = (libc::IPPROTO_IP, libc::IP_BIND_ADDRESS_NO_PORT);
+                    let _ = scm::set_option(&fd, level, name, 1);
                     bind(&fd, &SocketAddr::new(*source, 0))?;
                 }
                 in_progress(connect(&fd, address))?;

@@ -113,7 +113,7 @@ impl Applying<'_> {
                 let at_ns = at_ns + self.begun.elapsed().as_nanos() as u64;
                 self.books.parts(&part, at_ns);
             }
-            Event::Tokens { id, count } => self.books.tokens(id, count),
+            Event::Tokens { id, output, input } => self.books.tokens(id, output, input),
             Event::Changed => self.came_to.changed = true,
             Event::BrokenOff => {
                 self.account.broken_off = true;

@@ -145,7 +145,9 @@ impl<R: Reactor, S: Protocol> Worker<R, S> {
         let id = self.books.depart(departure, &mut connection.account.flights);
         session.handle_request(id, Outgoing::Listed(departure.request));
         connection.offered -= 1;
-        self.handed_over(departure);
+        if connection.was_given_one(self.waits) && self.own.timeouts.idle_ns.is_some() {
+            self.watch_silence(departure.connection, departure.ready_ns);
+        }
         true
     }
 
@@ -181,14 +183,8 @@ impl<R: Reactor, S: Protocol> Worker<R, S> {
     #[inline]
     fn handed_over(&mut self, departure: Departure) {
         let key = departure.connection;
-        let connection = &mut self.pool[key];
-        connection.taken += 1;
-        connection.account.outstanding += 1;
-        if connection.account.outstanding == 1 {
-            connection.asked_after = self.waits;
-            if self.own.timeouts.idle_ns.is_some() {
-                self.watch_silence(key, departure.ready_ns);
-            }
+        if self.pool[key].was_given_one(self.waits) && self.own.timeouts.idle_ns.is_some() {
+            self.watch_silence(key, departure.ready_ns);
         }
     }
 

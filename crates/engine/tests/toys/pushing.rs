@@ -56,11 +56,11 @@ impl Pushing {
         let (kind, count) = (PartKind::Message, 1);
         match (line.first(), oldest) {
             (Some(b'*'), _) if self.takes_unasked => {
-                Some(Event::Part(Part { id: None, kind, bytes, count }))
+                Some(Event::Part(Part { id: None, kind, bytes, count, tokens: 0 }))
             }
             (Some(b'+'), Some(_)) => {
                 self.body_bytes += bytes;
-                Some(Event::Part(Part { id: oldest, kind, bytes, count }))
+                Some(Event::Part(Part { id: oldest, kind, bytes, count, tokens: 0 }))
             }
             (Some(b'.'), Some(id)) => {
                 self.requests.remove(0);

@@ -7,7 +7,7 @@ use super::data::URLS;
 use super::target::{Targets, Way};
 use super::{Files, calls, conflict, delivery, streams};
 use crate::error::PlanError;
-use crate::model::{BodyExpect, Expect, Order, Request, Requests, StatusSet};
+use crate::model::{BodyExpect, Expect, OF_LIST, Order, Request, Requests, StatusSet};
 use crate::options::{Options, RequestOptions, headers_over};
 use crate::redact::Secrets;
 use crate::template;
@@ -72,15 +72,26 @@ pub(super) fn request(
     files: &mut Files<'_>,
 ) -> Result<Request, PlanError> {
     let Way { target, url, headers: of_target } = targets.way(options, table, files)?;
+    let (text, file) = match (&table.body, &table.json, &table.body_file) {
+        (None, None, None) => (&options.requests.body, &options.requests.body_file),
+        (Some(_), Some(_), _) => {
+            return Err(conflict("body", "json", "a request has one body; leave one of them out"));
+        }
+        (text, json, file) => (if json.is_some() { json } else { text }, file),
+    };
+    let body = body(text, file, files)?;
     let method = table.method.clone().or_else(|| options.requests.method.clone());
-    let mut method = method.map_or_else(|| "GET".to_owned(), |one| one.into_string());
+    // As of curl: a body is there to be taken.
+    let has_body = (text.is_some() || file.is_some()) && !url.is_websocket;
+    let usual = if has_body { "POST" } else { "GET" };
+    let mut method = method.map_or_else(|| usual.to_owned(), |one| one.into_string());
     let mut path = table.path.clone().map_or_else(|| url.path.clone(), RequestPath::into_string);
     let call = calls::call(options, table, &url, are_calls)?;
     if let Some(call) = call {
         (method, path) = ("POST".to_owned(), call.path().to_owned());
     }
     if options.requests.urls.is_some() && table.path.is_none() && table.url.is_none() {
-        path = format!("${{path {URLS}.path}}");
+        path = OF_LIST.to_owned();
         method = format!("${{{URLS}.method}}");
     }
     // A request without a name gets a redacted one, because every result contains the names.
@@ -91,14 +102,6 @@ pub(super) fn request(
         true => URLS.to_owned(),
         false => format!("{method} {shown}"),
     });
-    let (text, file) = match (&table.body, &table.json, &table.body_file) {
-        (None, None, None) => (&options.requests.body, &options.requests.body_file),
-        (Some(_), Some(_), _) => {
-            return Err(conflict("body", "json", "a request has one body; leave one of them out"));
-        }
-        (text, json, file) => (if json.is_some() { json } else { text }, file),
-    };
-    let body = body(text, file, files)?;
     let below = headers_over(options.requests.header.clone(), of_target.to_vec());
     let mut headers = headers_over(below, table.header.clone());
     let has_type = headers.iter().any(|one| one.name().eq_ignore_ascii_case("content-type"));

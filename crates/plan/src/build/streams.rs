@@ -2,43 +2,57 @@
 
 use crate::error::PlanError;
 use crate::model::Request;
-use crate::options::{Options, RequestOptions};
-use crate::stream::{Streaming, Tokens};
+use crate::options::{Options, RequestOptions, StreamsOptions};
+use crate::stream::{ModelApi, Streaming, Tokens};
 
-/// The stream of the request of `table`. Missing keys are taken from the top level.
+/// The stream of the request of `table`. Missing keys are taken from the top level, and then from the interface.
 pub(super) fn streaming(
     options: &Options,
     table: &RequestOptions,
 ) -> Result<Option<Streaming>, PlanError> {
     let above = &options.streams;
-    let Some(form) = table.stream.or(above.stream) else {
-        let own = [&table.stream_error, &table.stream_end, &table.tokens];
-        return needless(own).map(|()| None);
+    let known = table.llm.or(above.llm).map(ModelApi::streaming);
+    let Some(form) = table.stream.or(above.stream).or(known.as_ref().map(|one| one.form)) else {
+        let RequestOptions { stream_error, stream_end, tokens, token, input_tokens, .. } = table;
+        let given = [stream_error, stream_end, tokens, &token.first().cloned(), input_tokens];
+        return needless(given).map(|()| None);
     };
-    let or = |own: &Option<String>, above: &Option<String>| own.clone().or_else(|| above.clone());
-    let tokens = or(&table.tokens, &above.tokens).map(|rule| match rule.trim() {
+    let known = known.unwrap_or_else(|| Streaming::new(form));
+    let or = |own: &Option<String>, above: &Option<String>, known: Option<String>| {
+        own.clone().or_else(|| above.clone()).or(known)
+    };
+    let tokens = or(&table.tokens, &above.tokens, None).map(|rule| match rule.trim() {
         "events" => Tokens::Events,
         _ => Tokens::At(rule),
     });
     Ok(Some(Streaming {
         form,
-        error: or(&table.stream_error, &above.stream_error),
-        end: or(&table.stream_end, &above.stream_end),
-        tokens,
+        error: or(&table.stream_error, &above.stream_error, known.error),
+        end: or(&table.stream_end, &above.stream_end, known.end),
+        token: [&table.token, &above.token, &known.token]
+            .into_iter()
+            .find(|rules| !rules.is_empty())
+            .cloned()
+            .unwrap_or_default(),
+        tokens: tokens.or(known.tokens),
+        input_tokens: or(&table.input_tokens, &above.input_tokens, known.input_tokens),
     }))
 }
 
 /// What the top level asks of events needs a request with events.
 pub(super) fn check(options: &Options, requests: &[Request]) -> Result<(), PlanError> {
-    let above = &options.streams;
+    let StreamsOptions { stream_error, stream_end, tokens, token, input_tokens, .. } =
+        &options.streams;
     match requests.iter().any(|one| one.stream.is_some()) {
         true => Ok(()),
-        false => needless([&above.stream_error, &above.stream_end, &above.tokens]),
+        false => {
+            needless([stream_error, stream_end, tokens, &token.first().cloned(), input_tokens])
+        }
     }
 }
 
-fn needless(given: [&Option<String>; 3]) -> Result<(), PlanError> {
-    let names = ["--stream-error", "--stream-end", "--tokens"];
+fn needless(given: [&Option<String>; 5]) -> Result<(), PlanError> {
+    let names = ["--stream-error", "--stream-end", "--tokens", "--token", "--input-tokens"];
     match names.into_iter().zip(given).find(|(_, given)| given.is_some()) {
         Some((option, _)) => Err(PlanError::Value {
             option,

@@ -7,10 +7,10 @@ use serde::Deserialize;
 use super::TargetName;
 use crate::journey::Capture;
 use crate::model::StatusSet;
-use crate::stream::StreamForm;
+use crate::stream::{ModelApi, StreamForm};
 use crate::values::{
     CallName, Header, Method, PositiveNanos, Repeat, RequestPath, Size, SmallCount, ThinkTime,
-    captures, headers, json, typed,
+    captures, headers, json, one_or_many, typed,
 };
 
 /// One `[[request]]` table of a plan. Missing keys are taken from the top level.
@@ -66,6 +66,13 @@ pub struct RequestOptions {
     pub stream_end: Option<String>,
     /// Like `--tokens`.
     pub tokens: Option<String>,
+    /// Like `--token`.
+    #[serde(deserialize_with = "one_or_many")]
+    pub token: Vec<String>,
+    /// Like `--input-tokens`.
+    pub input_tokens: Option<String>,
+    /// Like `--llm`.
+    pub llm: Option<ModelApi>,
     /// In a step: how long the user thinks before it.
     pub think: Option<ThinkTime>,
     /// In a step: how often it is made.

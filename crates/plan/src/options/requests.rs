@@ -14,7 +14,7 @@ group! {
     "Requests",
     /// The requests, how they leave, and how connections carry them.
     pub struct RequestsOptions {
-        /// Method, sent as given [default: GET]
+        /// Method, sent as given [default: GET, or POST if there is a body]
         #[arg(short = 'X', long, value_name = "METHOD")]
         pub method: Option<Method>,
 

@@ -1,7 +1,8 @@
 //! Responses that are streams of events.
 
 use super::group::group;
-use crate::stream::StreamForm;
+use crate::stream::{ModelApi, StreamForm};
+use crate::values::one_or_many;
 
 group! {
     "Streams of events",
@@ -34,5 +35,25 @@ group! {
         /// response, e.g. json:$.usage.completion_tokens.
         #[arg(long, value_name = "RULE")]
         pub tokens: Option<String>,
+
+        /// Which events are tokens: those with a text at json:PATH or regex:EXPRESSION; may be repeated
+        ///
+        /// E.g. json:$.choices[0].delta.content. An event where it is missing, null or empty is no
+        /// token: the role, a usage. Without it each event is one, where tokens are counted.
+        #[arg(long, value_name = "RULE")]
+        #[serde(deserialize_with = "one_or_many")]
+        pub token: Vec<String>,
+
+        /// Count the tokens of requests: the number at json:PATH or regex:EXPRESSION of an event
+        ///
+        /// The last number found counts, e.g. json:$.usage.prompt_tokens.
+        #[arg(long, value_name = "RULE")]
+        pub input_tokens: Option<String>,
+
+        /// The streams of this interface of language models: sets the options above for it
+        ///
+        /// Each of them can be given beside it, and goes before it.
+        #[arg(long, value_name = "API")]
+        pub llm: Option<ModelApi>,
     }
 }

@@ -363,6 +363,11 @@ fn request(one: &Request) -> Result<(), PlanError> {
             return wrong(problem.to_owned());
         }
     }
+    let hosts = one.headers.iter().filter(|(name, _)| name.eq_ignore_ascii_case("host"));
+    if hosts.count() > 1 {
+        // RFC 9112 3.2: a server answers more than one with 400.
+        return wrong("two Host fields make a request invalid; leave one out".to_owned());
+    }
     let ranges = &one.expect.status.ranges;
     let is_range = |&(low, high): &(u16, u16)| 100 <= low && low <= high && high <= 999;
     let are_ranges = !ranges.is_empty() && ranges.iter().all(is_range);

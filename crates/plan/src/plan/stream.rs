@@ -31,16 +31,23 @@ pub(super) fn check(parts: &Parts, stream: &Streaming) -> Result<(), PlanError> 
         let problem = "no event has an empty text; write e.g. '[DONE]'";
         return wrong("--stream-end", problem.to_owned());
     }
-    let Some(Tokens::At(place)) = &stream.tokens else { return Ok(()) };
-    match Source::compile(place) {
-        Ok(source) if source.is_in_body() => Ok(()),
-        Ok(_) => {
-            let problem = "tokens are counted in events; use events, json: or regex:";
-            wrong("--tokens", without_refused(&format!("{place:?}: {problem}"), place))
-        }
-        Err(problem) => wrong(
-            "--tokens",
-            without_refused(&format!("{place:?}: {problem}; or use events"), place),
-        ),
-    }
+    let counted = match &stream.tokens {
+        Some(Tokens::At(place)) => Some(place),
+        Some(Tokens::Events) | None => None,
+    };
+    place("--tokens", counted, "; or use events")?;
+    stream.token.iter().try_for_each(|rule| place("--token", Some(rule), ""))?;
+    place("--input-tokens", stream.input_tokens.as_ref(), "")
+}
+
+/// A rule that looks into events.
+fn place(option: &'static str, rule: Option<&String>, or: &str) -> Result<(), PlanError> {
+    let Some(rule) = rule else { return Ok(()) };
+    let problem = match Source::compile(rule) {
+        Ok(source) if source.is_in_body() => return Ok(()),
+        Ok(_) => format!("tokens are counted in events; use json: or regex:{or}"),
+        Err(problem) => format!("{problem}{or}"),
+    };
+    let problem = without_refused(&format!("{rule:?}: {problem}"), rule);
+    Err(PlanError::Value { option, problem })
 }

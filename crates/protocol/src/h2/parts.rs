@@ -107,7 +107,7 @@ impl Session {
                 self.news.any |= outcome.is_some();
                 self.news.next.extend(outcome);
                 let kind = PartKind::Message;
-                Some(Event::Part(Part { id: Some(request), kind, bytes, count }))
+                Some(Event::Part(Part { id: Some(request), kind, bytes, count, tokens: 0 }))
             }
         }
     }

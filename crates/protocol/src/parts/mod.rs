@@ -32,7 +32,9 @@ pub struct Rules {
     form: StreamForm,
     error: Option<Pattern>,
     end: Option<Box<[u8]>>,
+    token: Box<[Source]>,
     tokens: Option<Count>,
+    input: Option<Source>,
 }
 
 /// How tokens are counted.
@@ -55,7 +57,10 @@ impl Rules {
             Some(Tokens::At(place)) => Some(Count::At(Source::compile(place).ok()?)),
         };
         let end = stream.end.as_ref().map(|text| text.trim().as_bytes().into());
-        Some(Rules { form: stream.form, error, end, tokens })
+        let source = |place: &String| Source::compile(place).ok();
+        let token = stream.token.iter().map(source).collect::<Option<_>>()?;
+        let input = stream.input_tokens.as_ref().and_then(source);
+        Some(Rules { form: stream.form, error, end, token, tokens, input })
     }
 
     /// The rules of these requests; `None`: none of them has a stream.
@@ -67,7 +72,18 @@ impl Rules {
 
     /// Whether the text of events is read.
     fn read_text(&self) -> bool {
-        self.error.is_some() || self.end.is_some() || matches!(self.tokens, Some(Count::At(_)))
+        let looks_for_tokens = !self.token.is_empty() || self.input.is_some();
+        let counts = matches!(self.tokens, Some(Count::At(_)));
+        self.error.is_some() || self.end.is_some() || looks_for_tokens || counts
+    }
+
+    /// Whether an event with this text is a token.
+    fn is_token(&self, data: &[u8]) -> bool {
+        let has_text = |place: &Source| place.find(&[], data).is_ok_and(|text| !text.is_empty());
+        match self.token.is_empty() {
+            true => self.tokens.is_some(),
+            false => self.token.iter().any(has_text),
+        }
     }
 }
 
@@ -78,13 +94,15 @@ pub struct Ended {
     pub count: u32,
     /// Their payload: the data of server-sent events, the text of lines without their ends, chunks.
     pub bytes: u64,
+    /// How many of them are tokens.
+    pub tokens: u32,
 }
 
 impl Ended {
     /// The same as an event of the session that reads the response to this request.
     pub(crate) fn event(self, id: RequestId) -> Option<Event> {
-        let Ended { count, bytes } = self;
-        let part = Part { id: Some(id), kind: PartKind::Event, bytes, count };
+        let Ended { count, bytes, tokens } = self;
+        let part = Part { id: Some(id), kind: PartKind::Event, bytes, count, tokens };
         (count > 0).then_some(Event::Part(part))
     }
 }
@@ -102,7 +120,11 @@ pub struct Splitter {
     error: Option<u64>,
     /// The event that ends the response came.
     has_end: bool,
+    /// Events that are tokens, of the whole response.
+    token_events: u64,
+    /// What events said of tokens.
     tokens: Option<u64>,
+    input: Option<u64>,
 }
 
 /// What a session needs to split responses: the rules, and splitters of earlier responses for their memory.
@@ -142,9 +164,11 @@ impl Splitting {
         due: &mut VecDeque<Event>,
     ) {
         let is_done = matches!(outcome, Event::Done(_));
-        let tokens = splitter.tokens().filter(|_| is_done);
+        let (output, input) = (splitter.tokens(), splitter.input);
         due.extend(splitter.take().event(id));
-        due.extend(tokens.map(|count| Event::Tokens { id, count }));
+        if is_done && (output.is_some() || input.is_some()) {
+            due.push_back(Event::Tokens { id, output, input });
+        }
         due.push_back(outcome);
         if self.spare.len() < MOST_SPARE {
             self.spare.push(splitter);
@@ -172,7 +196,9 @@ impl Splitter {
             count: 0,
             error: None,
             has_end: false,
+            token_events: 0,
             tokens: None,
+            input: None,
         }
     }
 
@@ -246,14 +272,20 @@ impl Splitter {
 
     /// The tokens so far; `None`: they are not counted, or no event said how many there are.
     pub fn tokens(&self) -> Option<u64> {
-        match self.rules.tokens {
-            Some(Count::Events) => Some(self.count),
-            _ => self.tokens,
-        }
+        let told = match self.rules.tokens {
+            Some(Count::Events) => return Some(self.token_events),
+            Some(Count::At(_)) | None => self.tokens,
+        };
+        told.or((!self.rules.token.is_empty()).then_some(self.token_events))
+    }
+
+    /// The tokens of the request; `None`: they are not looked for, or no event said how many there are.
+    pub fn input_tokens(&self) -> Option<u64> {
+        self.input
     }
 
     fn end_event(&mut self) {
-        let Rules { error, end, tokens, .. } = &*self.rules;
+        let Rules { error, end, tokens, input, .. } = &*self.rules;
         let data = self.text.data();
         if end.as_ref().is_some_and(|end| data.trim_ascii() == &**end) {
             self.has_end = true;
@@ -262,12 +294,15 @@ impl Splitter {
         self.count += 1;
         self.ended.count += 1;
         self.ended.bytes += self.text.bytes;
-        if let Some(Count::At(source)) = tokens
-            && let Ok(number) = source.find(&[], data)
-            && let Some(number) = decimal(&number)
-        {
-            self.tokens = Some(number);
+        if self.rules.is_token(data) {
+            self.ended.tokens += 1;
+            self.token_events += 1;
         }
+        let told = |source: &Source| source.find(&[], data).ok().and_then(|text| decimal(&text));
+        if let Some(Count::At(source)) = tokens {
+            self.tokens = told(source).or(self.tokens);
+        }
+        self.input = input.as_ref().and_then(told).or(self.input);
         if let Some(pattern) = error
             && self.error.is_none()
             && pattern.is_in(self.text.whole())

@@ -1,5 +1,7 @@
 use proptest::prelude::*;
 
+use candor_plan::ModelApi;
+
 use super::*;
 
 /// What came of a body: the events of each piece, and what is known at its end.
@@ -8,12 +10,15 @@ struct Outcome {
     count: u64,
     bytes: u64,
     verdict: Result<(), Mismatch>,
+    /// Those that are tokens.
+    told: u64,
     tokens: Option<u64>,
+    input: Option<u64>,
     is_too_long: bool,
 }
 
 fn stream(form: StreamForm) -> Streaming {
-    Streaming { form, error: None, end: None, tokens: None }
+    Streaming::new(form)
 }
 
 fn splitter(stream: &Streaming) -> Splitter {
@@ -22,10 +27,11 @@ fn splitter(stream: &Streaming) -> Splitter {
 
 fn split<'a>(stream: &Streaming, pieces: impl IntoIterator<Item = &'a [u8]>) -> Outcome {
     let mut splitter = splitter(stream);
-    let (mut count, mut bytes) = (0, 0);
+    let (mut count, mut bytes, mut told) = (0, 0, 0);
     let mut add = |ended: Ended| {
         count += u64::from(ended.count);
         bytes += ended.bytes;
+        told += u64::from(ended.tokens);
     };
     for piece in pieces {
         splitter.feed(piece);
@@ -33,8 +39,15 @@ fn split<'a>(stream: &Streaming, pieces: impl IntoIterator<Item = &'a [u8]>) -> 
     }
     splitter.end();
     add(splitter.take());
-    let is_too_long = splitter.is_too_long();
-    Outcome { count, bytes, verdict: splitter.verdict(), tokens: splitter.tokens(), is_too_long }
+    Outcome {
+        count,
+        bytes,
+        verdict: splitter.verdict(),
+        told,
+        tokens: splitter.tokens(),
+        input: splitter.input_tokens(),
+        is_too_long: splitter.is_too_long(),
+    }
 }
 
 /// How many events, and the bytes of their payload.
@@ -103,10 +116,10 @@ fn lines_and_chunks() {
     chunks.feed(b"c");
     chunks.end_chunk();
     chunks.end_chunk();
-    assert_eq!(chunks.take(), Ended { count: 1, bytes: 3 });
+    assert_eq!(chunks.take(), Ended { count: 1, bytes: 3, tokens: 0 });
     chunks.feed(b"\n");
     chunks.end();
-    assert_eq!(chunks.take(), Ended { count: 1, bytes: 1 });
+    assert_eq!(chunks.take(), Ended { count: 1, bytes: 1, tokens: 0 });
 }
 
 #[test]
@@ -166,6 +179,56 @@ fn tokens_are_events_or_the_last_number() {
 }
 
 #[test]
+fn a_rule_says_which_events_are_tokens() {
+    let chat = ModelApi::OpenaiChat.streaming();
+    let delta = |delta: &str| format!("data: {{\"choices\":[{{\"delta\":{delta}}}]}}\n\n");
+    let texts = [
+        "{\"role\":\"assistant\",\"content\":\"\"}",
+        "{\"content\":null,\"reasoning_content\":\"hm\"}",
+        "{\"content\":\"Hi\"}",
+        "{\"content\":\"!\"}",
+        "{}",
+    ];
+    let text: String = texts.into_iter().map(delta).collect();
+    let usage =
+        "data: {\"choices\":[],\"usage\":{\"prompt_tokens\":7,\"completion_tokens\":9}}\n\n";
+    let done = "data: [DONE]\n\n";
+    let with = split(&chat, [(text.clone() + usage + done).as_bytes()]);
+    assert_eq!((with.count, with.told, with.tokens, with.input), (6, 3, Some(9), Some(7)));
+    assert_eq!(with.verdict, Ok(()));
+    // A server that tells no usage: the tokens are the events that are some.
+    let without = split(&chat, [(text + done).as_bytes()]);
+    assert_eq!((without.told, without.tokens, without.input), (3, Some(3), None));
+}
+
+#[test]
+fn streams_of_other_interfaces_are_known() {
+    let responses = "event: response.created\ndata: {\"type\":\"response.created\",\"response\":{\"usage\":null}}\n\n\
+                     event: response.output_text.delta\ndata: {\"delta\":\"In\",\"output_index\":0}\n\n\
+                     event: response.output_text.delta\ndata: {\"delta\":\" a\"}\n\n\
+                     event: response.completed\ndata: {\"response\":{\"usage\":{\"input_tokens\":37,\"output_tokens\":11}}}\n\n";
+    let messages = "event: message_start\ndata: {\"type\":\"message_start\",\"message\":{\"usage\":{\"input_tokens\":25,\"output_tokens\":1}}}\n\n\
+                    event: content_block_delta\ndata: {\"delta\":{\"type\":\"text_delta\",\"text\":\"Hello\"}}\n\n\
+                    event: ping\ndata: {\"type\": \"ping\"}\n\n\
+                    event: content_block_delta\ndata: {\"delta\":{\"type\":\"text_delta\",\"text\":\"!\"}}\n\n\
+                    event: message_delta\ndata: {\"delta\":{\"stop_reason\":\"end_turn\"},\"usage\":{\"output_tokens\":15}}\n\n\
+                    event: message_stop\ndata: {\"type\":\"message_stop\"}\n\n";
+    let completions = "data: {\"choices\":[{\"text\":\"a\"}]}\n\ndata: {\"choices\":[{\"text\":\"\"}]}\n\ndata: [DONE]\n\n";
+    for (api, body, told, output, input) in [
+        (ModelApi::OpenaiResponses, responses, 2, 11, Some(37)),
+        (ModelApi::AnthropicMessages, messages, 2, 15, Some(25)),
+        (ModelApi::OpenaiCompletions, completions, 1, 1, None),
+    ] {
+        let outcome = split(&api.streaming(), [body.as_bytes()]);
+        assert_eq!((outcome.told, outcome.tokens), (told, Some(output)), "{api:?}");
+        assert_eq!((outcome.input, outcome.verdict), (input, Ok(())), "{api:?}");
+    }
+    let error = b"event: error\ndata: {\"error\":{\"type\":\"overloaded_error\"}}\n\n";
+    let outcome = split(&ModelApi::AnthropicMessages.streaming(), [&error[..]]);
+    assert_eq!(outcome.verdict, Err(Mismatch::ErrorEvent(1)));
+}
+
+#[test]
 fn an_endless_event_takes_bounded_memory() {
     let piece = [b'x'; 4096];
     let mut plain = splitter(&stream(StreamForm::Sse));
@@ -181,7 +244,7 @@ fn an_endless_event_takes_bounded_memory() {
     }
     assert!(!plain.is_too_long() && read.is_too_long());
     plain.feed(b"\n\n");
-    assert_eq!(plain.take(), Ended { count: 1, bytes: 64 * 4096 });
+    assert_eq!(plain.take(), Ended { count: 1, bytes: 64 * 4096, tokens: 0 });
     let rules = Rc::clone(&read.rules);
     read.again(rules);
     assert!(!read.is_too_long());
@@ -204,10 +267,12 @@ proptest! {
     ) {
         let body = words.concat().into_bytes();
         let asked = Streaming {
-            form,
             error: Some("^event: error".to_owned()),
             end: Some("[DONE]".to_owned()),
+            token: vec!["json:$.t".to_owned(), "regex:[a-f]".to_owned()],
             tokens: Some(Tokens::At("json:$.n".to_owned())),
+            input_tokens: Some("json:$.i".to_owned()),
+            ..stream(form)
         };
         for stream in [asked, stream(form)] {
             let whole = split(&stream, [&body[..]]);

@@ -385,7 +385,13 @@ impl Conversation {
 
     fn take_parts(&mut self) -> Option<Event> {
         let (count, bytes) = std::mem::take(&mut self.parts);
-        (count > 0).then_some(Event::Part(Part { id: None, kind: PartKind::Message, bytes, count }))
+        (count > 0).then_some(Event::Part(Part {
+            id: None,
+            kind: PartKind::Message,
+            bytes,
+            count,
+            tokens: 0,
+        }))
     }
 
     /// `event`, or the parts that came before it.

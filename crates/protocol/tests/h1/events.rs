@@ -11,7 +11,7 @@ use proptest::prelude::*;
 use super::support::{end, feed, fresh, plan_request};
 
 fn stream(form: StreamForm) -> Streaming {
-    Streaming { form, error: None, end: None, tokens: None }
+    Streaming::new(form)
 }
 
 /// A session with `count` GETs in flight whose responses are streams.
@@ -45,6 +45,7 @@ fn joined<'a>(stream: &Streaming, pieces: impl IntoIterator<Item = &'a [u8]>) ->
             (Some(Event::Part(last)), Event::Part(more)) if last.id == more.id => {
                 last.count += more.count;
                 last.bytes += more.bytes;
+                last.tokens += more.tokens;
             }
             (_, event) => joined.push(event),
         }
@@ -53,7 +54,12 @@ fn joined<'a>(stream: &Streaming, pieces: impl IntoIterator<Item = &'a [u8]>) ->
 }
 
 fn part(id: u32, count: u32, bytes: u64) -> Event {
-    Event::Part(Part { id: Some(id), kind: PartKind::Event, bytes, count })
+    Event::Part(Part { id: Some(id), kind: PartKind::Event, bytes, count, tokens: 0 })
+}
+
+/// The same where each event is a token.
+fn tokens(id: u32, count: u32, bytes: u64) -> Event {
+    Event::Part(Part { id: Some(id), kind: PartKind::Event, bytes, count, tokens: count })
 }
 
 fn outcome(events: &[Event]) -> Option<&Result<(), Mismatch>> {
@@ -107,7 +113,10 @@ fn a_stream_that_ends_with_the_connection_is_complete() {
 fn tokens_come_before_the_outcome() {
     let counted = Streaming { tokens: Some(Tokens::Events), ..stream(StreamForm::Ndjson) };
     let events = joined(&counted, [chunked(&["1\n2\n", "3\n"]).as_bytes()]);
-    assert_eq!(events[..2], [part(0, 3, 3), Event::Tokens { id: 0, count: 3 }]);
+    assert_eq!(
+        events[..2],
+        [tokens(0, 3, 3), Event::Tokens { id: 0, output: Some(3), input: None }]
+    );
     assert_eq!(outcome(&events), Some(&Ok(())));
 }
 
@@ -169,6 +178,7 @@ proptest! {
         let asked = Streaming {
             error: Some("^event: error".to_owned()),
             end: Some("[DONE]".to_owned()),
+            token: vec!["json:$.t".to_owned()],
             tokens: Some(Tokens::At("json:$.n".to_owned())),
             ..stream(form)
         };

@@ -11,7 +11,7 @@ use proptest::prelude::*;
 use super::support::*;
 
 fn stream(form: StreamForm) -> Streaming {
-    Streaming { form, error: None, end: None, tokens: None }
+    Streaming::new(form)
 }
 
 /// Two GETs in flight whose responses are streams.
@@ -30,7 +30,12 @@ fn started(stream: &Streaming) -> Session {
 }
 
 fn part(id: u32, count: u32, bytes: u64) -> Event {
-    Event::Part(Part { id: Some(id), kind: PartKind::Event, bytes, count })
+    Event::Part(Part { id: Some(id), kind: PartKind::Event, bytes, count, tokens: 0 })
+}
+
+/// The same where each event is a token.
+fn tokens(id: u32, count: u32, bytes: u64) -> Event {
+    Event::Part(Part { id: Some(id), kind: PartKind::Event, bytes, count, tokens: count })
 }
 
 /// What became of a request.
@@ -52,11 +57,17 @@ fn streams_share_a_connection_and_have_their_own_events() {
     assert_eq!(feed(&mut session, &headers(1, OK)), [Event::FirstByte(0)]);
     assert_eq!(feed(&mut session, &headers(3, OK)), [Event::FirstByte(1)]);
     let mixed = [data(1, b"data: a\n"), data(3, b"data: bad\n\ndata"), data(1, b"\n")].concat();
-    assert_eq!(feed(&mut session, &mixed), [part(1, 1, 3), part(0, 1, 1)]);
+    assert_eq!(feed(&mut session, &mixed), [tokens(1, 1, 3), tokens(0, 1, 1)]);
     let rest = [last_data(3, b": c\n\n"), last_data(1, b"data: dd\n\n")].concat();
     let events = feed(&mut session, &rest);
-    assert_eq!(events[..2], [part(1, 1, 1), Event::Tokens { id: 1, count: 2 }]);
-    assert_eq!(events[3..5], [part(0, 1, 2), Event::Tokens { id: 0, count: 2 }]);
+    assert_eq!(
+        events[..2],
+        [tokens(1, 1, 1), Event::Tokens { id: 1, output: Some(2), input: None }]
+    );
+    assert_eq!(
+        events[3..5],
+        [tokens(0, 1, 2), Event::Tokens { id: 0, output: Some(2), input: None }]
+    );
     assert_eq!(outcome(&events, 1), Some(Err(Mismatch::ErrorEvent(1))));
     assert_eq!(outcome(&events, 0), Some(Ok(())));
     assert_eq!(session.outstanding(), 0);
@@ -123,6 +134,7 @@ proptest! {
         let asked = Streaming {
             error: Some("^event: error".to_owned()),
             end: Some("[DONE]".to_owned()),
+            token: vec!["json:$.t".to_owned()],
             tokens: Some(Tokens::At("json:$.n".to_owned())),
             ..stream(form)
         };
@@ -136,10 +148,12 @@ proptest! {
             let events: Vec<Event> =
                 pieces.into_iter().flat_map(|piece| feed(&mut session, piece)).collect();
             let parts = events.iter().filter_map(|event| match event {
-                Event::Part(Part { count, bytes, .. }) => Some((u64::from(*count), *bytes)),
+                Event::Part(Part { count, bytes, tokens, .. }) => {
+                    Some((u64::from(*count), *bytes, *tokens))
+                }
                 _ => None,
             });
-            let parts = parts.fold((0, 0), |sum, one| (sum.0 + one.0, sum.1 + one.1));
+            let parts = parts.fold((0, 0, 0), |sum, one| (sum.0 + one.0, sum.1 + one.1, sum.2 + one.2));
             let others = events.into_iter().filter(|event| !matches!(event, Event::Part(_)));
             (parts, others.collect::<Vec<_>>())
         };

@@ -69,7 +69,7 @@ fn ok() -> Vec<u8> {
 }
 
 fn part(count: u32, bytes: u64) -> Event {
-    Event::Part(Part { id: Some(0), kind: PartKind::Message, bytes, count })
+    Event::Part(Part { id: Some(0), kind: PartKind::Message, bytes, count, tokens: 0 })
 }
 
 fn ended(status: u16, body_bytes: u64, expected: Result<(), Mismatch>) -> Event {

@@ -236,7 +236,7 @@ pub(crate) fn done(id: u32, body_bytes: u64) -> Event {
 }
 
 pub(crate) fn parts(count: u32, bytes: u64) -> Event {
-    Event::Part(Part { id: None, kind: PartKind::Message, bytes, count })
+    Event::Part(Part { id: None, kind: PartKind::Message, bytes, count, tokens: 0 })
 }
 
 pub(crate) fn broken(error: Error) -> Event {

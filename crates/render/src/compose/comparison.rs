@@ -12,6 +12,10 @@ use candor_report::Tone;
 use candor_report::experiment::comparison::{Change, Comparison, Conclusion, Finding, Metric};
 use candor_report::shorten;
 
+/// The most variants whose source is told on one screen, and the longest name of one.
+const VARIANTS: usize = 4;
+const NAME: usize = 12;
+
 /// The page of a comparison.
 pub fn page(comparison: &Comparison, depth: Depth) -> Page {
     let names: Vec<&str> = comparison.variants.iter().map(|one| one.name.as_str()).collect();
@@ -64,6 +68,11 @@ fn short(comparison: &Comparison, title: &str) -> Page {
     let left = sentences.len() - told.len();
     if left > 0 {
         page.header.remark(format!("and {}", fmt_plural(left as u64, "more variant")));
+    }
+    let named = comparison.variants.iter().filter(|one| one.name != one.source).take(VARIANTS);
+    for one in named {
+        let told = format!("{} = {}", shorten(&one.name, NAME), shorten(&one.source, LINE - NAME));
+        page.header.fact("Compared", None, told);
     }
     counted(&mut page.header, "Caution", None, comparison.cautions.iter().cloned());
     let section = page.section("changes", "Changes");

@@ -9,7 +9,7 @@ use candor_record::StatusCount;
 
 use super::time;
 use crate::page::{Block, NOTHING, Section, share_of};
-use candor_plan::describe;
+use candor_plan::{Replies, describe};
 use candor_report::Tone;
 use candor_report::document::counts::{HandshakeCount, LedgerCounts, count_of};
 use candor_report::document::kernel::{Kernel, TraceSummary};
@@ -40,6 +40,7 @@ pub(super) fn what(document: &Document) -> String {
         [one] if one.call.is_some() => {
             format!("{} {}{note}", one.path.trim_start_matches('/'), plan.target.url)
         }
+        [one] if one.is_of_list() => format!("the URLs of a list at {}{note}", plan.target.url),
         [one] => format!("{} {}{note}", one.method, plan.target.url),
         several => {
             let others = match plan.others.len() {
@@ -129,11 +130,12 @@ pub(super) fn verdict(document: &Document) -> (Tone, &'static str, String) {
 fn achieved(document: &Document) -> String {
     let achieved = document.rate.achieved_per_s.map_or("nothing".to_owned(), fmt_per_second);
     let mut sentence = match document.rate.asked_per_s.filter(|_| document.plan.load.is_open()) {
+        _ if document.is_feed() => format!("{} came", feed(document).unwrap_or_default()),
         Some(asked) => format!("Asked {}, achieved {achieved}", fmt_per_second(asked)),
         None => format!("Achieved {achieved}"),
     };
     let scheduled = document.ledger.scheduled;
-    if document.plan.load.is_open() && scheduled > 0 {
+    if document.plan.load.is_open() && scheduled > 0 && !document.is_feed() {
         let share = document.rate.answered_in_window as f64 / scheduled as f64;
         sentence += &format!(" ({} of what was due)", fmt_share(share));
     }
@@ -185,11 +187,14 @@ fn standing(document: &Document) -> (Tone, &'static str) {
     match (worst, document.gate()) {
         _ if document.nothing_worked() && ledger.balances() => (Tone::Bad, "ALL FAILED"),
         (Some(Severity::Invalid), _) => (Tone::Bad, "INVALID"),
-        _ if ledger.failed_share().is_some_and(|share| share > 0.5) => (Tone::Bad, "FAILED"),
+        _ if !document.is_feed() && ledger.failed_share().is_some_and(|share| share > 0.5) => {
+            (Tone::Bad, "FAILED")
+        }
         (_, outcome @ (Outcome::NotMet | Outcome::CannotTell)) => gate(outcome),
         _ if has("errors-dominate") => (Tone::Doubtful, "ERRORS"),
         (Some(Severity::Warning), _) => (Tone::Doubtful, "DOUBTFUL"),
         _ if has("redirects") => (Tone::Doubtful, "REDIRECTS"),
+        _ if document.is_feed() => (Tone::Good, "FEED"),
         _ if !document.plan.load.is_open() => (Tone::Good, "OK"),
         (Some(Severity::Note) | None, Outcome::Met) => (Tone::Good, "HELD"),
     }
@@ -392,7 +397,29 @@ pub(super) const CLOSED: &str = "Closed load: response = service + our send lag.
      stall shows in few samples; use --rate to see it as users do.";
 
 /// A note if no response was timed.
-pub(super) const UNTIMED: &str = "No response was as expected, so nothing was timed.";
+const UNTIMED: &str = "No response was as expected, so nothing was timed.";
+
+/// Where there are no response times: why.
+pub(super) fn untimed(document: &Document) -> &'static str {
+    match document.is_feed() {
+        true => "No response ended, so there are no response times.",
+        false => UNTIMED,
+    }
+}
+
+/// What came where no response ends, or none is awaited: `40/s events`, `40/s messages`.
+pub(super) fn feed(document: &Document) -> Option<String> {
+    let plan = &document.plan;
+    let awaits_none =
+        plan.websocket.as_ref().is_some_and(|socket| socket.replies == Replies::Nothing);
+    if !(document.is_feed() || awaits_none && document.parts.count > 0) {
+        return None;
+    }
+    let are_messages = plan.websocket.is_some() || plan.calls.is_some();
+    let what = if are_messages { "messages" } else { "events" };
+    let per_s = document.parts_per_s().map_or("–".to_owned(), fmt_per_second);
+    Some(format!("{per_s} {what}"))
+}
 
 /// Requests that are in no distribution; `None` if all are.
 pub(super) fn never_answered(document: &Document) -> Option<String> {

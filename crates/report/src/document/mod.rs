@@ -461,6 +461,20 @@ impl Document {
         ledger.succeeded() == 0 && !is_streaming && !is_empty
     }
 
+    /// Whether it is a feed: parts of responses came, and no response ended, neither well nor badly.
+    pub fn is_feed(&self) -> bool {
+        let ledger = &self.ledger;
+        let ended = ledger.succeeded().saturating_add(ledger.errors);
+        self.parts.count > 0 && ended == 0 && ledger.unfinished > 0
+    }
+
+    /// Parts of responses that came in the measured window, per second; `None` if the window has no length.
+    pub fn parts_per_s(&self) -> Option<f64> {
+        let parts = self.window_intervals().map(|one| one.parts).fold(0u64, u64::saturating_add);
+        let window_ns = self.time.window_ns;
+        (window_ns > 0).then(|| parts as f64 * 1e9 / window_ns as f64)
+    }
+
     /// Share of the measured window in which the target took connections, in [0, 1]; `None`: results of older
     /// versions do not have it.
     pub fn availability(&self) -> Option<f64> {

@@ -32,6 +32,9 @@ pub enum Of {
         step: Option<String>,
         /// Complete responses per second.
         rate_per_s: Option<f64>,
+        /// Parts of responses per second where no response ended, as of a feed; omitted elsewhere.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        events_per_s: Option<f64>,
         /// Requests due per second; null in a closed load.
         asked_per_s: Option<f64>,
         /// Median response time; null with too few samples, here and below.

@@ -1,6 +1,6 @@
 //! Streams of events: when the events of responses came, and the tokens in them.
 
-use candor_plan::Parts;
+use candor_plan::{Parts, Streaming};
 use candor_record::{Histogram, RunRecord, StreamCounts};
 use candor_stats::Quantile;
 use serde::{Deserialize, Serialize};
@@ -40,13 +40,26 @@ pub struct TokenFigures {
     pub count: u64,
     /// Tokens of each response whose number is known.
     pub of_one: Spread,
-    /// due → first event: the same as `first_event`.
+    /// All of them, by the time from the beginning of the window to the end of the run. Null in results of older
+    /// versions.
+    #[serde(default)]
+    pub per_s: Option<f64>,
+    /// due → first event that is a token.
     pub time_to_first_token: Distribution,
-    /// From one event to the next: the same as `gap`.
+    /// From one event that is a token to the next.
     pub inter_token_latency: Distribution,
-    /// (last event − first event) / (tokens − 1), of each response with two tokens or more that were not all read
+    /// (last token − first token) / (tokens − 1), of each response with two tokens or more that were not all read
     /// together.
     pub time_per_output_token: Distribution,
+    /// Gaps between tokens that were read together, in no distribution.
+    #[serde(default)]
+    pub coalesced: u64,
+    /// Tokens of the requests; null if they are not counted.
+    #[serde(default)]
+    pub input: Option<u64>,
+    /// These by the same time.
+    #[serde(default)]
+    pub input_per_s: Option<f64>,
 }
 
 /// A distribution of counts. Null without samples, or with too few for the percentile.
@@ -73,8 +86,9 @@ impl Streams {
         if !list.iter().any(candor_plan::Request::has_parts) {
             return None;
         }
-        let counts_tokens =
-            list.iter().filter_map(|one| one.stream.as_ref()).any(|one| one.tokens.is_some());
+        let streams = || list.iter().filter_map(|one| one.stream.as_ref());
+        let counts_tokens = streams().any(Streaming::counts_tokens);
+        let counts_input = streams().any(|one| one.input_tokens.is_some());
         let empty;
         let counts = match &record.total.streams {
             Some(counts) => &**counts,
@@ -83,10 +97,13 @@ impl Streams {
                 &empty
             }
         };
-        let (first_event, gap) =
-            (Distribution::of(&counts.first_part), Distribution::of(&counts.gap));
+        let time_ns = record.elapsed_ns.saturating_sub(record.warm_up_ns);
+        let per_s = |count: u64| (time_ns > 0).then(|| count as f64 * 1e9 / time_ns as f64);
+        let input = counts_input.then_some(counts.input_tokens);
         Some(Streams {
             first_byte: Distribution::of(&counts.first_byte),
+            first_event: Distribution::of(&counts.first_part),
+            gap: Distribution::of(&counts.gap),
             last_event: Distribution::of(&counts.last_part),
             longest_gap: Distribution::of(&counts.longest_gap),
             events: Spread::of(&counts.parts),
@@ -95,16 +112,18 @@ impl Streams {
             tokens: counts_tokens.then(|| TokenFigures {
                 count: counts.tokens,
                 of_one: Spread::of(&counts.tokens_of_one),
-                time_to_first_token: first_event.clone(),
-                inter_token_latency: gap.clone(),
+                per_s: per_s(counts.tokens),
+                time_to_first_token: Distribution::of(&counts.first_token),
+                inter_token_latency: Distribution::of(&counts.token_gap),
                 time_per_output_token: Distribution::of(&counts.time_per_token),
+                coalesced: counts.tokens_coalesced,
+                input,
+                input_per_s: input.and_then(per_s),
             }),
-            first_event,
-            gap,
         })
     }
 
-    /// The distributions with their names, without those that are the same as another.
+    /// The distributions with their names.
     pub fn named(&self) -> impl Iterator<Item = (&'static str, &Distribution)> {
         let own = [
             ("first_byte", &self.first_byte),
@@ -113,9 +132,14 @@ impl Streams {
             ("last_event", &self.last_event),
             ("longest_gap", &self.longest_gap),
         ];
-        let tokens = self.tokens.as_ref();
-        own.into_iter()
-            .chain(tokens.map(|one| ("tokens.time_per_output_token", &one.time_per_output_token)))
+        let tokens = self.tokens.iter().flat_map(|one| {
+            [
+                ("tokens.time_to_first_token", &one.time_to_first_token),
+                ("tokens.inter_token_latency", &one.inter_token_latency),
+                ("tokens.time_per_output_token", &one.time_per_output_token),
+            ]
+        });
+        own.into_iter().chain(tokens)
     }
 }
 

@@ -65,6 +65,8 @@ enum Series {
     Gap,
     LastEvent,
     LongestGap,
+    FirstToken,
+    TokenGap,
     TimePerOutputToken,
 }
 

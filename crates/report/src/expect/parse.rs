@@ -40,7 +40,7 @@ const COMPARISONS: [(&str, Comparison); 8] = [
     ("≥", Comparison(&[Greater, Equal])),
 ];
 
-const SERIES: [(&str, Series); 11] = [
+const SERIES: [(&str, Series); 16] = [
     ("response", Series::Response),
     ("queue_wait", Series::QueueWait),
     ("send_lag", Series::SendLag),
@@ -51,7 +51,12 @@ const SERIES: [(&str, Series); 11] = [
     ("gap", Series::Gap),
     ("last_event", Series::LastEvent),
     ("longest_gap", Series::LongestGap),
+    ("time_to_first_token", Series::FirstToken),
+    ("ttft", Series::FirstToken),
+    ("inter_token_latency", Series::TokenGap),
+    ("itl", Series::TokenGap),
     ("time_per_output_token", Series::TimePerOutputToken),
+    ("tpot", Series::TimePerOutputToken),
 ];
 
 const COUNTERS: [(&str, Counter); 9] = [

@@ -201,6 +201,13 @@ fn of_run(document: &Document, series: Series) -> Option<Timed<'_>> {
             let never = streams.unbegun.saturating_add(unserved);
             Timed { distribution: &streams.first_event, never, failed: never }
         }
+        Series::FirstToken => {
+            let streams = streams?;
+            let never = streams.unbegun.saturating_add(unserved);
+            let distribution = &streams.tokens.as_ref()?.time_to_first_token;
+            Timed { distribution, never, failed: never }
+        }
+        Series::TokenGap => Timed::whole(&streams?.tokens.as_ref()?.inter_token_latency),
         Series::LastEvent => from_due(&streams?.last_event),
         Series::Gap => Timed::whole(&streams?.gap),
         Series::LongestGap => Timed::whole(&streams?.longest_gap),

@@ -2,7 +2,7 @@
 
 use candor_plan::{Load, Parts, Plan};
 use candor_record::{
-    Collector, CollectorSettings, ConnectErrorKind, Disconnect, EndReason, ErrorKind,
+    Arrived, Collector, CollectorSettings, ConnectErrorKind, Disconnect, EndReason, ErrorKind,
     FailedRequest, Hiccup, Hiccups, LossKind, Machine, Memory, Pauses, Phase, Recorder,
     RecorderSettings, RunRecord, Sample, StepFailure, StreamEnd, StreamParts, Stretch,
     WorkerHealth, WorkerReport, Workers,
@@ -225,19 +225,23 @@ impl Run {
 
 /// Four events, of which the middle two came in one read.
 fn stream(recorder: &mut Recorder, now_ns: u64) {
-    let begins = Some((MS, 2 * MS));
-    let none = StreamParts { begins: None, gap_ns: None, coalesced: 0 };
-    recorder.stream_parts(now_ns, StreamParts { begins, ..none });
-    recorder.stream_parts(now_ns, StreamParts { gap_ns: Some(5 * MS), coalesced: 1, ..none });
-    recorder.stream_parts(now_ns, StreamParts { gap_ns: Some(5 * MS), ..none });
+    let mut came = |events: Arrived| {
+        let parts = StreamParts { events, first_byte_ns: MS, tokens: Some(events) };
+        recorder.stream_parts(now_ns, parts);
+    };
+    let gap_ns = Some(5 * MS);
+    came(Arrived { first_ns: Some(2 * MS), ..Arrived::default() });
+    came(Arrived { gap_ns, coalesced: 1, ..Arrived::default() });
+    came(Arrived { gap_ns, ..Arrived::default() });
     recorder.stream_ended(
         now_ns,
         StreamEnd {
             parts: 4,
             last_part_ns: Some(12 * MS),
             longest_gap_ns: Some(5 * MS),
-            span_ns: 10 * MS,
+            tokens_span_ns: 10 * MS,
             tokens: Some(4),
+            input_tokens: Some(3),
         },
     );
 }

@@ -73,7 +73,9 @@ fn silent_since(document: &Document, end_ns: u64) -> Option<u64> {
         }
         !is_silent
     })?;
-    if before.answered == 0 && before.parts == 0 {
+    // Parts come until the end: the responses are long, or endless.
+    let comes_still = before.parts > 0 && since_ns == end_ns;
+    if comes_still || before.answered == 0 && before.parts == 0 {
         return None;
     }
     // A closed loop has a request in flight on every place: the youngest one is as old as the silence.

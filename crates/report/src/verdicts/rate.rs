@@ -45,7 +45,8 @@ pub(super) fn no_rate(document: &Document) -> Option<Finding> {
     let kinds = document.errors.iter().filter_map(|one| ErrorKind::of_id(&one.kind));
     let responded = kinds.into_iter().any(ErrorKind::has_response);
     let meant = broken_off > 0 && errors == 0;
-    if asked == 0 || document.rate.answered_in_window > 0 || responded || meant {
+    let came = document.rate.answered_in_window > 0 || document.is_feed();
+    if asked == 0 || came || responded || meant {
         return None;
     }
     let (window_ns, window) = (document.time.window_ns, fmt_duration_ns(document.time.window_ns));

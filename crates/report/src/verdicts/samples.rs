@@ -14,7 +14,8 @@ const CENSORED_WARNING_SHARE: f64 = 0.001;
 pub(super) fn too_few(document: &Document) -> Option<Finding> {
     let response = &document.latencies.response;
     let samples = response.count;
-    if response.percentile_ns("p99").is_some() || document.nothing_worked() {
+    let is_untimed = document.nothing_worked() || document.is_feed();
+    if response.percentile_ns("p99").is_some() || is_untimed {
         return None;
     }
     let why = match enough_samples(samples, Quantile::P99) {
@@ -74,7 +75,8 @@ pub(super) fn clumped(document: &Document) -> Option<Finding> {
 /// Requests without a response are missing from the latencies.
 pub(super) fn censored(document: &Document) -> Option<Finding> {
     let censored = &document.latencies.censored;
-    let max_ns = censored.max_ns.filter(|_| !document.nothing_worked())?;
+    let is_untimed = document.nothing_worked() || document.is_feed();
+    let max_ns = censored.max_ns.filter(|_| !is_untimed)?;
     let share = censored.count as f64 / (censored.count + document.ledger.ok).max(1) as f64;
     let severity = if share >= CENSORED_WARNING_SHARE { Severity::Warning } else { Severity::Note };
     Some(Finding {

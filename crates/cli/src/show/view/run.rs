@@ -75,7 +75,10 @@ pub(super) fn rate(painter: &Painter, run: &Run, document: Option<&Document>) ->
         _ => Tone::Strong,
     };
     // The first piece without room, and all after it, are omitted.
-    let mut pieces = vec![(tone, fmt_per_second(achieved))];
+    let mut pieces = match last.feed_per_s() {
+        Some(per_s) => vec![(Tone::Strong, format!("{} events", fmt_per_second(per_s)))],
+        None => vec![(tone, fmt_per_second(achieved))],
+    };
     pieces.extend(asked.map(|asked| (Tone::Plain, format!(" of {} asked", fmt_per_second(asked)))));
     let mut add = |tone, text: String| pieces.push((tone, format!(" · {text}")));
     let amiss = [

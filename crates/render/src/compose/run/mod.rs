@@ -167,7 +167,7 @@ fn errors(section: &mut Section, heading: &str, errors: &[ErrorCount], of: u64) 
 /// them. Closed load: response time is service time plus our own lag, so it has no column.
 fn latency(section: &mut Section, document: &Document) {
     if document.latencies.response.count == 0 {
-        section.text(words::UNTIMED);
+        section.text(words::untimed(document));
     } else {
         section.full(|section| match charts::percentiles(document) {
             Ok(chart) => section.chart(chart),

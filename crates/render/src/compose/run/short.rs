@@ -9,7 +9,7 @@ use super::course::Rows;
 use super::fleet;
 use super::loader::used;
 use super::{streams, users, words};
-use crate::page::{Block, Column, Depth, Finding, Page, Section, Table, share_of};
+use crate::page::{Block, Column, Depth, Finding, NOTHING, Page, Section, Table, share_of};
 use candor_report::Tone;
 use candor_report::document::{Document, MachineRow};
 use candor_report::shorten;
@@ -21,6 +21,9 @@ const ROWS: [&str; 5] = ["p50", "p90", "p99", "p99.9", "max"];
 const FINDINGS: usize = 3;
 const ERRORS: usize = 3;
 const OBJECTIVES: usize = 4;
+/// The most steps of journeys to show, and the longest name of one.
+const STEPS: usize = 6;
+const STEP_NAME: usize = 24;
 /// The most cells of a strip, and the fewest intervals for one.
 const STRIP: usize = 72;
 const FEWEST: usize = 5;
@@ -38,6 +41,7 @@ pub(super) fn page(document: &Document) -> Page {
         section.toned(Some(Tone::Doubtful), users::worst(users).unwrap_or_default());
     }
     latency(page.section("latency", ""), document);
+    steps(page.section("steps", ""), document);
     if let Some(one) = &document.streams {
         page.section("streams", "").fact("events", None, streams::in_short(one));
     }
@@ -75,11 +79,15 @@ fn outcome(document: &Document) -> String {
     }
     let mut parts = Vec::new();
     let achieved = document.rate.achieved_per_s.map_or("no rate".to_owned(), fmt_per_second);
-    parts.push(match document.rate.asked_per_s.filter(|_| document.plan.load.is_open()) {
-        Some(asked) => format!("{achieved} of {}", fmt_per_second(asked)),
-        None => achieved,
-    });
-    parts.push(words::ok(document));
+    let feed = words::feed(document);
+    if !document.is_feed() {
+        parts.push(match document.rate.asked_per_s.filter(|_| document.plan.load.is_open()) {
+            Some(asked) => format!("{achieved} of {}", fmt_per_second(asked)),
+            None => achieved,
+        });
+        parts.push(words::ok(document));
+    }
+    parts.extend(feed);
     parts.push(match (ledger.sent, ledger.errors) {
         (0, _) => words::nothing_sent(document).to_owned(),
         (_, 0) => "0 errors".to_owned(),
@@ -98,7 +106,7 @@ fn outcome(document: &Document) -> String {
 fn latency(section: &mut Section, document: &Document) {
     let latencies = &document.latencies;
     if latencies.response.count == 0 {
-        return section.text(words::UNTIMED);
+        return section.text(words::untimed(document));
     }
     let (first, second) = match document.plan.has_due_times() {
         true => (("response", &latencies.response), Some(&latencies.service)),
@@ -117,6 +125,38 @@ fn latency(section: &mut Section, document: &Document) {
     section.remark(words::untouched(document).unwrap_or_default());
     let never = words::never_answered(document);
     section.toned(Some(Tone::Doubtful), never.unwrap_or_default());
+}
+
+/// The steps of journeys, and the requests to several targets, each with its times.
+fn steps(section: &mut Section, document: &Document) {
+    let (rows, what) = match (&document.users, document.targets.is_empty()) {
+        (Some(_), _) => (&document.requests, "step"),
+        (None, false) => (&document.targets, "target"),
+        (None, true) => return,
+    };
+    let mut table = Table::new(
+        std::iter::once(Column::words(what))
+            .chain(["ok", "errors", "p50", "p99", "max"].map(Column::figures)),
+    );
+    let mut slowest: Vec<_> = rows.iter().filter(|one| one.sent > 0).collect();
+    if slowest.len() > STEPS {
+        slowest.sort_by_key(|one| std::cmp::Reverse(one.response.as_ref().map(|all| all.max_ns)));
+        slowest.truncate(STEPS);
+    }
+    for one in &slowest {
+        let times = ["p50", "p99", "max"].map(|row| match &one.response {
+            Some(response) => words::cell(response, row),
+            None => NOTHING.to_owned(),
+        });
+        let counts = [one.ok, one.errors].map(fmt_count);
+        let name = shorten(&one.name, STEP_NAME);
+        table.row(std::iter::once(name).chain(counts).chain(times));
+    }
+    section.table(table);
+    let left = rows.len() - slowest.len();
+    if left > 0 {
+        section.remark(format!("the {STEPS} slowest; and {}", fmt_plural(left as u64, what)));
+    }
 }
 
 /// The rate and the tail over time, a character for each slice of the run.

@@ -1,11 +1,11 @@
 //! Streams of events: when the first came, the gaps, the last, and tokens.
 
-use candor_plan::units::{fmt_count, fmt_plural};
+use candor_plan::units::{fmt_count, fmt_per_second, fmt_plural};
 
 use super::{charts, percentiles, words};
 use crate::page::Section;
 use candor_report::document::Document;
-use candor_report::document::streams::{Spread, Streams};
+use candor_report::document::streams::{Spread, Streams, TokenFigures};
 
 const ROWS: [&str; 6] = ["p50", "p90", "p99", "p99.9", "max", "mean"];
 
@@ -40,11 +40,11 @@ pub(super) fn section(section: &mut Section, document: &Document) {
         ));
     }
     let Some(tokens) = &streams.tokens else { return };
-    section.text(format!("{}{}.", fmt_plural(tokens.count, "token"), each(&tokens.of_one)));
+    section.text(format!("{}.", of_tokens(tokens)));
     let columns = [
-        ("time to first token", "due→first event", &tokens.time_to_first_token),
-        ("inter-token latency", "event→event", &tokens.inter_token_latency),
-        ("time per output token", "first→last event / (tokens − 1)", &tokens.time_per_output_token),
+        ("time to first token", "due→first token", &tokens.time_to_first_token),
+        ("inter-token latency", "token→token", &tokens.inter_token_latency),
+        ("time per output token", "first→last token / (tokens − 1)", &tokens.time_per_output_token),
     ];
     if tokens.of_one.count > 0 {
         section.table(percentiles(&columns, &ROWS));
@@ -65,6 +65,22 @@ fn counted(streams: &Streams) -> String {
     }
 }
 
+/// `24,000 tokens, each with 4, 800/s; 18,000 tokens of requests, 600/s`
+fn of_tokens(tokens: &TokenFigures) -> String {
+    let rate = |per_s: Option<f64>| {
+        per_s.map(|per_s| format!(", {}", fmt_per_second(per_s))).unwrap_or_default()
+    };
+    let output = fmt_plural(tokens.count, "token");
+    let output = format!("{output}{}{}", each(&tokens.of_one), rate(tokens.per_s));
+    match tokens.input {
+        None => output,
+        Some(input) => {
+            let input = format!("{} of requests", fmt_plural(input, "token"));
+            format!("{output}; {input}{}", rate(tokens.input_per_s))
+        }
+    }
+}
+
 /// `, 10 each`, or `, 1 to 12 each`
 fn each(spread: &Spread) -> String {
     match (spread.min, spread.max) {
@@ -76,13 +92,21 @@ fn each(spread: &Spread) -> String {
     }
 }
 
-/// For the short page: `first event p50 12 ms, p99 30 ms · gap p50 5 ms, p99 7 ms · last event p99 1.2 s`
+/// For the short page: `first event p50 12 ms, p99 30 ms · gap p50 5 ms, p99 7 ms · last event p99 1.2 s`; where tokens
+/// are counted, theirs.
 pub(super) fn in_short(streams: &Streams) -> String {
-    let figures = [
-        ("first event", &streams.first_event),
-        ("gap", &streams.gap),
-        ("last event", &streams.last_event),
-    ];
+    let figures = match &streams.tokens {
+        None => [
+            ("first event", &streams.first_event),
+            ("gap", &streams.gap),
+            ("last event", &streams.last_event),
+        ],
+        Some(tokens) => [
+            ("first token", &tokens.time_to_first_token),
+            ("inter-token", &tokens.inter_token_latency),
+            ("last event", &streams.last_event),
+        ],
+    };
     let shown = figures.map(|(name, one)| {
         format!("{name} p50 {}, p99 {}", words::cell(one, "p50"), words::cell(one, "p99"))
     });
@@ -104,13 +128,15 @@ mod tests {
         for line in [
             "6,000 streams began, 6,000 ended as expected, each with 4 events.",
             "6,000 gaps between events that were read together are unknown and left out.",
-            "24,000 tokens, each with 4.",
+            "24,000 tokens, each with 4, ",
+            "/s; 18,000 tokens of requests, ",
             "time per output token",
         ] {
             assert!(full.contains(line), "{line}\n{full}");
         }
         let short = compose::run(&document, Depth::Short).text(Style::Plain);
-        assert!(short.contains("first event p50 2 ms, p99 2 ms · gap p50 5 ms"), "{short}");
+        let figures = "first token p50 2 ms, p99 2 ms · inter-token p50 5 ms";
+        assert!(short.contains(figures), "{short}");
     }
 
     #[test]
@@ -124,6 +150,9 @@ mod tests {
             ("last_event max < 13ms", true),
             ("longest-gap max == 5ms", true),
             ("time-per-output-token p50 < 4ms", true),
+            ("tpot p50 > 4ms", false),
+            ("ttft p99 < 3ms", true),
+            ("itl p99 < 5ms", false),
         ] {
             let judged = Expectation::parse(expression).unwrap().judge(&document);
             assert_eq!(judged.met(), met, "{}", judged.sentence);
