@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-use crate::common::{CANDOR, Candor, assert_valid, candor};
+use crate::common::{CANDOR, Candor, assert_valid, candor, measure};
 use candor_testkit::process::{Managed, free_port, wait_until};
 use rustix::process::{
     Pid, Signal, WaitOptions, getpid, kill_process, set_child_subreaper, waitpid,
@@ -158,6 +158,72 @@ fn a_port_that_is_taken_is_said_before_and_after() {
     // The target itself notices.
     let target = serve(&format!("--listen {address}"));
     refused(&["--target", &target], &["before it was ready", &address.port().to_string()]);
+}
+
+/// A server that knows nothing of Candor: its port is given to it, and several ways say that it is ready.
+#[test]
+fn any_server_is_started_by_its_command() {
+    let directory = tempfile::tempdir().unwrap();
+    let up = directory.path().join("up");
+    let script = "import http.server, pathlib, sys\n\
+                  class H(http.server.BaseHTTPRequestHandler):\n    \
+                  protocol_version = 'HTTP/1.1'\n    \
+                  def log_message(self, *_): pass\n    \
+                  def do_GET(self):\n        \
+                  self.send_response(200)\n        \
+                  self.send_header('Content-Length', '2')\n        \
+                  self.end_headers()\n        \
+                  self.wfile.write(b'ok')\n\
+                  s = http.server.ThreadingHTTPServer(('127.0.0.1', int(sys.argv[1])), H)\n\
+                  pathlib.Path(sys.argv[2]).write_text('')\n\
+                  print('is up at', sys.argv[1], flush=True)\n\
+                  s.serve_forever()\n";
+    let file = directory.path().join("server.py");
+    std::fs::write(&file, script).unwrap();
+    let target = format!("python3 {} {{port}} {}", file.display(), up.display());
+    let file_ready = format!("file:{}", up.display());
+    for ready in [
+        None,
+        Some("port"),
+        Some("line:is up at"),
+        Some(&*file_ready),
+        Some("http://127.0.0.1:{port}/"),
+        Some("after:700ms"),
+    ] {
+        let _ = std::fs::remove_file(&up);
+        let mut arguments = vec!["-c", "1", "-n", "5", "--target", &target];
+        arguments.extend(ready.iter().flat_map(|ready| ["--target-ready", ready]));
+        let document = measure(&arguments);
+        document.assert_all_ok();
+    }
+    for (arguments, words) in [
+        (&["-n1", "--target", "sleep 9", "--target-ready", "line:up"][..], "put {port} into"),
+        (&["-n1", "--target-ready", "port", "http://127.0.0.1:9/"], "start one with --target"),
+        (&["-n1", "--target", "sleep 9", "--target-ready", "port", "http://h/"], "put {port} into"),
+    ] {
+        let refused = candor(arguments);
+        assert!(refused.code() != 0 && refused.stderr.contains(words), "{}", refused.stderr);
+    }
+    let waits = ["-n1", "--target", "sleep 9 {port}", "--target-timeout", "200ms"];
+    let late = candor(&waits);
+    assert!(late.stderr.contains("nothing listens on its port"), "{}", late.stderr);
+}
+
+/// Two commands, each started for each of its runs.
+#[test]
+fn two_commands_are_compared() {
+    let program = CANDOR;
+    let server =
+        |threads: u32| format!("{program} serve --threads {threads} --listen 127.0.0.1:{{port}}");
+    let variants = [format!("old={}", server(1)), format!("new={}", server(2))];
+    let flags = ["-c", "2", "-d", "100ms", "--warm-up", "0", "--rounds", "6", "--primary", "p50"];
+    let gate = ["--fail-if-slower", "500%", "--target-timeout", "20s"];
+    let arguments = [&["compare", &variants[0], &variants[1]][..], &flags, &gate].concat();
+    let outcome = candor(&arguments);
+    assert!([0, 6].contains(&outcome.code()), "{}{}", outcome.stdout, outcome.stderr);
+    assert!(outcome.stdout.contains("new"), "{}", outcome.stdout);
+    let refused = candor(&["compare", "http://h/", "http://i/", "--target-ready", "port"]);
+    assert!(refused.stderr.contains("give a command as a variant"), "{}", refused.stderr);
 }
 
 #[test]

@@ -5,6 +5,7 @@ use std::net::{SocketAddr, ToSocketAddrs};
 use std::path::PathBuf;
 use std::time::Duration;
 
+use candor_lab::target::PORT;
 use candor_lab::target::cores::{Split, parse_cores};
 use candor_lab::{LabError, Ready, Running, Site, TargetSpec};
 use candor_plan::options::Options;
@@ -20,23 +21,14 @@ use crate::input;
 pub(crate) struct TargetFlags {
     /// Start this server, measure it, and end it with all of its processes
     ///
-    /// Program and arguments in one word; there is no shell. The server gets the flags --standalone
-    /// --port-file FILE, or FILE in place of {port_file}, and writes PORT=, PATH= and METHOD= to it
-    /// when it is ready. For servers without these flags: --target-ready.
+    /// Program and arguments in one word; there is no shell. {port} in it becomes a free port. Without
+    /// that the server gets the flags --standalone --port-file FILE, or FILE in place of {port_file},
+    /// and writes PORT=, PATH= and METHOD= to it when it is ready. Other ways: --target-ready.
     #[arg(long, value_name = "COMMAND", help_heading = "Managed target")]
     pub(crate) target: Option<String>,
 
-    /// How to check that it is ready: port-file, tcp:HOST:PORT or http://HOST:PORT/PATH [default:
-    /// port-file]
-    ///
-    /// A URL must return 200; for another status add a blank and the status:
-    /// 'http://localhost:8080/ 404'.
-    #[arg(long, value_name = "HOW", help_heading = "Managed target", value_parser = parse_ready, requires = "target")]
-    pub(crate) target_ready: Option<Ready>,
-
-    /// Time limit for getting ready [default: 10s]
-    #[arg(long, value_name = "TIME", help_heading = "Managed target", requires = "target")]
-    pub(crate) target_timeout: Option<PositiveNanos>,
+    #[command(flatten)]
+    pub(crate) ready: ReadyFlags,
 
     #[command(flatten)]
     pub(crate) cores: CoreFlags,
@@ -44,14 +36,79 @@ pub(crate) struct TargetFlags {
     /// Append the target's output to this file [default: kept only if it fails]
     #[arg(long, value_name = "FILE", help_heading = "Managed target", requires = "target")]
     pub(crate) target_log: Option<PathBuf>,
+}
 
-    /// Environment variable for the target, as NAME=VALUE; may be repeated
-    #[arg(long, value_name = "NAME=VALUE", help_heading = "Managed target", value_parser = parse_env, requires = "target")]
+/// How servers are started, and when they are ready.
+#[derive(Debug, Clone, Default, Args)]
+pub(crate) struct ReadyFlags {
+    /// How to check that a server is ready: port, tcp:HOST:PORT, http://HOST:PORT/PATH, line:TEXT,
+    /// file:PATH, after:TIME or port-file [default: port if its command has {port}, else port-file]
+    ///
+    /// A URL must return 200; for another status add a blank and the status:
+    /// 'http://localhost:{port}/up 204'. port: it accepts connections at {port}. line: a line of its
+    /// output contains the text.
+    #[arg(long, value_name = "HOW", help_heading = "Managed target", value_parser = parse_ready)]
+    pub(crate) target_ready: Option<Ready>,
+
+    /// Time limit for getting ready [default: 10s]
+    #[arg(long, value_name = "TIME", help_heading = "Managed target")]
+    pub(crate) target_timeout: Option<PositiveNanos>,
+
+    /// Environment variable for a server, as NAME=VALUE; may be repeated
+    #[arg(long, value_name = "NAME=VALUE", help_heading = "Managed target", value_parser = parse_env)]
     pub(crate) target_env: Vec<(String, String)>,
 
-    /// Directory to start the target in
-    #[arg(long, value_name = "DIR", help_heading = "Managed target", requires = "target")]
+    /// Directory to start a server in
+    #[arg(long, value_name = "DIR", help_heading = "Managed target")]
     pub(crate) target_dir: Option<PathBuf>,
+}
+
+impl ReadyFlags {
+    /// Refuses them where no server is started.
+    pub(crate) fn check(&self, starts_one: bool, remedy: &str) -> Result<(), UserError> {
+        let given = [
+            ("--target-ready", self.target_ready.is_some()),
+            ("--target-timeout", self.target_timeout.is_some()),
+            ("--target-env", !self.target_env.is_empty()),
+            ("--target-dir", self.target_dir.is_some()),
+        ];
+        match given.into_iter().find(|(_, given)| *given) {
+            Some((flag, _)) if !starts_one => Err(UserError::usage(format!(
+                "{flag}: no server is started; {remedy}, or leave it out"
+            ))),
+            _ => Ok(()),
+        }
+    }
+
+    /// How to start this command.
+    pub(crate) fn spec(&self, name: String, command: Vec<String>) -> TargetSpec {
+        let mut spec = TargetSpec::new(name, command);
+        let has_port = |words: &[String]| words.iter().any(|word| word.contains(PORT));
+        spec.ready = match &self.target_ready {
+            Some(ready) => ready.clone(),
+            None if has_port(&spec.command) => Ready::Port,
+            None => Ready::PortFile,
+        };
+        if let Some(timeout) = self.target_timeout {
+            spec.ready_timeout = Duration::from_nanos(timeout.get());
+        }
+        spec.env.clone_from(&self.target_env);
+        spec.dir.clone_from(&self.target_dir);
+        spec
+    }
+}
+
+/// Refuses a server of which nobody would know where it listens.
+pub(crate) fn check_place(spec: &TargetSpec, has_url: bool) -> Result<(), UserError> {
+    let says_where =
+        !matches!(spec.ready, Ready::Port | Ready::Line(_) | Ready::File(_) | Ready::After(_));
+    if has_url || says_where || spec.command.iter().any(|word| word.contains(PORT)) {
+        return Ok(());
+    }
+    Err(UserError::usage(format!(
+        "{}: nothing says where it listens; put {PORT} into its command, or give a URL",
+        spec.name
+    )))
 }
 
 /// Cores of servers and of the loader.
@@ -90,8 +147,13 @@ impl TargetFlags {
     /// Starts the target, if any, and points `options` at it. Without a URL and without a target
     /// the embedded one is started, if `embeds`.
     pub(crate) fn site(&self, options: &mut Options, embeds: bool) -> Result<Site, UserError> {
+        self.ready.check(self.target.is_some(), "start one with --target")?;
         let spec = match &self.target {
-            Some(command) => Some(self.spec(command)?),
+            Some(command) => {
+                let spec = self.spec(command)?;
+                check_place(&spec, options.url.is_some())?;
+                Some(spec)
+            }
             None if embeds && !input::is_elsewhere(options) => Some(embedded(options)?),
             None => None,
         };
@@ -123,16 +185,8 @@ impl TargetFlags {
             .map_err(|problem| UserError::usage(format!("--target: {problem}")))?;
         let program = command.first().map(PathBuf::from).unwrap_or_default();
         let name = program.file_name().map(|name| name.to_string_lossy().into_owned());
-        let mut spec = TargetSpec::new(name.unwrap_or_default(), command);
-        if let Some(ready) = &self.target_ready {
-            spec.ready = ready.clone();
-        }
-        if let Some(timeout) = self.target_timeout {
-            spec.ready_timeout = Duration::from_nanos(timeout.get());
-        }
+        let mut spec = self.ready.spec(name.unwrap_or_default(), command);
         spec.log.clone_from(&self.target_log);
-        spec.env.clone_from(&self.target_env);
-        spec.dir.clone_from(&self.target_dir);
         Ok(spec)
     }
 }
@@ -156,7 +210,7 @@ pub(crate) fn embedded(options: &Options) -> Result<TargetSpec, LabError> {
 /// Points `options` at a target, unless the user set another URL.
 pub(crate) fn point(options: &mut Options, running: &Running) {
     let announced = running.announced();
-    if options.url.is_none() {
+    if options.url.is_none() && !announced.url.is_empty() {
         options.url = Some(announced.url.clone());
     }
     if !options.tls.insecure && options.tls.cacert.is_none() {
@@ -206,21 +260,32 @@ fn follow(running: &Running, options: &mut Options) -> Result<(), UserError> {
 }
 
 fn parse_ready(text: &str) -> Result<Ready, String> {
-    let help = "write port-file, tcp:HOST:PORT, or a URL with an optional status";
-    if text == "port-file" {
-        return Ok(Ready::PortFile);
+    let help = "write port, tcp:HOST:PORT, a URL with an optional status, line:TEXT, file:PATH, after:TIME or \
+                port-file";
+    let wrong = || help.to_owned();
+    match text.split_once(':') {
+        None if text == "port-file" => Ok(Ready::PortFile),
+        None if text == "port" => Ok(Ready::Port),
+        Some(("tcp", "127.0.0.1:{port}" | "localhost:{port}")) => Ok(Ready::Port),
+        Some(("tcp", address)) => {
+            let mut found =
+                address.to_socket_addrs().map_err(|error| format!("{error}; {help}"))?;
+            let first: Option<SocketAddr> = found.next();
+            first.map(Ready::Tcp).ok_or_else(wrong)
+        }
+        Some(("line", line)) if !line.trim().is_empty() => Ok(Ready::Line(line.to_owned())),
+        Some(("file", path)) if !path.is_empty() => Ok(Ready::File(path.into())),
+        Some(("after", time)) => {
+            let time: PositiveNanos = time.parse().map_err(|error| format!("{error}"))?;
+            Ok(Ready::After(Duration::from_nanos(time.get())))
+        }
+        Some(("http", _)) if text.starts_with("http://") => {
+            let (url, status) = text.split_once(' ').unwrap_or((text, "200"));
+            let status = status.trim().parse().ok().filter(|status| (100..=999).contains(status));
+            Ok(Ready::Http { url: url.to_owned(), status: status.ok_or(help)? })
+        }
+        _ => Err(wrong()),
     }
-    if let Some(address) = text.strip_prefix("tcp:") {
-        let mut found = address.to_socket_addrs().map_err(|error| format!("{error}; {help}"))?;
-        let first: Option<SocketAddr> = found.next();
-        return first.map(Ready::Tcp).ok_or_else(|| help.to_owned());
-    }
-    if !text.starts_with("http://") {
-        return Err(help.to_owned());
-    }
-    let (url, status) = text.split_once(' ').unwrap_or((text, "200"));
-    let status = status.trim().parse().ok().filter(|status| (100..=999).contains(status));
-    Ok(Ready::Http { url: url.to_owned(), status: status.ok_or(help)? })
 }
 
 fn parse_env(text: &str) -> Result<(String, String), String> {
@@ -260,7 +325,13 @@ mod tests {
         let http = |url: &str, status| Ready::Http { url: url.to_owned(), status };
         assert_eq!(parse_ready("http://h/x"), Ok(http("http://h/x", 200)));
         assert_eq!(parse_ready("http://h/x 404"), Ok(http("http://h/x", 404)));
-        for wrong in ["", "tcp:nowhere", "https://h/", "http://h/ x", "file"] {
+        for port in ["port", "tcp:127.0.0.1:{port}", "tcp:localhost:{port}"] {
+            assert_eq!(parse_ready(port), Ok(Ready::Port), "{port}");
+        }
+        assert_eq!(parse_ready("line:ready: 1"), Ok(Ready::Line("ready: 1".to_owned())));
+        assert_eq!(parse_ready("file:/tmp/up"), Ok(Ready::File("/tmp/up".into())));
+        assert_eq!(parse_ready("after:2s"), Ok(Ready::After(Duration::from_secs(2))));
+        for wrong in ["", "tcp:nowhere", "https://h/", "http://h/ x", "file", "line: ", "after:x"] {
             assert!(parse_ready(wrong).is_err(), "{wrong}");
         }
         assert!(parse_env("A=b=c").is_ok() && parse_env("=b").is_err() && parse_env("A").is_err());

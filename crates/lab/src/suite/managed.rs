@@ -6,7 +6,7 @@
 //! is kept.
 
 use std::fs;
-use std::net::{Ipv4Addr, SocketAddr, TcpListener};
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 use candor_files::{Private, private};
@@ -24,7 +24,7 @@ use crate::error::LabError;
 use crate::matrix::Place;
 use crate::site::Site;
 use crate::target::profiler::ProfileSpec;
-use crate::target::{Announced, Ready, Running, TargetSpec, http, is_program};
+use crate::target::{Announced, Ready, Running, TargetSpec, free_port, http, is_program};
 use crate::trial::Runner;
 
 /// Where profiles go, if there are any.
@@ -256,18 +256,6 @@ fn write_file(path: &Path, text: &str, places: &Places) -> Result<(), LabError> 
         fs::create_dir_all(parent).map_err(|error| wrong(error.to_string()))?;
     }
     fs::write(path, bytes).map_err(|error| wrong(error.to_string()))
-}
-
-/// A port that was free just now. If another program takes it before the server does, the server
-/// reports that, the trial fails, and the next run of the suite repeats it.
-fn free_port() -> Result<u16, LabError> {
-    let address = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
-    let bound = TcpListener::bind(address).and_then(|socket| socket.local_addr());
-    bound.map(|address| address.port()).map_err(|error| LabError::File {
-        what: "cannot have",
-        path: "a free port".to_owned(),
-        reason: error.to_string(),
-    })
 }
 
 /// The address of a server that we start, which must be literal.

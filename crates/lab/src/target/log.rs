@@ -16,6 +16,9 @@ const LINE_CHARACTERS: usize = 400;
 /// The part of the file's end to read for them.
 const TAIL_BYTES: u64 = 16 * 1024;
 
+/// The part of the output in which a line is looked for.
+const LOOKED_AT_BYTES: u64 = 1 << 20;
+
 /// Where output goes.
 #[derive(Debug)]
 pub(crate) struct Log {
@@ -49,6 +52,19 @@ impl Log {
 
     pub(crate) fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// Whether a line of the output, among the first megabyte, contains a text.
+    pub(crate) fn has_line(&self, text: &str) -> bool {
+        let read = || -> std::io::Result<Vec<u8>> {
+            let mut file = File::open(&self.path)?;
+            file.seek(SeekFrom::Start(self.begins_at))?;
+            let mut bytes = Vec::new();
+            file.take(LOOKED_AT_BYTES).read_to_end(&mut bytes)?;
+            Ok(bytes)
+        };
+        let bytes = read().unwrap_or_default();
+        String::from_utf8_lossy(&bytes).lines().any(|line| line.contains(text))
     }
 
     /// The last lines.

@@ -15,7 +15,7 @@ pub(crate) mod ready;
 pub mod sampler;
 
 use std::ffi::OsString;
-use std::net::SocketAddr;
+use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -70,9 +70,20 @@ pub enum Ready {
         /// The status.
         status: u16,
     },
+    /// It accepts connections on the free port that took the place of [`PORT`].
+    Port,
+    /// A line of its output contains this text.
+    Line(String),
+    /// This file is there.
+    File(PathBuf),
+    /// This time has passed.
+    After(Duration),
     /// Others find out: it is started, and nothing is waited for.
     Started,
 }
+
+/// Stands for a free port in a command, its environment and the URL by which it is ready.
+pub const PORT: &str = "{port}";
 
 impl TargetSpec {
     /// A target that writes a port file, within ten seconds.
@@ -118,6 +129,7 @@ pub struct Running {
 impl Running {
     /// Starts it and waits until it is ready.
     pub fn start(spec: &TargetSpec) -> Result<Running, LabError> {
+        let (spec, port) = &spec.placed()?;
         ready::check_free(spec)?;
         let cores = match &spec.cores {
             Some(cores) => cores.clone(),
@@ -161,7 +173,7 @@ impl Running {
             log,
             is_stopped: false,
         };
-        running.announced = ready::wait(&mut running, &port_file)?;
+        running.announced = ready::wait(&mut running, &port_file, *port)?;
         let _ = std::fs::remove_file(&port_file);
         running.watch_for_end();
         Ok(running)
@@ -274,9 +286,46 @@ impl Drop for Running {
 }
 
 impl TargetSpec {
+    /// The same with a free port in the place of [`PORT`], if that stands anywhere.
+    fn placed(&self) -> Result<(TargetSpec, Option<u16>), LabError> {
+        let url = match &self.ready {
+            Ready::Http { url, .. } => Some(url),
+            _ => None,
+        };
+        let values = self.env.iter().map(|(_, value)| value);
+        if !self.command.iter().chain(values).chain(url).any(|text| text.contains(PORT)) {
+            if self.ready == Ready::Port {
+                let problem = "its command does not say its port; put {port} into it";
+                return Err(self.problem(problem.to_owned(), Vec::new()));
+            }
+            return Ok((self.clone(), None));
+        }
+        let port = free_port()?;
+        let mut spec = self.clone();
+        let number = port.to_string();
+        let place = |text: &mut String| *text = text.replace(PORT, &number);
+        spec.command.iter_mut().for_each(place);
+        spec.env.iter_mut().for_each(|(_, value)| place(value));
+        if let Ready::Http { url, .. } = &mut spec.ready {
+            place(url);
+        }
+        Ok((spec, Some(port)))
+    }
+
     fn problem(&self, problem: String, log_tail: Vec<String>) -> LabError {
         LabError::Target { name: self.name.clone(), problem, log_tail }
     }
+}
+
+/// A port that was free just now. If another program takes it before the server does, the server says so and fails.
+pub(crate) fn free_port() -> Result<u16, LabError> {
+    let address = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
+    let bound = TcpListener::bind(address).and_then(|socket| socket.local_addr());
+    bound.map(|address| address.port()).map_err(|error| LabError::File {
+        what: "cannot have",
+        path: "a free port".to_owned(),
+        reason: error.to_string(),
+    })
 }
 
 /// Whether there is a program of this name: a path, or a name in PATH.
@@ -317,5 +366,22 @@ mod tests {
         assert_eq!(command(&["a", "--out={port_file}"], Ready::PortFile), "a --out=/tmp/p");
         let tcp = Ready::Tcp("127.0.0.1:80".parse().unwrap());
         assert_eq!(command(&["a", "b"], tcp), "a b");
+    }
+
+    #[test]
+    fn a_port_is_the_same_everywhere() {
+        let mut spec = TargetSpec::new("t", vec!["a".to_owned(), "--port={port}".to_owned()]);
+        spec.env = vec![("PORT".to_owned(), "{port}".to_owned())];
+        spec.ready = Ready::Http { url: "http://127.0.0.1:{port}/up".to_owned(), status: 200 };
+        let (placed, port) = spec.placed().unwrap();
+        let port = port.unwrap();
+        assert_eq!(placed.command, ["a".to_owned(), format!("--port={port}")]);
+        assert_eq!(placed.env[0].1, port.to_string());
+        let url = format!("http://127.0.0.1:{port}/up");
+        assert_eq!(placed.ready, Ready::Http { url, status: 200 });
+        let mut none = TargetSpec::new("t", vec!["a".to_owned()]);
+        assert_eq!(none.placed().unwrap().1, None);
+        none.ready = Ready::Port;
+        assert!(none.placed().unwrap_err().to_string().contains("put {port} into it"));
     }
 }

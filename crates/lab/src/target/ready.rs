@@ -46,7 +46,12 @@ const MOST_BYTES: usize = 100;
 /// server.
 pub(super) fn check_free(spec: &TargetSpec) -> Result<(), LabError> {
     let address = match &spec.ready {
-        Ready::PortFile | Ready::Started => return Ok(()),
+        Ready::PortFile
+        | Ready::Port
+        | Ready::Line(_)
+        | Ready::File(_)
+        | Ready::After(_)
+        | Ready::Started => return Ok(()),
         Ready::Tcp(address) => {
             Permission::new(None)?.check(None, address.ip())?;
             *address
@@ -65,10 +70,18 @@ pub(super) fn check_free(spec: &TargetSpec) -> Result<(), LabError> {
     }
 }
 
-/// Waits until the target is ready; fails if it ends.
-pub(super) fn wait(running: &mut Running, port_file: &Path) -> Result<Announced, LabError> {
+/// Waits until the target is ready; fails if it ends. `port`: the one that took the place of [`super::PORT`].
+pub(super) fn wait(
+    running: &mut Running,
+    port_file: &Path,
+    port: Option<u16>,
+) -> Result<Announced, LabError> {
     let begun = Instant::now();
     let mut seen = Seen::default();
+    let ours = || {
+        let url = port.map(|port| format!("http://{}:{port}/", Ipv4Addr::LOCALHOST));
+        Announced { url: url.unwrap_or_default(), ..Announced::default() }
+    };
     loop {
         let announced = match &running.spec.ready {
             Ready::PortFile => seen.look(port_file).map_err(|wrong| {
@@ -77,6 +90,13 @@ pub(super) fn wait(running: &mut Running, port_file: &Path) -> Result<Announced,
             Ready::Tcp(address) => TcpStream::connect_timeout(address, ATTEMPT)
                 .is_ok()
                 .then(|| Announced { url: format!("http://{address}/"), ..Announced::default() }),
+            Ready::Port => {
+                let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port.unwrap_or_default()));
+                TcpStream::connect_timeout(&address, ATTEMPT).is_ok().then(ours)
+            }
+            Ready::Line(text) => running.log.has_line(text).then(ours),
+            Ready::File(path) => path.exists().then(ours),
+            Ready::After(time) => (begun.elapsed() >= *time).then(ours),
             Ready::Started => Some(Announced::default()),
             Ready::Http { url, status } => http::get(url, ATTEMPT)
                 .is_ok_and(|answer| answer.status == *status)
@@ -106,6 +126,12 @@ pub(super) fn wait(running: &mut Running, port_file: &Path) -> Result<Announced,
                     return Err(LabError::NoPortFile { name, patience, log, log_tail });
                 }
                 Ready::Tcp(address) => format!("nothing listens on {address}"),
+                Ready::Port => {
+                    format!("nothing listens on its port {}", port.unwrap_or_default())
+                }
+                Ready::Line(text) => format!("no line of its output contains {text:?}"),
+                Ready::File(path) => format!("there is no {}", path.display()),
+                Ready::After(_) => "the time to wait for is longer".to_owned(),
                 Ready::Started => "it is ready at once".to_owned(),
                 Ready::Http { url, status } => {
                     format!("{} did not respond with {status}", http::shown(url))

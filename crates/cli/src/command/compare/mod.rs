@@ -26,7 +26,7 @@ use crate::exit::{Exit, UserError};
 use crate::facts::facts;
 use crate::forms::{self, COMPARISON};
 use crate::profiling::NoProfile;
-use crate::target_flags::CoreFlags;
+use crate::target_flags::{CoreFlags, ReadyFlags};
 use crate::{console, input, remedy};
 use what::{Kind, What};
 
@@ -81,6 +81,8 @@ pub(crate) struct CompareArguments {
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     markdown: Option<PathBuf>,
     #[command(flatten)]
+    ready: ReadyFlags,
+    #[command(flatten)]
     cores: CoreFlags,
     #[command(flatten)]
     profile: NoProfile,
@@ -99,8 +101,10 @@ pub(crate) fn compare(
     let markdown = arguments.markdown.take().map(|path| Out::new("markdown", path));
     arguments.options.output.out.extend(markdown);
     let outputs = arguments.options.outputs();
-    forms::check(&outputs)?;
+    forms::check(&outputs, true)?;
     let facts = facts(typed);
+    let starts_one = whats.iter().any(|what| matches!(what.kind, Kind::Command(_)));
+    arguments.ready.check(starts_one, "give a command as a variant")?;
     let is_saved = whats.iter().any(|one| matches!(one.kind, Kind::Saved(_)));
     let Outcome { document: comparison, stopped } = match is_saved {
         true => Outcome { document: of_saved(&arguments, &whats, facts)?, stopped: None },

@@ -41,10 +41,8 @@ pub(super) fn measure(
         .iter()
         .map(|one| Entrant { name: one.name.clone(), source: one.source.clone() })
         .collect();
-    let variants: Vec<Variant> = whats
-        .into_iter()
-        .map(|what| variant(what, &arguments.options))
-        .collect::<Result<_, _>>()?;
+    let variants: Vec<Variant> =
+        whats.into_iter().map(|what| variant(what, arguments)).collect::<Result<_, _>>()?;
     // Every fault of a plan is reported before the first server is started.
     let plans: Vec<Plan> = variants.iter().map(Variant::checked).collect::<Result<_, _>>()?;
     let is_open = plans.iter().all(|plan| matches!(plan.load, Load::Open(_)));
@@ -80,8 +78,8 @@ pub(super) fn measure(
     Ok(outcome?)
 }
 
-fn variant(what: What, typed: &Options) -> Result<Variant, UserError> {
-    let mut options = typed.clone();
+fn variant(what: What, arguments: &CompareArguments) -> Result<Variant, UserError> {
+    let mut options = arguments.options.clone();
     if let Kind::Plan(file) = &what.kind {
         options = options.or(input::plan(file)?);
     }
@@ -101,7 +99,11 @@ fn variant(what: What, typed: &Options) -> Result<Variant, UserError> {
             if elsewhere { None } else { serve(Vec::new(), &options)? }
         }
         Kind::Embedded(arguments) => serve(arguments, &options)?,
-        Kind::Command(command) => Some((TargetSpec::new(what.name.clone(), command), "managed")),
+        Kind::Command(command) => {
+            let spec = arguments.ready.spec(what.name.clone(), command);
+            target_flags::check_place(&spec, false)?;
+            Some((spec, "managed"))
+        }
         Kind::Saved(_) => {
             return Err(UserError::usage("saved results are compared with saved results"));
         }
