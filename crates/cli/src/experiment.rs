@@ -68,7 +68,7 @@ impl Ready {
             fleet.connect_each(&mut options);
         }
         let (plan, outputs) = options.build(&Disk).map_err(UserError::usage)?;
-        forms::check(&outputs)?;
+        forms::check(&outputs, false)?;
         if let Some(fleet) = &fleet {
             fleet.check(&plan, is_here)?;
         }

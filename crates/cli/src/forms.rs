@@ -2,6 +2,7 @@
 //! report`.
 
 use candor_plan::{Out, Outputs, ReportDepth};
+use candor_render::ci::Checks;
 use candor_render::{Depth, Page, compose, csv};
 use candor_report::experiment::clients::Clients;
 use candor_report::experiment::comparison::Comparison;
@@ -20,22 +21,28 @@ pub(crate) struct Forms<T> {
     pub(crate) read: fn(&str) -> Result<T, ReadError>,
     pub(crate) page: fn(&T, Depth) -> Page,
     pub(crate) csv: fn(&T) -> String,
+    /// What it checks; `None`: nothing.
+    pub(crate) checks: Option<fn(&T) -> Checks>,
 }
 
 pub(crate) const PEAK: Forms<Peak> =
-    Forms { read: Peak::from_json, page: compose::peak, csv: csv::peak };
+    Forms { read: Peak::from_json, page: compose::peak, csv: csv::peak, checks: None };
 
 pub(crate) const SWEEP: Forms<Sweep> =
-    Forms { read: Sweep::from_json, page: compose::sweep, csv: csv::sweep };
+    Forms { read: Sweep::from_json, page: compose::sweep, csv: csv::sweep, checks: None };
 
-pub(crate) const COMPARISON: Forms<Comparison> =
-    Forms { read: Comparison::from_json, page: compose::comparison, csv: csv::comparison };
+pub(crate) const COMPARISON: Forms<Comparison> = Forms {
+    read: Comparison::from_json,
+    page: compose::comparison,
+    csv: csv::comparison,
+    checks: Some(Checks::of_comparison),
+};
 
 pub(crate) const SUITE: Forms<Suite> =
-    Forms { read: Suite::from_json, page: compose::suite, csv: csv::suite };
+    Forms { read: Suite::from_json, page: compose::suite, csv: csv::suite, checks: None };
 
 pub(crate) const CLIENTS: Forms<Clients> =
-    Forms { read: Clients::from_json, page: compose::clients, csv: csv::clients };
+    Forms { read: Clients::from_json, page: compose::clients, csv: csv::clients, checks: None };
 
 /// The depth of a report; `None`: nothing is printed.
 pub(crate) fn depth(report: ReportDepth) -> Option<Depth> {
@@ -60,9 +67,14 @@ fn more(depth: Depth, is_last: bool) -> &'static str {
     }
 }
 
-/// Refuses outputs that experiments do not have, and files that cannot be written.
-pub(crate) fn check(outputs: &Outputs) -> Result<(), UserError> {
-    outputs::check(&outputs.list, ["json", "csv", "html", "markdown"].into_iter())?;
+/// The forms of experiments, and those of experiments that check something.
+const FORMS: [&str; 4] = ["json", "csv", "html", "markdown"];
+const CHECKS: [&str; 3] = ["junit", "github", "gitlab"];
+
+/// Refuses outputs that an experiment does not have, and files that cannot be written.
+pub(crate) fn check(outputs: &Outputs, has_checks: bool) -> Result<(), UserError> {
+    let checks = CHECKS.into_iter().filter(|_| has_checks);
+    outputs::check(&outputs.list, FORMS.into_iter().chain(checks))?;
     outputs::check_paths(outputs::files(&outputs.list))
 }
 
@@ -83,6 +95,11 @@ impl<T: Serialize> Forms<T> {
                 "csv" => (self.csv)(document),
                 "html" => (self.page)(document, Depth::Full).html(),
                 "markdown" => (self.page)(document, Depth::Full).markdown(),
+                form @ ("junit" | "github" | "gitlab") => match self.checks {
+                    // Refused before.
+                    None => return Ok(()),
+                    Some(checks) => checks(document).in_form(form),
+                },
                 _ => json::any(document),
             };
             outputs::write(&out.place, &text)

@@ -5,6 +5,7 @@
 //! text, Markdown or HTML. Each form for programs has a module.
 #![forbid(unsafe_code)]
 
+pub mod ci;
 pub mod compose;
 pub mod csv;
 pub mod ghz;

@@ -8,6 +8,7 @@ use std::process::ExitCode;
 
 use candor_plan::{Out, Place, ReportDepth};
 use candor_record::{MergeError, Workers};
+use candor_render::ci::Checks;
 use candor_render::{Depth, compose, csv, hgrm, hlog};
 use candor_report::document::part::PartError;
 use candor_report::expect::Outcome;
@@ -118,6 +119,12 @@ enum Format {
     HgrmService,
     /// The intervals' histograms, as an HdrHistogram log
     Hlog,
+    /// Objectives, and whether the run is sound, as JUnit's XML
+    Junit,
+    /// The same as annotations of a GitHub workflow
+    Github,
+    /// The same as GitLab's metrics report
+    Gitlab,
 }
 
 /// The renderings of a result.
@@ -318,6 +325,9 @@ fn form_of_run(document: &Document, asked: Asked<'_>, path: &Path) -> Result<Str
         Format::Html => return Ok(compose::run(document, Depth::Full).html()),
         Format::Hlog => return Ok(hlog::render(document)),
         Format::Markdown => return Ok(compose::run(document, Depth::Full).markdown()),
+        Format::Junit => return Ok(Checks::of_run(document).junit()),
+        Format::Github => return Ok(Checks::of_run(document).github()),
+        Format::Gitlab => return Ok(Checks::of_run(document).gitlab()),
         Format::Hgrm => hgrm::response(document),
         Format::HgrmService => hgrm::service(document),
     };

@@ -21,6 +21,7 @@ use candor_lab::Interrupt;
 use candor_plan::redact::refused;
 use candor_plan::{Out, Place, Plan};
 use candor_record::{RunRecord, Stretch, Traced};
+use candor_render::ci::Checks;
 use candor_render::{Depth, Page, compose, csv, hgrm, hlog};
 use candor_report::json;
 use candor_report::{AbortRule, Document, Facts, Judgement};
@@ -86,6 +87,15 @@ const KINDS: &[Kind] = &[
     Kind { name: "hgrm", make: |to| whole::make(to.place, hgrm::response) },
     Kind { name: "hgrm-service", make: |to| whole::make(to.place, hgrm::service) },
     Kind { name: "hlog", make: |to| whole::make(to.place, |document| Ok(hlog::render(document))) },
+    Kind { name: "junit", make: |to| whole::make(to.place, |one| Ok(Checks::of_run(one).junit())) },
+    Kind {
+        name: "github",
+        make: |to| whole::make(to.place, |one| Ok(Checks::of_run(one).github())),
+    },
+    Kind {
+        name: "gitlab",
+        make: |to| whole::make(to.place, |one| Ok(Checks::of_run(one).gitlab())),
+    },
     Kind { name: "ndjson", make: live::make },
     Kind { name: Out::TRACE, make: trace::make },
 ];

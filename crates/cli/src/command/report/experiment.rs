@@ -33,7 +33,7 @@ pub(super) fn render(
             "--expect is about runs, and this is an experiment; give one of its runs (--keep DIR)";
         return Err(UserError::usage(format!("{}: {why}", path.display())));
     }
-    let why = "an experiment has no histogram of its own; render one of its runs (--keep DIR)";
+    let why = "an experiment does not have this form; render one of its runs (--keep DIR)";
     let rendered = rendered.map_err(|error| cannot_read(path, &error))?;
     rendered.map(Some).ok_or_else(|| UserError::usage(format!("{}: {why}", path.display())))
 }
@@ -54,6 +54,14 @@ fn rendered<T: Serialize>(
         Format::Csv => Some((forms.csv)(&document)),
         Format::Html => Some((forms.page)(&document, Depth::Full).html()),
         Format::Json => Some(json::any(&document)),
+        Format::Junit | Format::Github | Format::Gitlab => {
+            let form = match asked.format {
+                Format::Github => "github",
+                Format::Gitlab => "gitlab",
+                _ => "junit",
+            };
+            forms.checks.map(|checks| checks(&document).in_form(form))
+        }
         Format::CsvSteps | Format::Hgrm | Format::HgrmService | Format::Hlog => None,
     })
 }
