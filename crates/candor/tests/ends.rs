@@ -10,7 +10,7 @@ use std::sync::Mutex;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::common::{CANDOR, Candor, Document, Outcome, files_in};
+use crate::common::{CANDOR, Candor, Document, Outcome, Target, files_in, measure};
 use candor_testkit::peer::{Peer, Script};
 use candor_testkit::process::{Managed, wait_until};
 use rustix::process::Signal;
@@ -309,6 +309,25 @@ fn a_killed_fleet_leaves_nothing() {
     assert!(wait_until(PATIENCE, is_clean), "{:?}", files_in(temporary.path()));
 }
 
+/// One of two addresses answers nothing: the other has all of the load, in any number of threads.
+#[test]
+fn a_silent_address_is_given_up_for_one_that_works() {
+    let target = Target::start(&[]);
+    let url = target.url("/");
+    let port = url.trim_end_matches('/').rsplit(':').next().unwrap();
+    let _silent = FullListener::at(&format!("127.0.0.2:{port}"));
+    let resolve = format!("h:{port}:127.0.0.1,127.0.0.2");
+    let url = format!("http://h:{port}/");
+    for threads in ["1", "2", "4"] {
+        let load = ["-R", "200", "-d", "1500ms", "-c", "10", "-t", threads];
+        let begun = Instant::now();
+        let document = measure(&[&load[..], &["--resolve", &resolve, &url]].concat());
+        assert_eq!((document.ledger("ok"), document.ledger("unsent")), (300, 0), "{threads}");
+        assert_eq!(document.connect_errors().keys().collect::<Vec<_>>(), ["connect-timeout"]);
+        assert!(begun.elapsed() < Duration::from_secs(8), "{:?}", begun.elapsed());
+    }
+}
+
 /// A server that answers each request after 2 ms.
 fn answering() -> Peer {
     Peer::start_with(|_, player| {
@@ -498,9 +517,13 @@ struct FullListener {
 
 impl FullListener {
     fn new() -> FullListener {
+        FullListener::at("127.0.0.1:0")
+    }
+
+    fn at(address: &str) -> FullListener {
         use rustix::net::{AddressFamily, SocketType, bind, getsockname, listen, socket};
         let listener = socket(AddressFamily::INET, SocketType::STREAM, None).unwrap();
-        bind(&listener, &"127.0.0.1:0".parse::<std::net::SocketAddr>().unwrap()).unwrap();
+        bind(&listener, &address.parse::<std::net::SocketAddr>().unwrap()).unwrap();
         listen(&listener, 0).unwrap();
         let address: std::net::SocketAddr = getsockname(&listener).unwrap().try_into().unwrap();
         let attempt =

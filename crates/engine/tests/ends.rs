@@ -407,6 +407,34 @@ fn connections_that_take_nothing_are_lost_as_such_and_replaced() {
 }
 
 /// One of two addresses is dead, and the worker's turns lead to it alone.
+/// A new connection for each request, and one of two addresses takes none: it is tried once a second by each worker.
+#[test]
+fn an_address_that_takes_nothing_is_left_out() {
+    struct Half;
+    impl SimServer for Half {
+        fn accepts(&mut self, _: u64) -> bool {
+            true
+        }
+        fn accepts_route(&mut self, to: Route) -> bool {
+            to.turn.is_multiple_of(2)
+        }
+        fn addresses(&self) -> usize {
+            2
+        }
+        fn request(&mut self, at_ns: u64, _: u64, _: u64) -> Reaction {
+            Reaction::Answer { at_ns: at_ns + MS, bytes: ok_bytes() }
+        }
+    }
+    let mut plan = plan(4, closed(0), 4 * S);
+    plan.connections.requests_per_connection = Some(1);
+    let workers = candor_record::Workers::all(2);
+    let reactors = |_| SimReactor::new(Half, Link::default());
+    let record = candor_engine::drive_part(&checked(&plan), workers, reactors, &Control::default());
+    let failed = record.total.connections.failed.total();
+    assert!((2..=12).contains(&failed), "{failed}");
+    assert!(record.total.ledger.ok > 10_000, "{:?}", record.total.ledger);
+}
+
 #[test]
 fn an_attempt_that_failed_is_made_again_at_the_next_address() {
     struct Every(u64);

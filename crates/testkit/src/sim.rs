@@ -81,6 +81,11 @@ pub trait SimServer {
         true
     }
 
+    /// How many addresses it has.
+    fn addresses(&self) -> usize {
+        1
+    }
+
     /// Whether an attempt that goes there is accepted.
     fn accepts_route(&mut self, to: Route) -> bool {
         let _ = to;
@@ -550,6 +555,10 @@ impl<S: SimServer, const DOZES: bool> Reactor for SimReactor<S, DOZES> {
 
     fn set_origin_ns(&mut self, origin_ns: u64) {
         self.origin_ns += origin_ns;
+    }
+
+    fn addresses(&self, _: u16) -> usize {
+        self.server.addresses()
     }
 
     fn connect(&mut self, key: Key, to: Route) -> Result<(), ConnectFailure> {

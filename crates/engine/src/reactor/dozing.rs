@@ -90,6 +90,10 @@ impl Reactor for DozingReactor {
         self.plain.set_origin_ns(origin_ns);
     }
 
+    fn addresses(&self, target: u16) -> usize {
+        self.plain.addresses(target)
+    }
+
     fn connect(&mut self, key: Key, to: Route) -> Result<(), ConnectFailure> {
         self.plain.connect(key, to)
     }

@@ -139,6 +139,10 @@ impl Reactor for EpollReactor {
         self.clock.set_origin_ns(origin_ns);
     }
 
+    fn addresses(&self, target: u16) -> usize {
+        self.dialer.targets[usize::from(target)].len()
+    }
+
     fn connect(&mut self, key: Key, to: Route) -> Result<(), ConnectFailure> {
         self.close(key);
         self.clock.time_passed();

@@ -281,6 +281,12 @@ pub trait Reactor {
     /// Moves the origin of time to `origin_ns`, counted from the present origin.
     fn set_origin_ns(&mut self, origin_ns: u64);
 
+    /// How many addresses a target has.
+    fn addresses(&self, target: u16) -> usize {
+        let _ = target;
+        1
+    }
+
     /// Begins to connect under `key`.
     fn connect(&mut self, key: Key, to: Route) -> Result<(), ConnectFailure>;
 
@@ -390,6 +396,10 @@ impl Reactor for Box<dyn Reactor> {
 
     fn set_origin_ns(&mut self, origin_ns: u64) {
         (**self).set_origin_ns(origin_ns);
+    }
+
+    fn addresses(&self, target: u16) -> usize {
+        (**self).addresses(target)
     }
 
     fn connect(&mut self, key: Key, to: Route) -> Result<(), ConnectFailure> {

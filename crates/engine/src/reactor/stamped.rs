@@ -233,6 +233,10 @@ impl Reactor for StampedReactor {
         self.plain.set_origin_ns(origin_ns);
     }
 
+    fn addresses(&self, target: u16) -> usize {
+        self.plain.addresses(target)
+    }
+
     fn connect(&mut self, key: Key, to: Route) -> Result<(), ConnectFailure> {
         *self.log(key) = None;
         self.plain.connect(key, to)

@@ -254,6 +254,10 @@ impl Reactor for UringReactor {
         }
     }
 
+    fn addresses(&self, target: u16) -> usize {
+        self.dialer.targets[usize::from(target)].len()
+    }
+
     fn connect(&mut self, key: Key, to: Route) -> Result<(), ConnectFailure> {
         self.close(key);
         self.clock.time_passed();

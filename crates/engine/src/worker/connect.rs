@@ -47,12 +47,11 @@ impl<R: Reactor, S: Protocol> Worker<R, S> {
     /// Begins to connect.
     pub(super) fn open(&mut self, key: Key) {
         let now_ns = self.reactor.now_ns();
-        let to = self.pool.next_route(key, self.own.share.workers);
+        let to = self.pool.next_route(key, now_ns);
         match self.reactor.connect(key, to) {
             Ok(()) => {
                 self.pool.begin(key, now_ns);
-                let until_ns = now_ns.saturating_add(self.own.timeouts.connect_ns);
-                self.timers.watch(until_ns, Watch::Connect, key);
+                self.check_connecting(key, now_ns);
             }
             Err(failure) => self.connect_failed(key, failure, now_ns),
         }
@@ -73,6 +72,7 @@ impl<R: Reactor, S: Protocol> Worker<R, S> {
             Ok(false) => {}
             Ok(true) => {
                 let session = (self.make_session)(self.pool[key].target);
+                self.pool.tried(key, true, now_ns);
                 self.pool.connected(key, since_ns, session, now_ns);
                 self.poll_events(key, now_ns);
                 if let State::Handshaking { .. } = self.pool[key].state {
@@ -169,6 +169,7 @@ impl<R: Reactor, S: Protocol> Worker<R, S> {
     fn connect_failed(&mut self, key: Key, failure: ConnectFailure, now_ns: u64) {
         self.hang_up(key);
         self.pool.leave(key);
+        self.pool.tried(key, false, now_ns);
         self.pool[key].moves_on = true;
         if self.first_failure.is_none() && self.stage == Stage::Preparing {
             self.first_failure = Some(failure.clone());
@@ -196,7 +197,8 @@ impl<R: Reactor, S: Protocol> Worker<R, S> {
         let limit_ms = self.own.timeouts.connect_ns / 1_000_000;
         let failure = match self.pool[key].state {
             State::Absent | State::Open => return,
-            State::Connecting { .. } => {
+            State::Connecting { since_ns } => {
+                let limit_ms = now_ns.saturating_sub(since_ns) / 1_000_000;
                 let words = format!("no connection within {limit_ms} ms");
                 self.not_connected(key, ConnectErrorKind::Timeout, words.into())
             }

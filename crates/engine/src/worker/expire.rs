@@ -52,14 +52,19 @@ impl<R: Reactor, S: Protocol> Worker<R, S> {
         self.timers.add(until_ns, Timer::Think(place.generation), place.key);
     }
 
-    /// Gives an attempt up that takes too long.
-    fn check_connecting(&mut self, key: Key, now_ns: u64) {
-        if let State::Connecting { since_ns } | State::Handshaking { since_ns, .. } =
-            self.pool[key].state
-        {
-            match since_ns.saturating_add(self.own.timeouts.connect_ns) {
-                until_ns if until_ns <= now_ns => self.give_up_connecting(key, now_ns),
-                until_ns => self.timers.watch(until_ns, Watch::Connect, key),
+    /// Gives an attempt up that takes too long, or looks at it again when it may have.
+    pub(super) fn check_connecting(&mut self, key: Key, now_ns: u64) {
+        let limit_ns = self.own.timeouts.connect_ns;
+        let (since_ns, (limit_ns, look_ns)) = match self.pool[key].state {
+            State::Connecting { since_ns } => (since_ns, self.pool.patience_ns(key, limit_ns)),
+            State::Handshaking { since_ns, .. } => (since_ns, (limit_ns, limit_ns)),
+            State::Absent | State::Open => return,
+        };
+        match since_ns.saturating_add(limit_ns) {
+            until_ns if until_ns <= now_ns => self.give_up_connecting(key, now_ns),
+            until_ns => {
+                let until_ns = until_ns.min(now_ns.saturating_add(look_ns));
+                self.timers.watch(until_ns, Watch::Connect, key);
             }
         }
     }

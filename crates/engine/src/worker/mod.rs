@@ -151,6 +151,8 @@ impl<R: Reactor, S: Protocol> Worker<R, S> {
             journeys: plan.journeys.len(),
         };
         let has_stamps = reactor.has_stamps() || reactor.dozes();
+        let mut pool = Pool::new(&own, plan.connections.places());
+        pool.know_addresses(|target| reactor.addresses(target));
         let mut worker = Worker {
             reactor,
             make_session,
@@ -161,7 +163,7 @@ impl<R: Reactor, S: Protocol> Worker<R, S> {
                 &plan.requests.list,
             ),
             kernel: KernelBooks::new(if has_stamps { plan.recording.digits } else { 1 }),
-            pool: Pool::new(&own, plan.connections.places()),
+            pool,
             timers: Timers::new(own.max_connections),
             acks: Acks::new(plan.connections.pipeline > 1),
             shift_ns: 0,
