@@ -17,7 +17,8 @@
 -spec add_paths([file:name()]) -> ok.
 add_paths(Own) ->
     Shipped = ["/usr/lib/rabbitmq/lib/*/plugins", "/usr/lib/elixir/lib", "/usr/share/elixir/lib"],
-    code:add_pathsa([Ebin || Folder <- lists:reverse(Own), Ebin <- ebins(Folder)]),
+    persistent_term:put({?MODULE, own}, [Ebin || Folder <- lists:reverse(Own), Ebin <- ebins(Folder)]),
+    code:add_pathsa(own()),
     code:add_pathsz([Ebin || Folder <- Shipped, Ebin <- ebins(Folder)] ++ filelib:wildcard("/usr/lib/yaws-*/ebin")),
     ok.
 
@@ -28,7 +29,11 @@ add_profiles(Libraries) ->
     Build = lists:foldl(fun(_, Path) -> filename:dirname(Path) end, code:which(?MODULE), lists:seq(1, 5)),
     Ebins = [Ebin || Library <- Libraries, Profile <- [element(3, Library)], Profile =/= "", Ebin <- ebins(filename:join([Build, Profile, "lib"])),
                      filename:basename(filename:dirname(Ebin)) =/= "candor_beam"],
-    code:add_pathsa(Ebins).
+    code:add_pathsa(Ebins),
+    %% What is there already moves to the front again.
+    code:add_pathsa(own()).
+
+own() -> persistent_term:get({?MODULE, own}, []).
 
 %% Loads and starts the applications of a server or a client.
 -spec need([library()]) -> ok | {error, iodata()}.
