@@ -442,6 +442,30 @@ fn a_right_status_with_a_wrong_response_is_no_success() {
     assert!(!failures.contains("given up"), "{failures}");
 }
 
+/// A new build takes the place of the program that measures: the suite goes on with the old one.
+#[test]
+fn a_suite_survives_the_replacement_of_its_program() {
+    let directory = tempfile::tempdir().unwrap();
+    let program = directory.path().join("candor");
+    fs::copy(CANDOR, &program).unwrap();
+    let file = directory.path().join("tiny.toml");
+    let suite = "name = 'tiny'\nrounds = 2\nscenarios = ['hello', 'json']\nprotocols = ['h1']\n\
+                 [run]\nconnections = 2\nthreads = 1\nduration = '200ms'\n\
+                 [[server]]\nname = 'embedded'\nembedded = true\n\
+                 [[server]]\nname = 'named'\ncommand = ['candor', 'serve']\nscenarios = ['all']\n";
+    fs::write(&file, suite).unwrap();
+    let running = Candor::start_as(Command::new(&program), |_, command| {
+        command.current_dir(directory.path()).args(["bench", "tiny.toml"]);
+    });
+    std::thread::sleep(Duration::from_millis(300));
+    let other = directory.path().join("other");
+    fs::write(&other, "no program").unwrap();
+    fs::rename(&other, &program).unwrap();
+    let outcome = running.finish();
+    assert_eq!(outcome.code(), 0, "{}{}", outcome.stdout, outcome.stderr);
+    assert_eq!(trials(directory.path()).len(), 8, "{}{}", outcome.stdout, outcome.stderr);
+}
+
 /// The delay server responds after a computed time. The difference is too large to be hidden by other
 /// work on the machine; small differences are tested without a clock.
 #[test]

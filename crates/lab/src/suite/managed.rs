@@ -23,6 +23,7 @@ use crate::engine_runner::EngineRunner;
 use crate::error::LabError;
 use crate::matrix::Place;
 use crate::site::Site;
+use crate::target::keeper::this_one;
 use crate::target::profiler::ProfileSpec;
 use crate::target::{Announced, Ready, Running, TargetSpec, free_port, http, is_program};
 use crate::trial::Runner;
@@ -294,7 +295,7 @@ pub fn missing(server: &Server) -> Option<String> {
     if program.contains('{') {
         return None;
     }
-    (!is_program(program)).then(|| {
+    (this_one(program).is_none() && !is_program(program)).then(|| {
         format!("the program {program} is not installed here; install it, or leave the server out")
     })
 }

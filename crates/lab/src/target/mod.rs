@@ -16,6 +16,7 @@ pub mod sampler;
 
 use std::ffi::OsString;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -104,7 +105,7 @@ impl TargetSpec {
     /// The embedded target in a process of its own: this program, as `candor serve` with `arguments`.
     pub fn embedded(arguments: impl IntoIterator<Item = String>) -> Result<Self, LabError> {
         let mut spec = TargetSpec::new("embedded", Vec::new());
-        let program = std::env::current_exe().map_err(|error| {
+        let program = own_program().map_err(|error| {
             spec.problem(format!("cannot find this program's own file: {error}"), Vec::new())
         })?;
         let program = [program.to_string_lossy().into_owned(), "serve".to_owned()];
@@ -314,6 +315,20 @@ impl TargetSpec {
 
     fn problem(&self, problem: String, log_tail: Vec<String>) -> LabError {
         LabError::Target { name: self.name.clone(), problem, log_tail }
+    }
+}
+
+/// The file of this program. Where another one has taken its place since the start, as a new build does, the one that
+/// runs: an experiment is of one program to its end.
+pub fn own_program() -> std::io::Result<PathBuf> {
+    let path = std::env::current_exe()?;
+    let running = std::fs::metadata("/proc/self/exe")?;
+    let is_running =
+        |file: std::fs::Metadata| (file.dev(), file.ino()) == (running.dev(), running.ino());
+    match std::fs::metadata(&path).is_ok_and(is_running) {
+        true => Ok(path),
+        // For as long as this process lives.
+        false => Ok(format!("/proc/{}/exe", std::process::id()).into()),
     }
 }
 

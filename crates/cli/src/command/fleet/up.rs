@@ -104,7 +104,7 @@ pub(super) fn up(arguments: UpArguments, typed: Typed) -> Result<Next, UserError
     };
     let broker = Running::start(&broker)?;
     console::say(format_args!("candor fleet up: broker, pid {}", broker.pid()));
-    let own = std::env::current_exe().map_err(|error| {
+    let own = candor_lab::target::own_program().map_err(|error| {
         UserError::could_not_run(format!("cannot find this program's own file: {error}"))
     })?;
     let own = own.to_string_lossy();

@@ -64,7 +64,7 @@ impl Keeper {
         let (program, first) = match start.program.split_first() {
             Some((program, first)) => (PathBuf::from(program), first.to_vec()),
             None => {
-                let own = std::env::current_exe()
+                let own = super::super::own_program()
                     .map_err(|error| format!("cannot find this program's own file: {error}"))?;
                 (own, vec![WORD.into()])
             }

@@ -141,9 +141,12 @@ fn start(command: &[String], log: &Path, input: Option<&Input>) -> io::Result<Ch
 }
 
 /// The path of this program if `program` names it.
-fn this_one(program: &str) -> Option<PathBuf> {
-    let own = std::env::current_exe().ok().filter(|_| program == "candor")?;
-    own.file_name().is_some_and(|name| name == "candor").then_some(own)
+pub(crate) fn this_one(program: &str) -> Option<PathBuf> {
+    let name = std::env::current_exe().ok().filter(|_| program == "candor")?;
+    let name = name.file_name()?.to_string_lossy().into_owned();
+    // The kernel marks the name of a file that is gone.
+    let is_candor = name.strip_suffix(" (deleted)").unwrap_or(&name) == "candor";
+    is_candor.then(super::own_program)?.ok()
 }
 
 /// Prints a line; its reader may be gone.

@@ -88,7 +88,7 @@ impl Loader {
         let private = private().map_err(LabError::no_temporary)?;
         let result = private.name("json");
         let cannot = |error| failed(format!("cannot start a loader: {error}"));
-        let mut command = Command::new(std::env::current_exe().map_err(cannot)?);
+        let mut command = Command::new(crate::target::own_program().map_err(cannot)?);
         command.arg("run").args(flags.split_whitespace()).arg("--json").arg(&result).arg(url);
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
         Ok(Loader { process: command.spawn().map_err(cannot)?, result, _private: private })
