@@ -52,6 +52,16 @@ fn a_request_has_its_own_stream_or_that_of_the_top_level() {
 }
 
 #[test]
+fn event_streams_are_asked_for_as_such() {
+    let headers = |flags: &[&str]| plan(flags).unwrap().requests.list[0].headers.clone();
+    let accept = ("Accept".to_owned(), "text/event-stream".to_owned());
+    assert_eq!(headers(&["--stream", "sse"]), [accept]);
+    assert_eq!(headers(&["--stream", "ndjson"]), []);
+    let own = ("accept".to_owned(), "*/*".to_owned());
+    assert_eq!(headers(&["--stream", "sse", "-H", "accept: */*"]), [own]);
+}
+
+#[test]
 fn the_streams_of_an_interface_are_known_and_what_is_given_beside_goes_before() {
     let chat = plan(&["--llm", "openai-chat"]).unwrap().requests.list[0].stream.clone().unwrap();
     assert_eq!((chat.form, chat.end.as_deref()), (StreamForm::Sse, Some("[DONE]")));

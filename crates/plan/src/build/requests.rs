@@ -10,6 +10,7 @@ use crate::error::PlanError;
 use crate::model::{BodyExpect, Expect, OF_LIST, Order, Request, Requests, StatusSet};
 use crate::options::{Options, RequestOptions, headers_over};
 use crate::redact::Secrets;
+use crate::stream::StreamForm;
 use crate::template;
 use crate::values::{Header, RequestPath, Size, SmallCount};
 
@@ -108,6 +109,13 @@ pub(super) fn request(
     if table.json.is_some() && !has_type && call.is_none() {
         headers.extend(Header::new("Content-Type", "application/json"));
     }
+    let stream = streams::streaming(options, table)?;
+    // As clients of event streams do (WHATWG HTML 9.2.2); some servers answer with a page otherwise.
+    let is_sse = stream.as_ref().is_some_and(|one| one.form == StreamForm::Sse);
+    let has_accept = headers.iter().any(|one| one.name().eq_ignore_ascii_case("accept"));
+    if is_sse && !has_accept {
+        headers.extend(Header::new("Accept", "text/event-stream"));
+    }
     let closes = options.requests.no_keepalive || options.load.once;
     let mut request = Request {
         delivery: delivery::delivery(options, table, &headers, body.len())?,
@@ -132,7 +140,7 @@ pub(super) fn request(
                 (bytes, file) => expected_body(bytes, file, files)?,
             },
         },
-        stream: streams::streaming(options, table)?,
+        stream,
         call: None,
         weight: table.weight.map_or(1, SmallCount::get),
         target,
