@@ -19,10 +19,11 @@ use candor_report::expect::Outcome;
 use candor_report::verdicts::{Severity, Verdict};
 
 /// Findings about the loader and its machine.
-const LOADER: [&str; 7] = [
+const LOADER: [&str; 8] = [
     "loader-cpu",
     "send-lag",
     "shared-core",
+    "threads-uneven",
     "host-hiccup",
     "loader-throttled",
     "agent-throttled",

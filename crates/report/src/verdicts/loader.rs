@@ -15,6 +15,10 @@ const LAG_FLOOR_NS: u64 = 100_000;
 /// The largest share of the average batch of sends in the median service time.
 const BATCH_SHARE_LIMIT: f64 = 0.1;
 
+/// A thread is slower than the others if its mean response time is above theirs by this factor, and by this time.
+const UNEVEN: f64 = 2.0;
+const UNEVEN_NS: f64 = 200e3;
+
 /// The share of time waiting for a core above which a thread shares it.
 const WAITED_SHARE_LIMIT: f64 = 0.1;
 /// Less waiting than this is normal on any machine.
@@ -49,6 +53,29 @@ pub(super) fn cpu(document: &Document, machine: &MachineRow) -> Option<Finding> 
             ("workers", workers.len() as f64),
         ],
         remedy: "Add --threads on free cores, or run the loader on another machine than the target.",
+    })
+}
+
+/// The requests of one thread take much longer than those of the others: it has a slower core, or an address that
+/// is slower, and the percentiles mix the two.
+pub(super) fn threads_uneven(document: &Document, machine: &MachineRow) -> Option<Finding> {
+    let workers = (0..).zip(document.workers_of(machine));
+    let mut means: Vec<(f64, u32)> =
+        workers.filter_map(|(at, worker)| Some((worker.response_mean_ns?, at))).collect();
+    means.sort_by(|one, other| one.0.total_cmp(&other.0));
+    let (slowest_ns, at) = means.pop().filter(|_| !means.is_empty())?;
+    let others_ns = means.iter().map(|(mean_ns, _)| mean_ns).sum::<f64>() / means.len() as f64;
+    let is_uneven = slowest_ns > others_ns * UNEVEN && slowest_ns - others_ns > UNEVEN_NS;
+    is_uneven.then(|| Finding {
+        severity: Severity::Warning,
+        sentence: format!(
+            "The threads were uneven: the requests of thread {} took {} in the mean, those of the others {}.",
+            at + 1,
+            fmt_duration_ns(slowest_ns as u64),
+            fmt_duration_ns(others_ns as u64)
+        ),
+        evidence: vec![("slowest_mean_ns", slowest_ns), ("others_mean_ns", others_ns)],
+        remedy: "Look at what else runs on its core, and at the target's addresses; use --threads 1 to compare.",
     })
 }
 

@@ -109,6 +109,7 @@ const CHECKS: &[Check] = &[
     Check { id: "send-lag", find: Run(loader::send_lag) },
     Check { id: "batched", find: Machine(loader::batches) },
     Check { id: "shared-core", find: Machine(loader::shared_core) },
+    Check { id: "threads-uneven", find: Machine(loader::threads_uneven) },
     Check { id: "host-hiccup", find: Machine(machine::host_hiccup) },
     Check { id: "loader-throttled", find: Machine(machine::loader_throttled) },
     Check { id: "agent-throttled", find: Machine(machine::agent_throttled) },
@@ -247,7 +248,13 @@ mod tests {
         let (took_ns, longest_ns) = (service_ns, service_ns);
         together.workers[0].batches =
             Some(candor_record::Batches { count: 1, sends: 9, took_ns, longest_ns });
-        for document in [&mut unsent, &mut late, &mut limited, &mut agent, &mut together] {
+        let mut uneven = testing::healthy_open();
+        uneven.workers = vec![uneven.workers[0].clone(), uneven.workers[0].clone()];
+        uneven.machines[0].workers = 2;
+        (uneven.workers[0].response_mean_ns, uneven.workers[1].response_mean_ns) =
+            (Some(1e6), Some(3e6));
+        let spoilt_ones = [&mut unsent, &mut late, &mut limited, &mut agent, &mut together];
+        for document in spoilt_ones.into_iter().chain([&mut uneven]) {
             document.verdicts = judge(document);
         }
         let mut greeted = testing::messages();
@@ -256,7 +263,7 @@ mod tests {
         let documents = testing::every_document()
             .into_iter()
             .chain(testing::provoked())
-            .chain([spoilt, unsent, late, aborted, limited, agent, together, greeted]);
+            .chain([spoilt, unsent, late, aborted, limited, agent, together, greeted, uneven]);
         let found: std::collections::BTreeSet<_> =
             documents.flat_map(|one| one.verdicts).map(|one| one.id).collect();
         for check in CHECKS {
