@@ -9,6 +9,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use candor_plan::plan_file::keys_of;
 use clap::FromArgMatches;
 use pulldown_cmark::{Event, Options, Parser, Tag, TagEnd};
 
@@ -314,6 +315,94 @@ fn every_flag_that_stands_beside_its_command_exists() {
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
     assert!(flags > 10, "only {flags} flags were found");
+}
+
+/// The page of all options: made of the declarations that `--help` is made of.
+fn reference() -> String {
+    let mut page = "# Options and keys\n\nMade of the same declarations as `--help`, which says more of each: `candor COMMAND --help`. \
+                    The *key* is what\nan option is called in a [plan file](plan-files.md); tables such as `[[request]]` have \
+                    keys of the same names.\n"
+        .to_owned();
+    let command = arguments::command();
+    let keys = keys_of::<candor_plan::Options>();
+    let run = command.find_subcommand("run").expect("there is a run");
+    let of_run: BTreeSet<&str> = run.get_arguments().filter_map(clap::Arg::get_long).collect();
+    for one in command.get_subcommands().filter(|one| !one.is_hide_set()) {
+        let name = one.get_name();
+        let is_run = name == "run";
+        let own = |arg: &&clap::Arg| {
+            let long = arg.get_long().unwrap_or_default();
+            !long.is_empty()
+                && long != "help"
+                && !arg.is_hide_set()
+                && (is_run || !of_run.contains(long))
+        };
+        let others = one
+            .get_arguments()
+            .filter(|arg| arg.get_long().is_some_and(|long| of_run.contains(long)));
+        let shares = !is_run && others.filter(|arg| arg.get_id() != "help").count() > 5;
+        page += &format!("\n## candor {name}\n\n{}.\n", about(one));
+        if shares {
+            page += "\nIt takes options of [`candor run`](#candor-run) too.\n";
+        }
+        let mut heading = None;
+        for arg in one.get_arguments().filter(own) {
+            if heading != Some(arg.get_help_heading()) {
+                heading = Some(arg.get_help_heading());
+                page += &match arg.get_help_heading() {
+                    Some(heading) if is_run => format!("\n### {heading}\n"),
+                    _ => String::new(),
+                };
+                page += match is_run {
+                    true => "\n| option | key | |\n|---|---|---|\n",
+                    false => "\n| option | |\n|---|---|\n",
+                };
+            }
+            let long = arg.get_long().unwrap_or_default();
+            let short = arg.get_short().map_or(String::new(), |short| format!("-{short}, "));
+            let values: String = match arg.get_action().takes_values() {
+                true => arg
+                    .get_value_names()
+                    .into_iter()
+                    .flatten()
+                    .map(|name| format!(" {name}"))
+                    .collect(),
+                false => String::new(),
+            };
+            let option = format!("`{short}--{long}{values}`");
+            let key = if keys.contains(&long) { format!("`{long}`") } else { String::new() };
+            let meaning = arg.get_help().map(ToString::to_string).unwrap_or_default();
+            let meaning = meaning.replace('\n', " ");
+            page += &match is_run {
+                true => format!("| {} | {key} | {} |\n", cell(&option), cell(&meaning)),
+                false => format!("| {} | {} |\n", cell(&option), cell(&meaning)),
+            };
+        }
+    }
+    page
+}
+
+fn about(command: &clap::Command) -> String {
+    let about = command.get_about().map(ToString::to_string).unwrap_or_default();
+    about.replace('\n', " ").trim_end_matches('.').to_owned()
+}
+
+/// A text within a table of Markdown.
+fn cell(text: &str) -> String {
+    text.replace('|', "\\|").replace('<', "&lt;")
+}
+
+#[test]
+fn the_page_of_options_is_that_of_the_declarations() {
+    let (path, page) = (root().join("docs/options.md"), reference());
+    if std::env::var_os("CANDOR_RENEW").is_some() {
+        fs::write(&path, &page).expect("a page that can be written");
+    }
+    let written = fs::read_to_string(&path).unwrap_or_default();
+    assert!(
+        written == page,
+        "docs/options.md is stale. Renew with: CANDOR_RENEW=1 cargo test --workspace --lib"
+    );
 }
 
 #[test]
