@@ -57,14 +57,22 @@ pub fn page(suite: &Suite, depth: Depth) -> Page {
         return page;
     }
     glance::glance(page.section("glance", "At a glance"), suite, &places);
+    // How busy schedulers are is what a suite of such servers is run for.
+    let has_schedulers =
+        suite.cells.iter().filter_map(Cell::speaker).any(|trial| !trial.utilization.is_empty());
+    if has_schedulers {
+        page.section("course", "Over time").full(|section| seconds(section, suite));
+    }
     let section = page.section("throughput", "Throughput");
     throughput(section, suite, &places);
     section.full(|section| section.remark(if suite.cells.is_empty() { "" } else { MARKS }));
     page.section("below", "Latency below the peak").full(|section| below(section, suite));
     page.section("kinds", "Requests by kind").full(|section| section.table(kinds(suite)));
     page.section("resources", "Resources").full(|section| resources(section, suite));
-    page.section("course", "Over time")
-        .details("Responses in every second", |section| seconds(section, suite));
+    if !has_schedulers {
+        page.section("course", "Over time")
+            .details("Responses in every second", |section| seconds(section, suite));
+    }
     let section = page.section("doubts", "Warnings, failures, omissions");
     section.full(|section| warnings(section, suite));
     matrix::missing(section, &suite.failures, &suite.notes);

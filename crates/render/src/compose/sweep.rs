@@ -61,9 +61,7 @@ pub fn page(sweep: &Sweep, depth: Depth) -> Page {
     }
     let rates = page.section("rates", "Each rate");
     rates.headed("Response time (due → done)", table(sweep, RESPONSE));
-    rates.beyond_short(|rates| {
-        rates.headed("Service time (sent → done)", table(sweep, SERVICE));
-    });
+    rates.headed("Service time (sent → done)", table(sweep, SERVICE));
     notes(sweep).into_iter().for_each(|note| rates.remark(note));
     again(&mut page, [("Seed", sweep.seed.to_string())], &sweep.host, &sweep.arguments);
     made_by(&mut page, &sweep.tool, &sweep.format);
