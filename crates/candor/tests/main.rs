@@ -37,6 +37,7 @@ mod peers;
 mod plan_file;
 mod profiling;
 mod progress;
+mod proxies;
 mod scripts;
 mod secret_places;
 mod secrets;

@@ -10,8 +10,9 @@ use std::num::NonZeroUsize;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use candor_plan::{HttpVersion, Parts, Replies, Request, Target, WebSocket};
+use candor_plan::{HttpVersion, Parts, ProxyWay, Replies, Request, Target, WebSocket};
 use candor_protocol::parts::Rules;
+use candor_protocol::proxy::{Opening, Proxied};
 use candor_protocol::tls::{Connector, Make};
 use candor_protocol::{CaptureRoom, Protocol, Session, Transport, grpc, h1, h2, ws};
 
@@ -155,6 +156,16 @@ impl Spoken {
 
     /// The maker of sessions, whatever they speak.
     fn boxed(&self, to: To<'_>, room: Option<CaptureRoom>, watch: Option<Watch>) -> Boxed {
+        let sessions = self.direct(to, room, watch);
+        let Some(opening) = to.target.proxy.as_ref().and_then(Opening::of).map(Rc::new) else {
+            return sessions;
+        };
+        let sessions: candor_protocol::proxy::Make = sessions.into();
+        Box::new(move || Box::new(Proxied::new(Rc::clone(&opening), Rc::clone(&sessions))))
+    }
+
+    /// The same without a proxy.
+    fn direct(&self, to: To<'_>, room: Option<CaptureRoom>, watch: Option<Watch>) -> Boxed {
         match (self, watch) {
             (Spoken::Clear(entry), None) => entry.boxed(to, room),
             (Spoken::Clear(entry), Some(watch)) => {
@@ -179,7 +190,9 @@ pub(crate) fn with_sessions<U: Use>(
     what: U,
 ) -> U::Output {
     let to = To::first(plan);
+    let is_behind = plan.target.proxy.as_ref().is_some_and(|one| one.way != ProxyWay::Forward);
     match (spoken, &watch) {
+        _ if is_behind => what.with(boxed(spoken, plan, room, watch)),
         ([Spoken::Clear(Entry::H1)], None) => {
             let sessions = h1_sessions(to, room);
             what.with(Box::new(move |_| sessions()))
@@ -225,12 +238,19 @@ fn by_alpn(to: To<'_>, room: Option<CaptureRoom>, watch: Option<Watch>) -> Make 
 fn h1_sessions(to: To<'_>, room: Option<CaptureRoom>) -> impl Fn() -> h1::Session + use<> {
     let To { plan, target, .. } = to;
     let pipeline = plan.connections.pipeline;
-    let table = to.prepared(|request| h1::prepare(request, &target.authority).repeated(pipeline));
+    let forward = target.proxy.as_ref().filter(|one| one.way == ProxyWay::Forward);
+    let via = forward.map(|proxy| Arc::new(h1::Via::new(&target.authority, proxy)));
+    let table = to.prepared(|request| {
+        h1::prepare_via(request, &target.authority, via.as_ref()).repeated(pipeline)
+    });
     let memo = Rc::new(h1::Memo::default());
     let rules = Rules::table(&plan.requests.list);
     move || {
         let (table, memo) = (Arc::clone(&table), Rc::clone(&memo));
         let mut session = h1::Session::with_memo(table, pipeline, h1::Limits::default(), memo);
+        if let Some(via) = &via {
+            session.via(via);
+        }
         if let Some(room) = &room {
             session.capture(room);
         }

@@ -65,6 +65,12 @@ impl Addresses {
                 found.into_iter().map(Address::Tcp).collect()
             }
         };
+        if let Some(proxy) = &target.proxy {
+            match proxy.host.parse() {
+                Ok(address) => permission.check(None, address)?,
+                Err(_) => permission.ask(&Asked::Name(&proxy.host), &proxy.host)?,
+            }
+        }
         self.targets.push(addresses);
         Ok(())
     }
@@ -183,6 +189,7 @@ mod tests {
             url: "http://h/".to_owned(),
             authority: "h".to_owned(),
             endpoint,
+            proxy: None,
             resolved: resolved.iter().map(|one| one.parse().unwrap()).collect(),
             allow: AllowList::of_variable("--allow", allow).unwrap(),
             tls: None,

@@ -64,6 +64,9 @@ pub enum PolicyRefusal {
     /// Agents never use unix sockets.
     #[error("an agent does not connect to unix sockets")]
     UnixSocket,
+    /// A proxy may lead anywhere.
+    #[error("an agent uses no proxy, which may lead anywhere; leave it out")]
+    Proxy,
     /// No entry allows the target.
     #[error("no entry allows the target {0}")]
     Target(String),
@@ -207,6 +210,9 @@ impl Policy {
             let Endpoint::Tcp { host, port } = &target.endpoint else {
                 return Err(PolicyRefusal::UnixSocket.into());
             };
+            if target.proxy.is_some() {
+                return Err(PolicyRefusal::Proxy.into());
+            }
             if !grant.targets.iter().any(|(name, number)| name == host && number == port) {
                 return Err(GrantError::Target.into());
             }

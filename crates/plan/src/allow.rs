@@ -84,15 +84,19 @@ impl FromStr for Allowed {
 }
 
 impl Allowed {
-    fn has(&self, asked: &Asked<'_>) -> bool {
+    pub(crate) fn has(&self, asked: &Asked<'_>) -> bool {
         match (self, asked) {
             (Allowed::Network { address, bits }, Asked::Tcp { address: asked, .. }) => {
                 is_in(*asked, *address, *bits)
             }
-            (Allowed::Host(host), Asked::Tcp { name: Some(name), .. }) => plain(name) == *host,
-            (Allowed::Below(host), Asked::Tcp { name: Some(name), .. }) => plain(name)
-                .strip_suffix(host.as_str())
-                .is_some_and(|rest| rest.ends_with('.') && rest.len() > 1),
+            (Allowed::Host(host), Asked::Tcp { name: Some(name), .. } | Asked::Name(name)) => {
+                plain(name) == *host
+            }
+            (Allowed::Below(host), Asked::Tcp { name: Some(name), .. } | Asked::Name(name)) => {
+                plain(name)
+                    .strip_suffix(host.as_str())
+                    .is_some_and(|rest| rest.ends_with('.') && rest.len() > 1)
+            }
             (Allowed::Unix(path), Asked::Unix(asked)) => path == asked,
             _ => false,
         }
@@ -125,6 +129,8 @@ pub enum Asked<'a> {
         /// The address.
         address: IpAddr,
     },
+    /// A name that a proxy resolves.
+    Name(&'a str),
     /// A unix socket.
     Unix(&'a Path),
 }

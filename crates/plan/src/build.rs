@@ -9,6 +9,7 @@ mod delivery;
 mod journeys;
 mod load;
 mod once;
+mod proxy;
 mod requests;
 mod script;
 mod streams;

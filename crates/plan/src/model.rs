@@ -209,6 +209,9 @@ pub struct Target {
     pub authority: String,
     /// Where connections go; differs from the URL under `--connect-to` and `--unix-socket`.
     pub endpoint: Endpoint,
+    /// The proxy that connections go through: the endpoint is its own.
+    #[serde(default)]
+    pub proxy: Option<Proxy>,
     /// Addresses given by `--resolve` for the endpoint's host; empty: ask the resolver.
     pub resolved: Vec<IpAddr>,
     /// The hosts that the user allows; `None`: all. The engine adds the lists of the environment
@@ -221,6 +224,49 @@ pub struct Target {
     /// Connections to it that are open from the beginning, if they are not [`Connections::count`].
     #[serde(default)]
     pub connections: Option<u32>,
+}
+
+/// A proxy between here and a target.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Proxy {
+    /// How it is asked.
+    pub way: ProxyWay,
+    /// The host that it is asked for.
+    pub host: String,
+    /// The port that it is asked for.
+    pub port: u16,
+    /// `USER:PASSWORD`, percent-encoded; in a result: `[redacted]`.
+    pub user: Option<String>,
+    /// The variable of the environment that named it; null: an option did.
+    pub variable: Option<String>,
+}
+
+/// How a proxy is asked for a target.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case")]
+pub enum ProxyWay {
+    /// By requests with the whole URL (RFC 9112 3.2.2).
+    Forward,
+    /// By CONNECT (RFC 9110 9.3.6).
+    Connect,
+    /// By SOCKS 5, the name resolved by the proxy (RFC 1928, RFC 1929).
+    Socks5,
+}
+
+impl Proxy {
+    /// The value of `Proxy-Authorization`.
+    pub fn authorization(&self) -> Option<String> {
+        self.user.as_deref().map(crate::url::basic_authorization)
+    }
+
+    /// User and password as they are.
+    pub fn credentials(&self) -> Option<(Vec<u8>, Vec<u8>)> {
+        let user = self.user.as_deref()?;
+        let (name, password) = user.split_once(':').unwrap_or((user, ""));
+        Some((crate::url::percent_decoded(name), crate::url::percent_decoded(password)))
+    }
 }
 
 /// The name of the plan's own target.

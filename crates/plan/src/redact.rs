@@ -300,7 +300,7 @@ pub fn kind_of_option(name: &str) -> Option<Kind> {
     match name.as_str() {
         "header" | "headers" => Some(Kind::Header),
         "subprotocol" => Some(Kind::Name),
-        "path" | "target-ready" | "url" => Some(Kind::Url),
+        "path" | "proxy" | "target-ready" | "url" => Some(Kind::Url),
         "command" | "profile-command" | "target" => Some(Kind::Command),
         "env" | "target-env" => Some(Kind::Setting),
         "arguments" | "body" | "files" | "json" | "script-arg" | "stream-end" | "stream-error"
@@ -509,6 +509,11 @@ impl Parts {
         let secrets = parts.secrets;
         for target in std::iter::once(&mut parts.target).chain(&mut parts.others) {
             target.url = secrets.url(&target.url);
+            if let Some(proxy) = &mut target.proxy
+                && secrets == Secrets::Hidden
+            {
+                proxy.user = proxy.user.as_ref().map(|_| REDACTED.to_owned());
+            }
             // A document can only contain text.
             if let Endpoint::Unix { path } = &mut target.endpoint {
                 *path = path.to_string_lossy().into_owned().into();

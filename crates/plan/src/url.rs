@@ -199,7 +199,7 @@ fn refuse_blanks(text: &str) -> Result<(), UrlError> {
 }
 
 /// RFC 7617 section 2: `user:password`, percent-decoded, in base64.
-fn basic_authorization(user: &str) -> String {
+pub(crate) fn basic_authorization(user: &str) -> String {
     let mut bytes = percent_decoded(user);
     if !bytes.contains(&b':') {
         bytes.push(b':');

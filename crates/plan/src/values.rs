@@ -9,6 +9,7 @@ mod data;
 mod from_toml;
 mod journey;
 mod out;
+mod proxy;
 mod sampling;
 mod tls;
 mod watching;
@@ -22,6 +23,7 @@ pub(crate) use from_toml::{headers, json, one_or_many, one_or_many_typed, typed}
 pub(crate) use journey::captures;
 pub use journey::{Repeat, ThinkTime};
 pub use out::{Out, Place, ReportDepth};
+pub use proxy::{Direct, Proxy};
 pub use tls::{Names, OnOff, WindowBits};
 pub use watching::{ProgressForm, Tui};
 pub use websocket::ReplyField;

@@ -25,6 +25,7 @@ fn a_url_alone_is_a_closed_loop_of_ten_connections_for_ten_seconds() {
             url: URL.to_owned(),
             authority: "localhost:8080".to_owned(),
             endpoint: Endpoint::Tcp { host: "localhost".to_owned(), port: 8080 },
+            proxy: None,
             resolved: vec![],
             allow: None,
             tls: None,

@@ -13,6 +13,7 @@ pub mod h2;
 pub mod made;
 mod output;
 pub mod parts;
+pub mod proxy;
 pub mod session;
 pub mod tls;
 pub mod ws;

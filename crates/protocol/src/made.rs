@@ -56,6 +56,11 @@ impl<'a> Made<'a> {
         &self.raw[self.shape.path.clone()]
     }
 
+    /// Where these stand in it.
+    pub(crate) fn path_range(&self) -> Range<usize> {
+        self.shape.path.clone()
+    }
+
     /// Names and values of the header fields, in order, without white space around the values.
     pub fn fields(&self) -> impl Iterator<Item = (&'a [u8], &'a [u8])> + Clone + use<'a> {
         self.raw[self.shape.fields.clone()].split(|&byte| byte == b'\n').filter_map(field)

@@ -456,13 +456,16 @@ pub enum Malformed {
     /// gRPC.
     #[error(transparent)]
     Grpc(#[from] crate::grpc::Error),
+    /// A proxy on the way.
+    #[error(transparent)]
+    Proxy(#[from] crate::proxy::Error),
 }
 
 impl Malformed {
     /// The cause, if a change of the plan can remove it.
     pub fn cause(&self) -> Option<Cause> {
         match self {
-            Malformed::H1(_) | Malformed::Ws(_) | Malformed::Grpc(_) => None,
+            Malformed::H1(_) | Malformed::Ws(_) | Malformed::Grpc(_) | Malformed::Proxy(_) => None,
             Malformed::Tls(error) => error.cause(),
             Malformed::H2(error) => error.cause(),
         }

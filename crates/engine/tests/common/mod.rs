@@ -18,6 +18,7 @@ pub(crate) fn plan(connections: u32, load: Load, duration_ns: u64) -> Parts {
             url: "http://sim/".to_owned(),
             authority: "sim".to_owned(),
             endpoint: Endpoint::Tcp { host: "127.0.0.1".to_owned(), port: 80 },
+            proxy: None,
             resolved: vec![],
             allow: None,
             tls: None,

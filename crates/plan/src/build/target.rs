@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::net::IpAddr;
 
-use super::{Files, conflict, tls};
+use super::{Files, conflict, proxy, tls};
 use crate::allow::AllowList;
 use crate::error::PlanError;
 use crate::model::{Endpoint, MAIN_TARGET, Target};
@@ -68,19 +68,21 @@ impl Targets {
         files: &mut Files<'_>,
     ) -> Result<(), PlanError> {
         let url = HttpUrl::parse(text).map_err(|error| unusable(text, error))?;
-        let endpoint = endpoint(options, &url)?;
+        let http = tls::http(options, &url)?;
+        let own = endpoint(options, &url)?;
+        let (endpoint, proxy) = proxy::through(options, &url, http, own, files)?;
         let resolved = resolved(options, &endpoint);
         let is_own = |one: &&Resolve| matches!(&endpoint, Endpoint::Tcp { host, port } if is_of(one, host, *port));
         if let Some(other) = table.resolve.iter().find(|one| !is_own(one)) {
             return Err(foreign(other, &endpoint));
         }
         check_sources(options, &endpoint, &resolved)?;
-        let http = tls::http(options, &url)?;
         let target = Target {
             name: name.to_owned(),
             url: url.shown(),
             authority: url.authority.clone(),
             endpoint,
+            proxy,
             resolved,
             allow: AllowList::of_option(&options.connecting.allow),
             tls: tls::tls(options, &url, http, files)?,
@@ -177,6 +179,9 @@ fn of_table(options: &Options, table: &TargetOptions, url: &str) -> Options {
     let mut own = options.clone();
     own.connecting.connect_to.clone_from(&table.connect_to);
     own.connecting.unix_socket.clone_from(&table.unix_socket);
+    if table.proxy.is_some() {
+        own.connecting.proxy.clone_from(&table.proxy);
+    }
     if !table.resolve.is_empty() || table.unix_socket.is_some() {
         own.connecting.resolve.clone_from(&table.resolve);
     }

@@ -7,7 +7,9 @@ use super::group::group;
 use super::target::targets;
 use crate::allow::Allowed;
 use crate::model::ReactorChoice;
-use crate::values::{HostPort, Resolve, Sources, one_or_many, one_or_many_typed, typed};
+use crate::values::{
+    Direct, HostPort, Proxy, Resolve, Sources, one_or_many, one_or_many_typed, typed,
+};
 
 group! {
     "Network",
@@ -16,6 +18,19 @@ group! {
         /// Connect to this host and port instead of the URL's
         #[arg(long, value_name = "HOST:PORT")]
         pub connect_to: Option<HostPort>,
+
+        /// Connect through a proxy: HTTP, or SOCKS 5 with socks5h://
+        ///
+        /// HTTP/1.1 in clear text is asked for by its whole URL, everything else through a tunnel (CONNECT).
+        /// Without it the variables HTTP_PROXY, HTTPS_PROXY, ALL_PROXY and NO_PROXY name one, for targets that are
+        /// not on this machine.
+        #[arg(short = 'x', long, value_name = "[SCHEME://][USER:PASSWORD@]HOST[:PORT]")]
+        pub proxy: Option<Proxy>,
+
+        /// Hosts to reach without a proxy; * for all
+        #[arg(long, value_name = "HOST[,HOST]", value_delimiter = ',')]
+        #[serde(deserialize_with = "one_or_many")]
+        pub noproxy: Vec<Direct>,
 
         /// Use these addresses for a host and port instead of asking the resolver
         #[arg(long, value_name = "HOST:PORT:ADDR[,ADDR]")]
@@ -59,5 +74,5 @@ group! {
         #[serde(deserialize_with = "targets")]
         pub target: Vec<TargetOptions>,
     }
-    one_of { connect_to, unix_socket }
+    one_of { connect_to, unix_socket, proxy }
 }

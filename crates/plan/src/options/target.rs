@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde::de::{Deserializer, Error, MapAccess, Visitor};
 
 use crate::model::MAIN_TARGET;
-use crate::values::{Header, HostPort, Resolve, SmallCount, headers, one_or_many};
+use crate::values::{Header, HostPort, Proxy, Resolve, SmallCount, headers, one_or_many};
 
 /// One `[target.NAME]` table of a plan: where else requests go. What it does not say, the top level does.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
@@ -25,6 +25,8 @@ pub struct TargetOptions {
     pub header: Vec<Header>,
     /// Like `--connect-to`.
     pub connect_to: Option<HostPort>,
+    /// Like `--proxy`.
+    pub proxy: Option<Proxy>,
     /// Like `--resolve`.
     #[serde(deserialize_with = "one_or_many")]
     pub resolve: Vec<Resolve>,

@@ -14,9 +14,9 @@ use crate::error::PlanError;
 use crate::journey::{Journey, Step, Think, Variables};
 use crate::model::{
     Arrivals, BodyExpect, Connections, Endpoint, HttpVersion, Load, NS_PER_S, OpenLoad, Pacing,
-    Parts, Rate, ReactorChoice, Request, Segment, Target, Trace,
+    Parts, Proxy, Rate, ReactorChoice, Request, Segment, Target, Trace,
 };
-use crate::redact::without_refused;
+use crate::redact::{REDACTED, without_refused};
 use crate::template::{self, Names, Template, TemplateError};
 use crate::tls::{Pem, Tls, TlsVersion, Trust};
 use crate::units::{MAX_DURATION_NS, fmt_count, fmt_duration_ns};
@@ -97,12 +97,14 @@ fn whole(parts: &Parts) -> Result<(), PlanError> {
         matches!(&tls.trust, Trust::Only(one) if pem(one))
             || tls.identity.as_ref().is_some_and(|own| pem(&own.certificates) || pem(&own.key))
     };
+    let is_hidden = |proxy: &Proxy| proxy.user.as_deref() == Some(REDACTED);
     let left_out = parts.requests.list.iter().any(request)
         || parts.requests.sequence.is_left_out()
         || load
         || parts.targets().filter_map(|one| one.tls.as_ref()).any(tls)
         || parts.calls.as_ref().is_some_and(|calls| calls.protoset.is_left_out())
         || parts.environment.iter().any(|one| one.value.is_left_out())
+        || parts.targets().filter_map(|one| one.proxy.as_ref()).any(is_hidden)
         || parts.script.as_ref().is_some_and(|script| script.source.is_left_out());
     if left_out { Err(PlanError::LeftOut) } else { Ok(()) }
 }
@@ -197,6 +199,16 @@ fn target(target: &Target) -> Result<(), PlanError> {
     need(authority, "target.authority", "is a host with an optional port")?;
     if let Endpoint::Tcp { host, port } = &target.endpoint {
         need(has_text(host) && *port > 0, "target.endpoint", "is a host and a port above zero")?;
+    }
+    if let Some(Proxy { host, port, user, .. }) = &target.proxy {
+        let credentials = user.as_ref().is_none_or(|user| user.len() <= 2 * 3 * 255);
+        let is_host = has_text(host) && host.len() <= 255 && *port > 0 && credentials;
+        need(is_host, "target.proxy", "is asked for a host and a port above zero")?;
+        need(
+            matches!(target.endpoint, Endpoint::Tcp { .. }),
+            "target.endpoint",
+            "is that of a proxy",
+        )?;
     }
     let http = match target.http {
         HttpVersion::Negotiated => target.tls.is_some(),

@@ -39,6 +39,9 @@ impl Hidden {
             return hidden;
         }
         plan.environment.iter().for_each(|variable| hidden.add(variable.value.whole()));
+        for user in plan.targets().filter_map(|one| one.proxy.as_ref()?.user.as_ref()) {
+            hidden.url(&format!("{user}@"));
+        }
         for request in plan.requests.list.iter().take(MOST_REQUESTS) {
             for (name, value) in &request.headers {
                 hidden.field(name, value);

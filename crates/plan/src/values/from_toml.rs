@@ -12,9 +12,9 @@ use serde::de::{
 };
 
 use super::{
-    CallName, Count, Digits, Header, HostPort, Method, Names, Nanos, OnOff, Out, PositiveNanos,
-    Repeat, ReplyField, RequestPath, Resolve, Size, SmallCount, Sources, ThinkTime, ValueError,
-    WindowBits,
+    CallName, Count, Digits, Direct, Header, HostPort, Method, Names, Nanos, OnOff, Out,
+    PositiveNanos, Proxy, Repeat, ReplyField, RequestPath, Resolve, Size, SmallCount, Sources,
+    ThinkTime, ValueError, WindowBits,
 };
 use crate::allow::Allowed;
 use crate::journey::RateOf;
@@ -86,6 +86,8 @@ deserialize_from_text! {
     RequestPath: "a path such as \"/hello\"",
     HostPort: "\"HOST:PORT\"",
     Resolve: "\"HOST:PORT:ADDR\"",
+    Proxy: "a proxy such as \"http://HOST:PORT\"",
+    Direct: "a host",
     Sources: "addresses such as \"127.0.0.2-127.0.0.9\"",
     Shape: "a load such as \"ramp 1k..20k over 30s; hold 20k\"",
     OnOff: "\"on\" or \"off\"",

@@ -4,9 +4,11 @@
 //! answered; in a session's numbering they follow the requests of the table. Plain runs have
 //! none of this.
 
-use super::Prepared;
+use std::sync::Arc;
+
 use super::events::Events;
 use super::lines::unfold;
+use super::{Prepared, Via};
 use crate::capture::{Capture, CaptureRoom, NotKept};
 use crate::made::Made;
 
@@ -18,6 +20,8 @@ pub(super) struct Extras {
     /// Where responses are kept, if they are.
     pub(super) room: Option<CaptureRoom>,
     pub(super) capture: Option<Capture>,
+    /// They go to a proxy, which has to know where to.
+    pub(super) via: Option<Arc<Via>>,
     /// Events of responses, if they are split.
     pub(super) events: Option<Box<Events>>,
 }
@@ -49,7 +53,10 @@ impl Extras {
         slot.over = 0;
         let prepared = &mut slot.prepared;
         prepared.head.clear();
-        prepared.head.extend_from_slice(made.raw);
+        match &self.via {
+            None => prepared.head.extend_from_slice(made.raw),
+            Some(via) => via.copy(made.raw, made.path_range(), &mut prepared.head),
+        }
         prepared.is_head = made.method() == b"HEAD";
         prepared.is_connect = made.method() == b"CONNECT";
         prepared.closes = made.closes();

@@ -47,6 +47,6 @@ pub use error::Error;
 pub(crate) use head::{field, is_token_byte, may_be_status_line, status_of};
 pub use memo::Memo;
 pub use pauses::{Pause, Until};
-pub use request::{Prepared, prepare};
+pub use request::{Prepared, Via, prepare, prepare_via};
 pub(crate) use request::{closes, wants_length};
 pub use session::{Limits, Session};

@@ -3,9 +3,10 @@
 //! Everything goes out as the plan has it; added are Host and Content-Length where HTTP needs
 //! them, what the delivery of a request asks for, and nothing else.
 
+use std::ops::Range;
 use std::sync::Arc;
 
-use candor_plan::{Expect, Request};
+use candor_plan::{Expect, Proxy, Request};
 
 use super::pauses::{self, Pause};
 
@@ -31,6 +32,41 @@ pub struct Prepared {
     pub closes: bool,
     /// The request has an Upgrade field: 101 may be the response.
     pub upgrades: bool,
+}
+
+/// What a request to a proxy has besides (RFC 9112 3.2.2).
+#[derive(Debug, Clone, PartialEq)]
+pub struct Via {
+    /// Before the path: scheme and authority.
+    origin: String,
+    /// `Proxy-Authorization`, with its line end; empty: there is none.
+    field: String,
+}
+
+impl Via {
+    /// Of requests to `authority` that go to `proxy` as they are.
+    pub fn new(authority: &str, proxy: &Proxy) -> Self {
+        let field = proxy.authorization();
+        let field = field.map(|value| format!("Proxy-Authorization: {value}\r\n"));
+        Via { origin: format!("http://{authority}"), field: field.unwrap_or_default() }
+    }
+
+    /// Copies a request, whose path is at `path`.
+    pub(super) fn copy(&self, request: &[u8], path: Range<usize>, to: &mut Vec<u8>) {
+        let line_end = memchr::memchr(b'\n', request).map_or(request.len(), |at| at + 1);
+        to.extend_from_slice(&request[..path.start]);
+        // `*` stands for the server itself (RFC 9112 3.2.4), whose URL has no path; a whole URL stays.
+        let (origin, own) = match &request[path.clone()] {
+            b"*" => (self.origin.as_str(), &b""[..]),
+            own @ [b'/', ..] => (self.origin.as_str(), own),
+            whole => ("", whole),
+        };
+        to.extend_from_slice(origin.as_bytes());
+        to.extend_from_slice(own);
+        to.extend_from_slice(&request[path.end..line_end]);
+        to.extend_from_slice(self.field.as_bytes());
+        to.extend_from_slice(&request[line_end..]);
+    }
 }
 
 /// Serialises `request`. `authority` goes into Host, unless the request has a Host of its own.
@@ -87,6 +123,20 @@ pub fn prepare(request: &Request, authority: &str) -> Prepared {
         closes: closes(request),
         upgrades: has("upgrade"),
     }
+}
+
+/// The same for a request that may go to a proxy.
+pub fn prepare_via(request: &Request, authority: &str, via: Option<&Arc<Via>>) -> Prepared {
+    let mut prepared = prepare(request, authority);
+    if let Some(via) = via {
+        let own = std::mem::take(&mut prepared.head);
+        let path_at = request.method.len() + 1;
+        via.copy(&own, path_at..path_at + request.path.len(), &mut prepared.head);
+        let (head, body) = (prepared.head.len(), prepared.body.len());
+        let content = request.body.whole().len();
+        prepared.pauses = pauses::pauses(&request.delivery, head, body, content);
+    }
+    prepared
 }
 
 /// RFC 9110 8.6: a method that gives content a meaning is sent with its length, even 0.

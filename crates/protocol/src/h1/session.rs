@@ -7,13 +7,13 @@ use std::io::IoSlice;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use super::Prepared;
 use super::body::Body;
 use super::head::Head;
 use super::lines::Lines;
 use super::made::Extras;
 use super::memo::{Memo, Ticket};
 use super::pauses::Progress;
+use super::{Prepared, Via};
 use crate::capture::{Capture, CaptureRoom};
 use crate::expect::BodyCheck;
 use crate::session::{Abilities, Deviations, Event, Input, Outgoing, RequestId, Transmit};
@@ -168,6 +168,11 @@ impl Session {
     /// bounds allow.
     pub fn capture(&mut self, room: &CaptureRoom) {
         self.extras.get_or_insert_default().room = Some(room.clone());
+    }
+
+    /// From now on, made requests are those of a proxy, as those of the table are.
+    pub fn via(&mut self, via: &Arc<Via>) {
+        self.extras.get_or_insert_default().via = Some(Arc::clone(via));
     }
 
     /// A request in flight.

@@ -66,6 +66,11 @@ pub(super) fn how(document: &Document) -> Vec<String> {
         true => format!("{} to {}", fmt_count(count.into()), fmt_plural(max.into(), "connection")),
         false => fmt_plural(count.into(), "connection"),
     });
+    let target = &document.plan.target;
+    if let Some(proxy) = &target.proxy {
+        let from = proxy.variable.as_ref().map(|name| format!(" ({name})")).unwrap_or_default();
+        parts.push(format!("through the proxy {}{from}", target.endpoint));
+    }
     if connections.pipeline > 1 {
         parts.push(format!("{} in a pipeline", connections.pipeline));
     }

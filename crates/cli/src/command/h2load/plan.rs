@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use candor_plan::load::{Part, Shape};
 use candor_plan::options::{Options, ReadFile, RequestOptions};
 use candor_plan::url::HttpUrl;
-use candor_plan::values::{Method, Names, Nanos, PositiveNanos, RequestPath, SmallCount};
+use candor_plan::values::{Direct, Method, Names, Nanos, PositiveNanos, RequestPath, SmallCount};
 use candor_plan::{Outputs, Plan, PlanError, Rate, Secrets, StatusSet, Trace};
 
 use super::arguments::{Asked, Timing};
@@ -77,6 +77,8 @@ fn options(asked: &Asked, uris: &[String], script: Option<&Script>) -> Result<Op
     let is_get = asked.data.is_none();
     let url = Some(format!("{scheme}://{}{first_path}", origin.authority));
     let mut options = Options { url, ..Options::default() };
+    // h2load knows of no proxy.
+    options.connecting.noproxy = [Direct::all()].into();
     options.load.connections = Some(asked.clients);
     options.load.threads = Some(asked.threads);
     options.load.drain = Some(Nanos(LONGEST_DRAIN_NS));

@@ -1,7 +1,7 @@
 //! Translates wrk's options to those of a Candor run: the only place that does so.
 
 use candor_plan::options::{Options, ReadFile};
-use candor_plan::values::Nanos;
+use candor_plan::values::{Direct, Nanos};
 use candor_plan::{Outputs, Plan, PlanError, StatusSet};
 
 use super::arguments::{Asked, Refusal};
@@ -12,6 +12,8 @@ const LONGEST_DRAIN_NS: u64 = 5_000_000_000;
 /// The options of the run.
 pub(super) fn options(asked: &Asked) -> Options {
     let mut options = Options { url: Some(asked.url.clone()), ..Options::default() };
+    // wrk knows of no proxy.
+    options.connecting.noproxy = [Direct::all()].into();
     // wrk supports only HTTP/1.1.
     options.http2.h1 = true;
     options.load.threads = Some(asked.threads);
