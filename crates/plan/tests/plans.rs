@@ -204,6 +204,7 @@ fn the_plan_with_every_key_has_every_key() {
         "body-file",
         "expect-body-bytes",
         "unix-socket",
+        "proxy",
         "no-keepalive",
         "pipeline",
         "h1",
