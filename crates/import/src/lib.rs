@@ -3,7 +3,8 @@
 //!
 //! One function for each format: [`curl`], [`har`], [`openapi`], [`postman`], [`access_log`]. Bytes or
 //! text go in, an [`Imported`] plan comes out. This crate reads no file, no clock and no environment,
-//! sends nothing, and runs no script of an input. Where it has to guess, the plan has a comment.
+//! sends nothing, and runs no script of an input; other files of a description come from a function of the caller
+//! ([`openapi_of_files`]). Where it has to guess, the plan has a comment.
 //!
 //! Inputs are untrusted: a recording may come from anybody. All of them end in a plan or in one
 //! [`ImportError`]; nothing of an input leaves its string or its comment; and values that look secret are
@@ -36,7 +37,7 @@ pub use access_log::{AccessLog, access_log};
 pub use curl::curl;
 pub use error::{Format, ImportError, Position};
 pub use har::har;
-pub use openapi::openapi;
+pub use openapi::{openapi, openapi_of_files};
 pub use postman::postman;
 
 /// What to import, and for which server.

@@ -4,23 +4,34 @@ use crate::template::Template;
 
 /// A value of this format; none if the format says nothing.
 pub(crate) fn of_format(format: &str) -> Option<Template> {
-    let text = match format {
-        "uuid" => return Some(Template::hole("uuid")),
+    match format {
+        "uuid" => Some(Template::hole("uuid")),
         "email" => {
             let mut email = Template::text("user");
             email.push_hole("seq");
             email.push_text("@example.com");
-            return Some(email);
+            Some(email)
         }
-        "date-time" => "2024-01-01T00:00:00Z",
-        "date" => "2024-01-01",
-        "time" => "00:00:00Z",
-        "uri" | "url" | "iri" => "https://example.com/",
-        "hostname" => "example.com",
-        "ipv4" => "192.0.2.1",
-        "ipv6" => "2001:db8::1",
-        "byte" => "dGV4dA==",
+        format => literal_of_format(format, 0).map(Template::text),
+    }
+}
+
+/// A value that is the same each time; those of other numbers differ.
+pub(crate) fn literal_of_format(format: &str, number: usize) -> Option<String> {
+    let behind = if number == 0 { String::new() } else { number.to_string() };
+    let day = number % 28 + 1;
+    Some(match format {
+        "uuid" => format!("00000000-0000-4000-8000-{number:012}"),
+        "email" | "idn-email" => format!("user{behind}@example.com"),
+        "date-time" => format!("2024-01-{day:02}T00:00:00Z"),
+        "date" => format!("2024-01-{day:02}"),
+        "time" => format!("00:{:02}:00Z", number % 60),
+        "duration" => format!("P{}D", number + 1),
+        "uri" | "url" | "iri" => format!("https://example.com/{behind}"),
+        "hostname" => format!("example{behind}.com"),
+        "ipv4" => format!("192.0.2.{}", number % 254 + 1),
+        "ipv6" => format!("2001:db8::{:x}", number % 0xffff + 1),
+        "byte" if number == 0 => "dGV4dA==".to_owned(),
         _ => return None,
-    };
-    Some(Template::text(text))
+    })
 }
