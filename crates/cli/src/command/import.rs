@@ -5,7 +5,7 @@
 
 use std::fs::File;
 use std::io::{self, Read};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use candor_import::{AccessLog, Format, ImportError, Imported, Options};
@@ -152,7 +152,10 @@ fn imported(arguments: &ImportArguments, options: &Options) -> Result<Imported, 
         form => bytes(source, form.format()).map(|bytes| match form {
             Form::Curl => candor_import::curl(&bytes, options),
             Form::Har => candor_import::har(&bytes, options),
-            Form::OpenApi => candor_import::openapi(&bytes, options),
+            Form::OpenApi => match input.as_str() {
+                "-" => candor_import::openapi(&bytes, options),
+                path => candor_import::openapi_of_files(&bytes, options, &below(Path::new(path))),
+            },
             _ => candor_import::postman(&bytes, options),
         }),
     };
@@ -173,6 +176,26 @@ fn bytes(source: impl Read, format: Format) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     source.take(most as u64 + 1).read_to_end(&mut bytes)?;
     Ok(bytes)
+}
+
+/// Reads files below the folder of a description. A link out of it is no way to read another file: the description may
+/// come from anybody.
+fn below(description: &Path) -> impl Fn(&str, usize) -> io::Result<Vec<u8>> + use<> {
+    let folder = match description.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() => folder.to_owned(),
+        _ => PathBuf::from("."),
+    };
+    move |path, most| {
+        let folder = folder.canonicalize()?;
+        let path = folder.join(path).canonicalize()?;
+        if !path.starts_with(&folder) || !path.is_file() {
+            let problem = "it is not a file below the folder of the description";
+            return Err(io::Error::new(io::ErrorKind::PermissionDenied, problem));
+        }
+        let mut bytes = Vec::new();
+        File::open(path)?.take(most as u64 + 1).read_to_end(&mut bytes)?;
+        Ok(bytes)
+    }
 }
 
 fn log(mut source: impl Read, options: &Options) -> io::Result<Result<Imported, ImportError>> {
