@@ -63,6 +63,35 @@ fn schemas_that_multiply_end() {
 }
 
 #[test]
+fn schemas_that_ask_for_too_much_end() {
+    let kinds =
+        |name: &str| vec![format!("{{\"$ref\":\"#/components/schemas/{name}\"}}"); 40].join(",");
+    let choices: Vec<_> = (0..20)
+        .map(|n| format!("\"C{n}\":{{\"oneOf\":[{}],\"not\":{{}}}}", kinds(&format!("C{}", n + 1))))
+        .collect();
+    let names: Vec<_> = (0..5000).map(|n| format!("\"^(a+)+{n}$\":{{}}")).collect();
+    for schema in [
+        r#"{"type":"array","minItems":1000000000000,"items":{"type":"string"}}"#.to_owned(),
+        r#"{"type":"array","minItems":1000000000000,"uniqueItems":true,"items":{"type":"integer"}}"#.to_owned(),
+        r#"{"type":"string","minLength":1000000000000}"#.to_owned(),
+        r#"{"type":"string","pattern":"^a{1000000000}$","minLength":99999999}"#.to_owned(),
+        r#"{"type":"string","pattern":"^((((a|b)*c?)*d?)*e?)*$","example":"abababababababababababababababababababx"}"#.to_owned(),
+        r#"{"type":"object","minProperties":1000000000000}"#.to_owned(),
+        r#"{"type":"number","multipleOf":1e-300,"minimum":1e300}"#.to_owned(),
+        r#"{"type":"integer","minimum":-1e308,"maximum":1e308,"multipleOf":1e308}"#.to_owned(),
+        r#"{"type":"integer","minimum":18446744073709551615}"#.to_owned(),
+        r#"{"type":"string","maxLength":-1,"minLength":-1.5,"format":"byte"}"#.to_owned(),
+        format!(r#"{{"type":"object","minProperties":3,"patternProperties":{{{}}}}}"#, names.join(",")),
+        format!(r##"{{"$ref":"#/components/schemas/C0"}},{}"##, choices.join(",")),
+        r##"{"discriminator":{"propertyName":"k","mapping":{"a":"#/components/schemas/A","b":"x"}},"oneOf":[{"$ref":"#/components/schemas/A"}]}"##.to_owned(),
+        r##"{"if":{"$ref":"#/components/schemas/A"},"then":{"$ref":"#/components/schemas/A"},"not":{"$ref":"#/components/schemas/A"}}"##.to_owned(),
+    ] {
+        let plan = plan_of(&spec(&format!("{{\"A\":{schema}}}")));
+        assert!(plan.len() < 400_000, "{schema:.200}: {}", plan.len());
+    }
+}
+
+#[test]
 fn a_billion_laughs_are_refused() {
     let mut text =
         "openapi: 3.0.0\na0: &a0 [lol, lol, lol, lol, lol, lol, lol, lol, lol]\n".to_owned();

@@ -3,6 +3,7 @@
 
 mod commands;
 mod common;
+mod described;
 mod exact;
 mod golden;
 mod hostile;

@@ -56,6 +56,14 @@ fn of_openapi(long: &str) -> Vec<String> {
     let junk = format!(r#"{{"A":{{"properties":{{{fields}}}}},"B":{{{keys}}}}}"#);
     let parts = vec![r##"{"$ref":"#/components/schemas/A"}"##; 100_000].join(",");
     let composed = format!(r#"{{"A":{{"allOf":[{parts}]}}}}"#);
+    // Choices that no value satisfies, and patterns that are long to search.
+    let kinds = vec![r##"{"$ref":"#/components/schemas/B"}"##; 2000].join(",");
+    let chosen = format!(
+        r##"{{"A":{{"oneOf":[{kinds}]}},"B":{{"properties":{{"a":{{"anyOf":[{kinds}]}},"b":{{"not":{{}}}}}},"required":["a","b"]}}}}"##
+    );
+    let slow = format!(r#"{{"pattern":"^(a+)+(b|a)*$","example":"{}!"}}"#, "a".repeat(10_000));
+    let slow: Vec<_> = (0..400).map(|at| format!(r#""f{at}":{slow}"#)).collect();
+    let matched = format!(r#"{{"A":{{"properties":{{{}}}}}}}"#, slow.join(","));
     vec![
         anchored,
         merged,
@@ -68,6 +76,8 @@ fn of_openapi(long: &str) -> Vec<String> {
         spec(200, JSON_BODY, &wide),
         spec(200, JSON_BODY, &junk),
         spec(200, JSON_BODY, &composed),
+        spec(200, JSON_BODY, &chosen),
+        spec(200, JSON_BODY, &matched),
         format!(r#"{{"openapi":"3.0.0","paths":{{}},"x":[{}1]}}"#, "1,".repeat(5_000_000)),
     ]
 }

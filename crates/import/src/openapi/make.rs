@@ -31,8 +31,10 @@ const MAX_EXAMPLE: usize = 2000;
 pub(super) const MAX_BODY: usize = 256 * 1024;
 pub(super) const MAX_PARAMETER: usize = 1024;
 /// Schemas and properties that are looked at for one value, and in the whole document.
-const MAX_LOOKS: usize = 20_000;
+const MAX_LOOKS: usize = 10_000;
 pub(super) const MAX_WORK: usize = 1_000_000;
+/// How many of them a pattern counts as.
+const PATTERN: usize = 100;
 /// Schemas that one is composed of, and how deep they are in each other.
 const MAX_PARTS: usize = 500;
 const MAX_COMPOSED: usize = 16;
@@ -114,6 +116,7 @@ impl<'d> Maker<'d, '_> {
     fn value(&self, schemas: &[&'d Json], examples: &[&Json], depth: usize) -> Made {
         let start = (self.left.get(), self.bytes.get());
         let mut first: Option<(Made, (usize, usize))> = None;
+        let mut may_be_null = false;
         'tries: for is_full in [true, false] {
             let mut choices = 1;
             let mut choice = 0;
@@ -123,6 +126,9 @@ impl<'d> Maker<'d, '_> {
                 }
                 let parts = self.parts(schemas, choice);
                 choices = parts.choices;
+                // What says nothing of its type is not meant to be null.
+                let is_typed = |part: &&Json| part.get("enum").is_some() || kinds(part).is_some();
+                may_be_null |= parts.list.iter().any(is_typed);
                 let made = self.made(schemas, &parts, (choice, is_full), examples, depth);
                 let is_new = !parts.is_composite || self.accept(schemas, &made.value);
                 if made.is_valid && is_new {
@@ -133,7 +139,7 @@ impl<'d> Maker<'d, '_> {
                 choice += 1;
             }
         }
-        if depth <= MAX_DEPTH && self.accept(schemas, &Json::Null) {
+        if may_be_null && self.accept(schemas, &Json::Null) {
             return Made { value: Json::Null, is_guess: true, is_valid: true };
         }
         match first {
@@ -179,18 +185,22 @@ impl<'d> Maker<'d, '_> {
         // An example that lacks a part of an object, or has one that is only for responses, is a beginning.
         let mut partial = Vec::new();
         let mut others = self.variant.get().unwrap_or(0);
-        for one in given.iter().copied().chain(listed) {
+        for one in given.into_iter().chain(listed) {
             if *one == Json::Null || !self.look() {
                 continue;
             }
-            let Some(value) = self.copied(&coerced(one, &allowed)) else { continue };
-            if self.accept(schemas, &value) {
-                match others {
-                    0 => return Made { value, is_guess: false, is_valid: true },
-                    _ => others -= 1,
+            let accepted = |one: &Json| {
+                let value = self.copied(one)?;
+                self.accept(schemas, &value).then_some(value)
+            };
+            let value = accepted(one).or_else(|| accepted(&coerced(one, &allowed)?));
+            match value {
+                Some(value) if others == 0 => {
+                    return Made { value, is_guess: false, is_valid: true };
                 }
-            } else if matches!(one, Json::Object(_)) {
-                partial.push(one);
+                Some(_) => others -= 1,
+                None if matches!(one, Json::Object(_)) => partial.push(one),
+                None => {}
             }
         }
         let is_given = list.iter().any(|part| part.get("enum").or(part.get("const")).is_some());
@@ -313,7 +323,9 @@ impl<'d> Maker<'d, '_> {
         let rules = list.iter().filter_map(|part| part.get("propertyNames")?.str("pattern"));
         let mut pool: Vec<String> = Vec::new();
         for pattern in patterns.chain(rules).take(8) {
-            pool.extend(self.document.pattern(pattern).map_or(Vec::new(), |one| one.texts(1, 99)));
+            pool.extend(
+                self.document.pattern(pattern).map_or(Vec::new(), |one| one.texts(1, 99, 16)),
+            );
         }
         pool.extend((0..wanted.min(MAX_VALUES)).map(|n| match n {
             0 => "key".to_owned(),
@@ -441,11 +453,12 @@ impl<'d> Maker<'d, '_> {
         }
         if let Some(pattern) = pattern.and_then(|pattern| self.document.pattern(pattern)) {
             let least = least.max(1).min(most);
-            let texts = pattern.texts(least, most);
+            take(&self.document.work, PATTERN);
+            let texts = pattern.texts(least, most, variant.unwrap_or(0) + 4);
             let first = variant.map_or(0, |variant| variant.min(texts.len()));
             candidates.extend(texts.into_iter().skip(first).map(Template::text));
             if least == 1 {
-                candidates.extend(pattern.texts(0, 0).into_iter().map(Template::text));
+                candidates.extend(pattern.texts(0, 0, 1).into_iter().map(Template::text));
             }
         }
         // Of the length, and in a form that formats have: base64 has four letters for three bytes.
@@ -633,27 +646,21 @@ fn allowed<'d>(list: &[&'d Json]) -> Vec<&'d str> {
     }]
 }
 
-/// An example of another type than the schema's, if it is meant: YAML takes 12.34 for a number.
-fn coerced<'j>(one: &'j Json, allowed: &[&str]) -> std::borrow::Cow<'j, Json> {
-    use std::borrow::Cow;
+/// An example of another type than the schema's as it is meant: YAML takes 12.34 for a number.
+fn coerced(one: &Json, allowed: &[&str]) -> Option<Json> {
     let is = |kind: &str| allowed.contains(&kind);
     match one {
-        Json::Number(_) | Json::Bool(_) if allowed == ["string"] => {
-            Cow::Owned(Json::Text(one.scalar().unwrap_or_default()))
-        }
-        Json::Text(text) if is("array") && !is("string") => {
+        Json::Number(_) | Json::Bool(_) if is("string") => one.scalar().map(Json::Text),
+        Json::Text(text) if is("array") => {
             let item = |text: &str| match Json::parse(text) {
                 Some(one @ (Json::Number(_) | Json::Bool(_))) => one,
                 _ => Json::Text(text.to_owned()),
             };
             let list = Json::parse(text).filter(|list| matches!(list, Json::List(_)));
-            Cow::Owned(list.unwrap_or_else(|| Json::List(text.split(',').map(item).collect())))
+            Some(list.unwrap_or_else(|| Json::List(text.split(',').map(item).collect())))
         }
-        Json::Text(text) if !is("string") => match Json::parse(text) {
-            Some(parsed) => Cow::Owned(parsed),
-            None => Cow::Borrowed(one),
-        },
-        _ => Cow::Borrowed(one),
+        Json::Text(text) if !is("string") => Json::parse(text),
+        _ => None,
     }
 }
 

@@ -94,8 +94,8 @@ impl Pattern {
         (!search.is_over.get()).then_some(is_found)
     }
 
-    /// Texts of such a number of characters that match, each another one.
-    pub(super) fn texts(&self, least: usize, most: usize) -> Vec<String> {
+    /// Texts of such a number of characters that match, each another one, up to a count.
+    pub(super) fn texts(&self, least: usize, most: usize, wanted: usize) -> Vec<String> {
         let mut texts: Vec<String> = Vec::new();
         let is_fit = |text: &str| {
             let length = text.chars().count();
@@ -113,14 +113,14 @@ impl Pattern {
             let plain = made(least.min(MAX_TEXT));
             // What lookaheads want, and something behind it.
             let mut ahead = String::new();
-            wanted(&self.0, variant, &mut ahead);
+            of_aheads(&self.0, variant, &mut ahead);
             let tail: String = plain.chars().skip(ahead.chars().count()).collect();
             let fill = "x".repeat(least.min(MAX_TEXT).saturating_sub(plain.chars().count()));
             let candidates =
                 [plain.clone(), ahead.clone() + &tail, plain.clone() + &fill, fill + &plain];
             let fit = candidates.into_iter().find(|text| !texts.contains(text) && is_fit(text));
             texts.extend(fit);
-            if texts.len() >= 16 {
+            if texts.len() >= wanted {
                 break;
             }
         }
@@ -165,10 +165,10 @@ fn write(node: &Node, variant: usize, more: &mut usize, to: &mut String) {
 }
 
 /// The texts that lookaheads of a node want.
-fn wanted(node: &Node, variant: usize, to: &mut String) {
+fn of_aheads(node: &Node, variant: usize, to: &mut String) {
     match node {
         Node::Ahead(node, true) => write(node, variant, &mut 0, to),
-        Node::All(nodes) => nodes.iter().for_each(|node| wanted(node, variant, to)),
+        Node::All(nodes) => nodes.iter().for_each(|node| of_aheads(node, variant, to)),
         _ => {}
     }
 }
@@ -555,14 +555,14 @@ mod tests {
             ("^[\u{3b1}-\u{3b9}]{2}$", 2, 2),
             (r"^a{300}$", 300, 300),
         ] {
-            let texts = Pattern::parse(pattern).unwrap().texts(least, most);
+            let texts = Pattern::parse(pattern).unwrap().texts(least, most, 16);
             assert!(!texts.is_empty(), "{pattern}");
             for text in texts {
                 assert!((least..=most).contains(&text.chars().count()), "{pattern} {text}");
             }
         }
-        assert!(Pattern::parse("^a{3}$").unwrap().texts(4, 9).is_empty());
-        assert_eq!(Pattern::parse("^[ab]$").unwrap().texts(0, 9).len(), 2);
+        assert!(Pattern::parse("^a{3}$").unwrap().texts(4, 9, 16).is_empty());
+        assert_eq!(Pattern::parse("^[ab]$").unwrap().texts(0, 9, 16).len(), 2);
     }
 
     #[test]
@@ -573,6 +573,6 @@ mod tests {
         let deep = "(".repeat(3000) + &")".repeat(3000);
         assert!(Pattern::parse(&deep).is_none());
         let wide = Pattern::parse("^((a{9999}){9999}){9999}$").unwrap();
-        assert!(wide.texts(0, usize::MAX).is_empty());
+        assert!(wide.texts(0, usize::MAX, 16).is_empty());
     }
 }
