@@ -210,3 +210,36 @@ fn log(mut source: impl Read, options: &Options) -> io::Result<Result<Imported, 
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    #[test]
+    fn files_of_a_description_are_below_its_folder() {
+        let outer = tempfile::tempdir().expect("a folder");
+        let folder = outer.path().join("spec");
+        fs::create_dir_all(folder.join("models")).expect("a folder");
+        for (name, text) in [("../secret.yml", "secret"), ("a.yml", "a"), ("models/b.yml", "long")]
+        {
+            fs::write(folder.join(name), text).expect("a file");
+        }
+        symlink("../secret.yml", folder.join("link.yml")).expect("a link");
+        symlink("..", folder.join("up")).expect("a link");
+        symlink("models/b.yml", folder.join("inner.yml")).expect("a link");
+        let read = below(&folder.join("openapi.yml"));
+        let found = |path: &str, most: usize| read(path, most).ok();
+        assert_eq!(found("a.yml", 9).as_deref(), Some(&b"a"[..]));
+        assert_eq!(found("inner.yml", 9).as_deref(), Some(&b"long"[..]));
+        // One byte more than is of use says that the file is longer.
+        assert_eq!(found("models/b.yml", 2).as_deref(), Some(&b"lon"[..]));
+        for refused in
+            ["../secret.yml", "link.yml", "up/secret.yml", "/etc/passwd", "models", "none.yml"]
+        {
+            assert_eq!(found(refused, 9), None, "{refused}");
+        }
+    }
+}
