@@ -710,14 +710,14 @@ fn number(list: &[&Json], is_integer: bool, variant: Option<usize>) -> Json<Temp
         (None, Some((high, _))) => (high / step).floor().min(1.0),
         (None, None) => 1.0,
     };
-    let is_down = low.is_none() && high.is_some_and(|(high, _)| high < step);
-    let direction = if is_down { -1.0 } else { 1.0 };
     let mut skip = variant.unwrap_or(0);
-    for count in 0..1000 {
-        let number = (from + direction * f64::from(count)) * step;
+    // Without a lower bound there are more below.
+    let below = (1..1000).map(|count: i32| -count).filter(|_| low.is_none());
+    for count in (0..1000).chain(below) {
+        let number = (from + f64::from(count)) * step;
         // Others divide, and look whether the result is whole.
         let is_exact = steps.iter().all(|step| (number / step).fract() == 0.0);
-        if is_within(number) && (is_exact || count > 100) {
+        if is_within(number) && (is_exact || count.abs() > 100) {
             if skip == 0 {
                 return written(number);
             }
