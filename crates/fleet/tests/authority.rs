@@ -262,6 +262,8 @@ fn caps_scripts_and_sockets() {
     assert_eq!(check(&closed, "rate = \"1G/s\"\n"), Some(PolicyRefusal::NoRate));
     assert_eq!(check(&closed, "duration = \"1h\"\n"), Some(PolicyRefusal::NoDuration));
     assert_eq!(check(&closed, ""), None);
+    let proxied = plan("duration = \"1s\"\nproxy = \"10.0.0.9:3128\"\n");
+    assert_eq!(check(&proxied, ""), Some(PolicyRefusal::Proxy));
     let socket = plan("duration = \"1s\"\nunix-socket = \"/run/x\"\n");
     assert_eq!(check(&socket, ""), Some(PolicyRefusal::UnixSocket));
     let scripted = |sandbox: bool| {

@@ -92,6 +92,7 @@ fn bodies_have_values_of_their_schemas() {
         // Numbers.
         (r#"{"type":"number","minimum":0.5,"maximum":0.9}"#, json!(0.7)),
         (r#"{"type":"number","exclusiveMinimum":1,"maximum":1.5}"#, json!(1.25)),
+        (r#"{"type":"number","exclusiveMaximum":1}"#, json!(0.0)),
         (r#"{"type":"number","multipleOf":0.25,"minimum":0.3}"#, json!(0.5)),
         (r#"{"type":"integer","multipleOf":5,"minimum":7}"#, json!(10)),
         (r#"{"type":"integer","multipleOf":7,"maximum":-3}"#, json!(-7)),

@@ -302,7 +302,7 @@ impl Session for Proxied {
             return inner.poll_event();
         }
         let is_over = std::mem::take(&mut self.has_ended) && !matches!(self.stage, Stage::Dead);
-        let failure = Failure::NotReady("its consent to a tunnel");
+        let failure = Failure::NotReady("the proxy's consent to a tunnel");
         is_over.then_some(Event::Failed { id: None, failure })
     }
 
@@ -461,7 +461,7 @@ mod tests {
         let opening = Opening::of(&proxy(ProxyWay::Connect, "h", None)).unwrap();
         let mut session = Proxied::new(Rc::new(opening), make);
         session.handle_end();
-        let failure = Failure::NotReady("its consent to a tunnel");
+        let failure = Failure::NotReady("the proxy's consent to a tunnel");
         assert_eq!(session.poll_event(), Some(Event::Failed { id: None, failure }));
         assert_eq!(session.poll_event(), None);
     }

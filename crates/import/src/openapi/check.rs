@@ -195,11 +195,8 @@ impl<'d> Document<'d> {
         items: &[Json<Template>],
         depth: usize,
     ) -> Option<Fault> {
-        if count(schema, "minItems").is_some_and(|least| items.len() < least) {
-            return Fault::of("minItems");
-        }
-        if count(schema, "maxItems").is_some_and(|most| items.len() > most) {
-            return Fault::of("maxItems");
+        if let Some(fault) = count_fault(schema, items.len(), "minItems", "maxItems") {
+            return Some(fault);
         }
         if schema.get("uniqueItems") == Some(&Json::Bool(true)) {
             let mut seen = std::collections::HashSet::new();
@@ -228,11 +225,8 @@ impl<'d> Document<'d> {
         whole: &'d Json,
         depth: usize,
     ) -> Option<Fault> {
-        if count(schema, "minProperties").is_some_and(|least| fields.len() < least) {
-            return Fault::of("minProperties");
-        }
-        if count(schema, "maxProperties").is_some_and(|most| fields.len() > most) {
-            return Fault::of("maxProperties");
+        if let Some(fault) = count_fault(schema, fields.len(), "minProperties", "maxProperties") {
+            return Some(fault);
         }
         let required = schema.get("required").map_or(&[][..], Json::items);
         let has = |name: &str| fields.iter().any(|(other, _)| other == name);
@@ -436,6 +430,19 @@ pub(super) fn bounds(schema: &Json) -> [Option<(f64, bool)>; 2] {
 pub(super) fn is_multiple(number: f64, step: f64) -> bool {
     let count = number / step;
     (count - count.round()).abs() <= 1e-9 * count.abs().max(1.0)
+}
+
+/// Whether there are fewer or more than a schema asks for.
+fn count_fault(
+    schema: &Json,
+    there: usize,
+    least: &'static str,
+    most: &'static str,
+) -> Option<Fault> {
+    if count(schema, least).is_some_and(|least| there < least) {
+        return Fault::of(least);
+    }
+    count(schema, most).filter(|most| there > *most).and_then(|_| Fault::of(most))
 }
 
 fn number_fault(schema: &Json, value: &Json<Template>) -> Option<Fault> {

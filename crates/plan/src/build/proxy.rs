@@ -47,10 +47,6 @@ pub(super) fn through(
         (false, false) => ProxyWay::Connect,
     };
     let to = Proxy { way, host: host.clone(), port: *port, user: proxy.user, variable };
-    if to.host.len() > 255 || to.credentials().is_some_and(|(a, b)| a.len().max(b.len()) > 255) {
-        let problem = "a host, a user or a password of more than 255 bytes; no proxy takes that";
-        return Err(PlanError::Value { option: "--proxy", problem: problem.to_owned() });
-    }
     Ok((Endpoint::Tcp { host: proxy.at.host, port: proxy.at.port }, Some(to)))
 }
 

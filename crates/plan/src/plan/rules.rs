@@ -192,6 +192,9 @@ fn targets(parts: &Parts) -> Result<(), PlanError> {
     }
 }
 
+/// The length of a name, a user or a password in SOCKS 5 is a byte (RFC 1928 5, RFC 1929 2).
+const MOST_PROXY_BYTES: usize = 255;
+
 fn target(target: &Target) -> Result<(), PlanError> {
     let has_text = |text: &str| !text.is_empty() && !text.contains(char::is_control);
     need(has_text(&target.url), "target.url", "is a URL")?;
@@ -200,15 +203,25 @@ fn target(target: &Target) -> Result<(), PlanError> {
     if let Endpoint::Tcp { host, port } = &target.endpoint {
         need(has_text(host) && *port > 0, "target.endpoint", "is a host and a port above zero")?;
     }
-    if let Some(Proxy { host, port, user, .. }) = &target.proxy {
-        let credentials = user.as_ref().is_none_or(|user| user.len() <= 2 * 3 * 255);
-        let is_host = has_text(host) && host.len() <= 255 && *port > 0 && credentials;
-        need(is_host, "target.proxy", "is asked for a host and a port above zero")?;
+    if let Some(proxy) = &target.proxy {
+        let Proxy { host, port, .. } = proxy;
+        need(
+            has_text(host) && *port > 0,
+            "target.proxy",
+            "is asked for a host and a port above zero",
+        )?;
         need(
             matches!(target.endpoint, Endpoint::Tcp { .. }),
             "target.endpoint",
             "is that of a proxy",
         )?;
+        let (user, password) = proxy.credentials().unwrap_or_default();
+        if host.len().max(user.len()).max(password.len()) > MOST_PROXY_BYTES {
+            let problem = format!(
+                "the host, the user or the password has over {MOST_PROXY_BYTES} bytes; no proxy takes that"
+            );
+            return Err(PlanError::Value { option: "--proxy", problem });
+        }
     }
     let http = match target.http {
         HttpVersion::Negotiated => target.tls.is_some(),
