@@ -1,7 +1,7 @@
 //! Several targets, from a plan's tables and URLs to the plan.
 
 use crate::common::*;
-use candor_plan::{Endpoint, HttpVersion, Options, Plan, Trust};
+use candor_plan::{Endpoint, HttpVersion, Options, Plan, ProxyWay, Trust};
 
 const SHOP: &str = "
 url = 'http://shop.example/start'
@@ -113,5 +113,22 @@ fn what_cannot_be_is_refused_by_name() {
     ] {
         let refused = planned(&format!("url = 'http://a/'\n{text}")).unwrap_err();
         assert!(refused.contains(words), "{text}: {refused}");
+    }
+}
+
+/// What SOCKS 5 has a byte for, decoded; the value itself is in no error.
+#[test]
+fn a_proxy_takes_255_bytes_of_a_user_a_password_and_a_name() {
+    let through =
+        |user: &str| planned(&format!("url = 'http://a/'\nproxy = 'socks5h://{user}@p:1'"));
+    let most = format!("{}:{}", "%61".repeat(255), "b".repeat(255));
+    let plan = through(&most).unwrap();
+    let proxy = plan.target.proxy.as_ref().unwrap();
+    assert_eq!((proxy.way, proxy.host.as_str(), proxy.port), (ProxyWay::Socks5, "a", 80));
+    assert_eq!(proxy.credentials(), Some((vec![b'a'; 255], vec![b'b'; 255])));
+    for beyond in [format!("{}:x", "%61".repeat(256)), format!("x:{}", "b".repeat(256))] {
+        let refused = through(&beyond).unwrap_err();
+        assert!(refused.starts_with("--proxy: ") && refused.contains("255"), "{refused}");
+        assert!(!refused.contains("bbb") && !refused.contains("%61"), "{refused}");
     }
 }
