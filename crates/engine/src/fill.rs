@@ -17,8 +17,8 @@ use candor_plan::journey::{Variables, step_of};
 use candor_plan::template::{Names, Piece, Template, Value};
 use candor_plan::url::HttpUrl;
 use candor_plan::{DataOrder, Load, Messages, Plan, Request, Secrets};
-use candor_protocol::Outgoing;
-use candor_protocol::made::{Form, Made, Values, write_text};
+use candor_protocol::made::{Form, Values, write_text};
+use candor_protocol::{Made, Outgoing};
 
 use crate::control::Control;
 use crate::error::EngineError;

@@ -116,7 +116,7 @@ registry! {
     /// WebSocket over HTTP/1.1 (RFC 6455).
     WebSocket: ws::Session, Some("http/1.1"), websocket_sessions;
     /// WebSocket over HTTP/2 (RFC 8441).
-    Tunnel: h2::Tunnel, Some("h2"), tunnel_sessions;
+    Tunnel: ws::Tunnel, Some("h2"), tunnel_sessions;
 }
 
 /// What a run speaks.
@@ -331,16 +331,16 @@ fn websocket_sessions(to: To<'_>, room: Option<CaptureRoom>) -> impl Fn() -> ws:
     }
 }
 
-fn tunnel_sessions(to: To<'_>, room: Option<CaptureRoom>) -> impl Fn() -> h2::Tunnel + use<> {
+fn tunnel_sessions(to: To<'_>, room: Option<CaptureRoom>) -> impl Fn() -> ws::Tunnel + use<> {
     let To { plan, target, .. } = to;
     let (setup, settings) = (websocket_setup(plan), h2_settings(plan));
     let (scheme, authority) = (target.scheme(), &target.authority);
     let request = &plan.requests.list[0];
-    let extended = Arc::new(h2::Extended::new(request, scheme, authority, setup.settings()));
+    let extended = Arc::new(ws::Extended::new(request, scheme, authority, setup.settings()));
     let seed = seeds(plan);
     move || {
         let (extended, setup) = (Arc::clone(&extended), Arc::clone(&setup));
-        let mut session = h2::Tunnel::new(extended, setup, settings, seed());
+        let mut session = ws::Tunnel::new(extended, setup, settings, seed());
         if let Some(room) = &room {
             session.capture(room);
         }

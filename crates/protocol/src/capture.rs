@@ -10,8 +10,6 @@
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
-use crate::session::Captured;
-
 /// Buffers are used again for the next response, if they have no more than this together.
 const SPARE_BYTES: usize = 64 << 10;
 /// So many pairs of buffers are.
@@ -175,6 +173,15 @@ impl Capture {
     pub(crate) fn block_mut(&mut self) -> &mut [u8] {
         &mut self.buffers.fields
     }
+}
+
+/// A complete response, as a script sees it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Captured<'a> {
+    /// Header lines, each `Name: value` with its line end; in HTTP/1.1 after the status line.
+    pub fields: &'a [u8],
+    /// The body, framing removed.
+    pub body: &'a [u8],
 }
 
 impl Room {

@@ -1,27 +1,44 @@
 //! HTTP clients without I/O: bytes in, events out; requests in, bytes out.
 //!
-//! [`session`] is the seam that every protocol fills and that the engine drives. Nothing here
-//! opens a socket or reads a clock, so every session can be tested to the byte. What a request
-//! looks like comes from the plan; when it is sent and how long it took is the engine's business.
+//! Nothing here opens a socket or reads a clock, so every session can be tested to the byte. What a request looks like
+//! comes from the plan; when it is sent and how long it took is the engine's business. Each module names modules above
+//! it alone:
+//!
+//! ```text
+//!  the seam     http.rs     what all versions of HTTP write alike      output.rs  bytes on their way out
+//!               expect.rs   whether a response is the expected one     capture.rs responses that are kept
+//!               request.rs  requests, as they are handed in
+//!               session.rs  a session: its grammar, its input, its events; nothing of one protocol
+//!  parts        parts/      events of a response                       grpc/      messages and status of a call
+//!  protocols    h1/         HTTP/1.1
+//!               made/       texts of requests, of scripts and templates: read and written as HTTP/1.1
+//!               h2/         HTTP/2; begins in HTTP/1.1 where it is an upgrade
+//!               ws/         WebSocket; opened over HTTP/1.1, or on a stream of HTTP/2
+//!  around them  tls/        TLS, with any session within               proxy.rs   the same behind a proxy
+//! ```
+//!
+//! The seam that the engine drives is at the root of this crate; what belongs to one protocol is in its module.
 #![forbid(unsafe_code)]
 
-pub mod capture;
+mod capture;
 pub mod expect;
 pub mod grpc;
 pub mod h1;
 pub mod h2;
+mod http;
 pub mod made;
 mod output;
 pub mod parts;
 pub mod proxy;
-pub mod session;
+mod request;
+mod session;
 pub mod tls;
 pub mod ws;
 
-pub use capture::{Capture, CaptureRoom, Keep, NotKept};
-pub use made::Made;
+pub use capture::{Capture, CaptureRoom, Captured, Keep, NotKept};
+pub use request::{Made, Outgoing};
 pub use session::{
-    Abilities, Answer, Captured, Deviations, Event, Failure, GoAway, HeaderBytes, Input, Last,
-    MAX_SEGMENTS, MAX_TRANSMIT_BYTES, Malformed, Outgoing, Part, PartKind, Protocol, RequestId,
-    Session, Transmit, Transport,
+    Abilities, Answer, Deviations, Event, Failure, Fault, GoAway, HeaderBytes, Input, Last,
+    MAX_SEGMENTS, MAX_TRANSMIT_BYTES, Malformed, Part, PartKind, Protocol, RequestId, Session,
+    Transmit, Transport,
 };

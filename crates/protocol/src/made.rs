@@ -14,58 +14,14 @@ mod form;
 pub use form::{Form, Values, write_text};
 
 use std::borrow::Cow;
-use std::ops::Range;
 
 use memchr::{memchr, memmem};
 
 use crate::h1::take_chunked;
-
-/// One made request.
-#[derive(Debug, Clone, Copy)]
-pub struct Made<'a> {
-    /// The whole request in HTTP/1.1, as it is to be sent.
-    pub raw: &'a [u8],
-    /// The request of the plan that it stands for, in reports and expectations.
-    pub request: u32,
-    shape: &'a Shape,
-}
-
-/// What was found in one request's text; the ranges are within it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-struct Shape {
-    whole: Range<usize>,
-    method_bytes: usize,
-    path: Range<usize>,
-    fields: Range<usize>,
-    /// Of what follows the header block.
-    body_bytes: usize,
-    /// That is chunks.
-    is_chunked: bool,
-    closes: bool,
-    upgrades: bool,
-}
+use crate::http::{decimal, is_token_byte};
+use crate::request::{Made, Shape, field};
 
 impl<'a> Made<'a> {
-    /// The method.
-    pub fn method(&self) -> &'a [u8] {
-        &self.raw[..self.shape.method_bytes]
-    }
-
-    /// Path and query, as they stand in the request line.
-    pub fn path(&self) -> &'a [u8] {
-        &self.raw[self.shape.path.clone()]
-    }
-
-    /// Where these stand in it.
-    pub(crate) fn path_range(&self) -> Range<usize> {
-        self.shape.path.clone()
-    }
-
-    /// Names and values of the header fields, in order, without white space around the values.
-    pub fn fields(&self) -> impl Iterator<Item = (&'a [u8], &'a [u8])> + Clone + use<'a> {
-        self.raw[self.shape.fields.clone()].split(|&byte| byte == b'\n').filter_map(field)
-    }
-
     /// The body, without the framing of chunks; empty for none.
     pub fn body(&self) -> Cow<'a, [u8]> {
         let body = &self.raw[self.raw.len() - self.shape.body_bytes..];
@@ -76,21 +32,6 @@ impl<'a> Made<'a> {
         // It was read when the batch was filled.
         let _ = take_chunked(body, |piece| content.extend_from_slice(piece));
         Cow::Owned(content)
-    }
-
-    /// Whether its body comes in chunks.
-    pub fn is_chunked(&self) -> bool {
-        self.shape.is_chunked
-    }
-
-    /// Whether it has `Connection: close`.
-    pub fn closes(&self) -> bool {
-        self.shape.closes
-    }
-
-    /// Whether it has an Upgrade field.
-    pub fn upgrades(&self) -> bool {
-        self.shape.upgrades
     }
 }
 
@@ -265,7 +206,7 @@ fn parse_one(text: &[u8], start: usize, number: usize) -> Result<Shape, MadeErro
     let rest = &line[method_bytes + 1..];
     let path_bytes = memchr(b' ', rest).ok_or_else(no_request_line)?;
     let good = method_bytes > 0
-        && line[..method_bytes].iter().copied().all(crate::h1::is_token_byte)
+        && line[..method_bytes].iter().copied().all(is_token_byte)
         && path_bytes > 0
         && !rest[..path_bytes].iter().any(|byte| byte.is_ascii_control())
         && &rest[path_bytes + 1..] == b"HTTP/1.1";
@@ -300,7 +241,8 @@ fn parse_one(text: &[u8], start: usize, number: usize) -> Result<Shape, MadeErro
                 shape.closes |= options.any(|option| option.eq_ignore_ascii_case(b"close"));
             }
             14 if name.eq_ignore_ascii_case(b"content-length") => {
-                let read = decimal(value).ok_or(MadeError::Length { number })?;
+                let read = decimal(value).and_then(|length| usize::try_from(length).ok());
+                let read = read.ok_or(MadeError::Length { number })?;
                 if length.replace(read).is_some_and(|before| before != read) {
                     return Err(MadeError::Length { number });
                 }
@@ -327,20 +269,6 @@ fn parse_one(text: &[u8], start: usize, number: usize) -> Result<Shape, MadeErro
     }
     shape.whole = start..start + block_end + shape.body_bytes;
     Ok(shape)
-}
-
-/// Name and value of a header line, which ends in CR. `None` if it is none.
-fn field(line: &[u8]) -> Option<(&[u8], &[u8])> {
-    let line = line.strip_suffix(b"\r")?;
-    let colon = memchr(b':', line)?;
-    let name = &line[..colon];
-    let is_name = !name.is_empty() && name.iter().copied().all(crate::h1::is_token_byte);
-    let is_value = !line.iter().any(|&byte| byte == b'\r' || byte == 0);
-    (is_name && is_value).then(|| (name, line[colon + 1..].trim_ascii()))
-}
-
-fn decimal(digits: &[u8]) -> Option<usize> {
-    std::str::from_utf8(digits).ok()?.parse().ok().filter(|_| digits[0].is_ascii_digit())
 }
 
 /// The beginning of what is wrong, for a message.

@@ -10,8 +10,9 @@ use std::rc::Rc;
 use candor_plan::{Proxy, ProxyWay};
 
 use crate::capture::Capture;
+use crate::request::Outgoing;
 use crate::session::{
-    Event, Failure, Input, Outgoing, Protocol, RequestId, Session, Transmit, Transport,
+    Event, Failure, Fault, Input, Protocol, RequestId, Session, Transmit, Transport,
 };
 
 /// What a proxy says in response to CONNECT, at most, with interim responses.
@@ -47,6 +48,8 @@ pub enum Error {
     #[error("the proxy opened no tunnel: {}", socks_words(*.0))]
     Refused(u8),
 }
+
+impl Fault for Error {}
 
 fn socks_words(code: u8) -> &'static str {
     match code {
@@ -388,12 +391,9 @@ mod tests {
         let (_, events, places) = talk(proxy, words, usize::MAX);
         assert_eq!((&talk(proxy, words, 1).1, places), (&events, 0));
         match &events[..] {
-            [
-                Event::Failed {
-                    id: None,
-                    failure: Failure::Malformed(crate::Malformed::Proxy(error)),
-                },
-            ] => error.clone(),
+            [Event::Failed { id: None, failure: Failure::Malformed(error) }] => {
+                error.get::<Error>().unwrap().clone()
+            }
             other => panic!("{other:?}"),
         }
     }

@@ -27,13 +27,17 @@
 //! [`Event::RequestFailed`], or was taken back by [`Session::cancel`], unless the engine drops the
 //! session, in which case the engine owns the requests that are left.
 
-use candor_record::{Cause, Handshake};
+use std::any::Any;
+use std::fmt;
 use std::io::IoSlice;
 use std::num::NonZeroU16;
+use std::rc::Rc;
+
+use candor_record::{Cause, ErrorKind, Handshake};
 
 use crate::capture::{Capture, NotKept};
 use crate::expect::Mismatch;
-use crate::made::Made;
+use crate::request::Outgoing;
 
 /// The engine's name for a request in flight: opaque to the session, handed back in events.
 pub type RequestId = u32;
@@ -177,15 +181,6 @@ impl Session for Box<dyn Session> {
     fn handle_close(&mut self) {
         (**self).handle_close();
     }
-}
-
-/// A request to send.
-#[derive(Debug, Clone, Copy)]
-pub enum Outgoing<'a> {
-    /// By its index in the table that the session was made with.
-    Listed(u32),
-    /// Made while the run goes on, and copied. Only if [`Abilities::takes_made`].
-    Made(Made<'a>),
 }
 
 /// Bytes from the peer.
@@ -401,15 +396,6 @@ pub struct Deviations {
     pub not_chunked_last: bool,
 }
 
-/// A complete response, as a script sees it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Captured<'a> {
-    /// Header lines, each `Name: value` with its line end; in HTTP/1.1 after the status line.
-    pub fields: &'a [u8],
-    /// The body, framing removed.
-    pub body: &'a [u8],
-}
-
 /// Why a session gave a request up.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Failure {
@@ -433,41 +419,66 @@ pub enum Failure {
     /// The server closed the WebSocket before it answered this request, with this code (RFC 6455 7.4).
     ClosedWith(u16),
     /// The call of gRPC ended with a status other than `OK`, or without one.
-    Call(Box<crate::grpc::Status>),
+    Call {
+        /// Which.
+        kind: ErrorKind,
+        /// What the server says about it, up to 1 KiB; empty if nothing.
+        message: Box<str>,
+    },
     /// The handshake was not over: the server did not send this.
     NotReady(&'static str),
 }
 
-/// An error of the peer, in the terms of the protocol that found it.
-#[derive(Debug, Clone, PartialEq, thiserror::Error)]
-pub enum Malformed {
-    /// HTTP/1.1.
-    #[error(transparent)]
-    H1(#[from] crate::h1::Error),
-    /// TLS.
-    #[error(transparent)]
-    Tls(#[from] crate::tls::Error),
-    /// HTTP/2.
-    #[error(transparent)]
-    H2(#[from] crate::h2::Error),
-    /// WebSocket.
-    #[error(transparent)]
-    Ws(#[from] crate::ws::Error),
-    /// gRPC.
-    #[error(transparent)]
-    Grpc(#[from] crate::grpc::Error),
-    /// A proxy on the way.
-    #[error(transparent)]
-    Proxy(#[from] crate::proxy::Error),
+/// What a protocol finds wrong with what its peer sent: its own type, which this module does not know.
+pub trait Fault: fmt::Debug + fmt::Display + Any {
+    /// The cause, if a change of the plan can remove it.
+    fn cause(&self) -> Option<Cause> {
+        None
+    }
+}
+
+/// A fault of the peer, in the terms of the protocol that found it.
+#[derive(Debug, Clone)]
+pub struct Malformed(Rc<dyn Comparable>);
+
+/// A fault that can be compared with faults of other protocols.
+trait Comparable: Fault {
+    fn is(&self, other: &dyn Any) -> bool;
+}
+
+impl<F: Fault + PartialEq> Comparable for F {
+    fn is(&self, other: &dyn Any) -> bool {
+        other.downcast_ref() == Some(self)
+    }
+}
+
+impl<F: Fault + PartialEq> From<F> for Malformed {
+    fn from(fault: F) -> Self {
+        Malformed(Rc::new(fault))
+    }
 }
 
 impl Malformed {
+    /// The fault, if it is of this protocol.
+    pub fn get<F: Fault>(&self) -> Option<&F> {
+        let fault: &dyn Any = &*self.0;
+        fault.downcast_ref()
+    }
+
     /// The cause, if a change of the plan can remove it.
     pub fn cause(&self) -> Option<Cause> {
-        match self {
-            Malformed::H1(_) | Malformed::Ws(_) | Malformed::Grpc(_) | Malformed::Proxy(_) => None,
-            Malformed::Tls(error) => error.cause(),
-            Malformed::H2(error) => error.cause(),
-        }
+        self.0.cause()
+    }
+}
+
+impl PartialEq for Malformed {
+    fn eq(&self, other: &Self) -> bool {
+        self.0.is(&*other.0)
+    }
+}
+
+impl fmt::Display for Malformed {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(formatter)
     }
 }

@@ -467,7 +467,10 @@ pub(crate) fn words(failure: &Failure) -> (ErrorKind, Reason) {
         Failure::ClosedWith(code) => {
             (ErrorKind::Closed, format!("the server closed the WebSocket with code {code}").into())
         }
-        Failure::Call(status) => (status.kind, status.to_string().into()),
+        Failure::Call { kind, message } => {
+            let colon = if message.is_empty() { "" } else { ": " };
+            (*kind, format!("{}{colon}{message}", kind.sentence()).into())
+        }
         Failure::NotReady(awaited) => {
             (ErrorKind::Closed, format!("the server did not send {awaited}").into())
         }

@@ -5,7 +5,7 @@ use candor_record::ErrorKind;
 use super::Limits;
 use super::error::Error;
 use super::messages::{Ended, Splitter};
-use super::status::{Status, Told, Wrong, kind};
+use super::status::{Told, Wrong, kind, of_http};
 use crate::session::Failure;
 
 /// The response to one call, as it comes.
@@ -61,7 +61,6 @@ impl Call {
         if let Some(error) = self.told.wrong {
             return wrong(error.into());
         }
-        let failed = |status: Status| Err(Failure::Call(Box::new(status)));
         // Only what is the end of a response has its status.
         let is_early = self.messages > 0 && !self.has_trailers;
         match self.told.code.filter(|_| !is_early) {
@@ -73,11 +72,11 @@ impl Call {
             Some(0) => Ok(()),
             Some(code) => {
                 let message = std::mem::take(message).into();
-                failed(Status { kind: kind(code), message })
+                Err(Failure::Call { kind: kind(code), message })
             }
-            None if http_status != 200 => failed(Status::of_http(http_status)),
+            None if http_status != 200 => Err(of_http(http_status)),
             None if !self.told.is_grpc => wrong(Error::ContentType),
-            None => failed(Status { kind: ErrorKind::GrpcNoStatus, message: "".into() }),
+            None => Err(Failure::Call { kind: ErrorKind::GrpcNoStatus, message: "".into() }),
         }
     }
 }

@@ -1,5 +1,7 @@
 //! What can be wrong with the response to a call.
 
+use crate::session::Fault;
+
 /// Why a response is not one of gRPC.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, thiserror::Error)]
 pub enum Error {
@@ -31,3 +33,5 @@ pub enum Error {
     #[error("the method responds with one message, and the status is OK with {0}")]
     NotOneMessage(u32),
 }
+
+impl Fault for Error {}

@@ -13,11 +13,10 @@ mod messages;
 mod status;
 
 pub use error::Error;
-pub use status::Status;
 
 pub(crate) use call::Call;
 pub(crate) use messages::Ended;
-pub(crate) use status::Told;
+pub(crate) use status::{Told, of_reset};
 
 /// What responses of calls may be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,63 +1,44 @@
 //! The status of a call: from fields of trailers, or from the status of HTTP where there is none.
 
-use std::fmt;
-
 use candor_record::ErrorKind;
 use percent_encoding::percent_decode;
 
 use super::error::Error;
+use crate::session::Failure;
 
-/// A status other than `OK`, or none at all.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Status {
-    /// Which.
-    pub kind: ErrorKind,
-    /// What the server says about it, up to 1 KiB; empty if nothing.
-    pub message: Box<str>,
+/// The status of a stream that the server reset with this error code of HTTP/2 (gRPC's PROTOCOL-HTTP2, "Errors").
+pub(crate) fn of_reset(code: u32) -> Failure {
+    let (status, name) = match code {
+        0x0 => (INTERNAL, "NO_ERROR"),
+        0x1 => (INTERNAL, "PROTOCOL_ERROR"),
+        0x2 => (INTERNAL, "INTERNAL_ERROR"),
+        0x3 => (INTERNAL, "FLOW_CONTROL_ERROR"),
+        0x4 => (INTERNAL, "SETTINGS_TIMEOUT"),
+        0x6 => (INTERNAL, "FRAME_SIZE_ERROR"),
+        0x7 => (UNAVAILABLE, "REFUSED_STREAM"),
+        0x8 => (CANCELLED, "CANCEL"),
+        0x9 => (INTERNAL, "COMPRESSION_ERROR"),
+        0xa => (INTERNAL, "CONNECT_ERROR"),
+        0xb => (RESOURCE_EXHAUSTED, "ENHANCE_YOUR_CALM"),
+        0xc => (PERMISSION_DENIED, "INADEQUATE_SECURITY"),
+        _ => (UNKNOWN, "another error"),
+    };
+    let message = format!("the server reset the stream: {name} ({code:#x})");
+    Failure::Call { kind: kind(status), message: message.into() }
 }
 
-impl fmt::Display for Status {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(self.kind.sentence())?;
-        if self.message.is_empty() { Ok(()) } else { write!(formatter, ": {}", self.message) }
-    }
-}
-
-impl Status {
-    /// Of a stream that the server reset with this error code of HTTP/2 (gRPC's PROTOCOL-HTTP2, "Errors").
-    pub(crate) fn of_reset(code: u32) -> Self {
-        let (status, name) = match code {
-            0x0 => (INTERNAL, "NO_ERROR"),
-            0x1 => (INTERNAL, "PROTOCOL_ERROR"),
-            0x2 => (INTERNAL, "INTERNAL_ERROR"),
-            0x3 => (INTERNAL, "FLOW_CONTROL_ERROR"),
-            0x4 => (INTERNAL, "SETTINGS_TIMEOUT"),
-            0x6 => (INTERNAL, "FRAME_SIZE_ERROR"),
-            0x7 => (UNAVAILABLE, "REFUSED_STREAM"),
-            0x8 => (CANCELLED, "CANCEL"),
-            0x9 => (INTERNAL, "COMPRESSION_ERROR"),
-            0xa => (INTERNAL, "CONNECT_ERROR"),
-            0xb => (RESOURCE_EXHAUSTED, "ENHANCE_YOUR_CALM"),
-            0xc => (PERMISSION_DENIED, "INADEQUATE_SECURITY"),
-            _ => (UNKNOWN, "another error"),
-        };
-        let message = format!("the server reset the stream: {name} ({code:#x})");
-        Status { kind: kind(status), message: message.into() }
-    }
-
-    /// Of a response without `grpc-status` (gRPC's "HTTP to gRPC Status Code Mapping").
-    pub(super) fn of_http(status: u16) -> Self {
-        let code = match status {
-            400 => INTERNAL,
-            401 => UNAUTHENTICATED,
-            403 => PERMISSION_DENIED,
-            404 => UNIMPLEMENTED,
-            429 | 502 | 503 | 504 => UNAVAILABLE,
-            _ => UNKNOWN,
-        };
-        let message = format!("the response is HTTP {status} without a grpc-status");
-        Status { kind: kind(code), message: message.into() }
-    }
+/// The status of a response without `grpc-status` (gRPC's "HTTP to gRPC Status Code Mapping").
+pub(super) fn of_http(status: u16) -> Failure {
+    let code = match status {
+        400 => INTERNAL,
+        401 => UNAUTHENTICATED,
+        403 => PERMISSION_DENIED,
+        404 => UNIMPLEMENTED,
+        429 | 502 | 503 | 504 => UNAVAILABLE,
+        _ => UNKNOWN,
+    };
+    let message = format!("the response is HTTP {status} without a grpc-status");
+    Failure::Call { kind: kind(code), message: message.into() }
 }
 
 const CANCELLED: u8 = 1;

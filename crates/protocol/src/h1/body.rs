@@ -3,9 +3,11 @@
 //! Hands each piece of the content to the caller as a slice of the input, framing removed, with whether
 //! a chunk ends there, and keeps none of it.
 
-use super::head::{self, FieldLine};
+use super::Error;
+use super::field::FieldLine;
 use super::lines::{Lines, Taken, without_end};
-use super::{Error, Limits};
+use super::settings::Limits;
+use crate::http::is_token_byte;
 
 /// What is still to come of a body.
 #[derive(Debug, Clone, Copy)]
@@ -206,7 +208,7 @@ fn skip_space(mut rest: &[u8]) -> &[u8] {
 }
 
 fn skip_token(rest: &[u8]) -> Option<&[u8]> {
-    let end = rest.iter().position(|&byte| !head::is_token_byte(byte)).unwrap_or(rest.len());
+    let end = rest.iter().position(|&byte| !is_token_byte(byte)).unwrap_or(rest.len());
     if end == 0 { None } else { Some(&rest[end..]) }
 }
 

@@ -1,5 +1,7 @@
 //! What can be wrong with a response. The engine counts these by name and keeps one example each.
 
+use crate::session::Fault;
+
 /// Why a response cannot be understood.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, thiserror::Error)]
 pub enum Error {
@@ -72,3 +74,5 @@ pub enum Error {
     #[error("the trailers are larger than the limit allows")]
     TrailersTooLarge,
 }
+
+impl Fault for Error {}

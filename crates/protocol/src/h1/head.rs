@@ -5,10 +5,10 @@
 //! the two mean together is decided by [`Head::framing`], once the block is complete. So a head
 //! that was seen before can be taken from elsewhere instead of being parsed again.
 
-use memchr::memchr2;
-
 use super::body::Body;
+use super::field::{FieldLine, check_text, trim};
 use super::{Error, Prepared};
+use crate::http::{decimal, is_token_byte};
 use crate::session::Deviations;
 
 /// What the lines so far say.
@@ -205,100 +205,7 @@ pub(crate) fn status_of(block: &[u8]) -> Result<u16, Error> {
     Head::from_status_line(line.strip_suffix(b"\r").unwrap_or(line)).map(|head| head.status)
 }
 
-/// Name and value of a header line, without its line end, not folded and not empty.
-pub(crate) fn field(line: &[u8]) -> Result<(&[u8], &[u8]), Error> {
-    let FieldLine { name, value } = FieldLine::read(line)?;
-    Ok((name, trim(value)))
-}
-
-/// A header or trailer line of valid form; the value still has white space around it.
-pub(super) struct FieldLine<'a> {
-    name: &'a [u8],
-    value: &'a [u8],
-}
-
-impl<'a> FieldLine<'a> {
-    /// Reads a line, without its line end, not folded and not empty.
-    #[inline]
-    pub(super) fn read(line: &'a [u8]) -> Result<Self, Error> {
-        let end = line.iter().position(|&byte| !is_token_byte(byte)).unwrap_or(line.len());
-        let (name, rest) = line.split_at(end);
-        match rest {
-            [b':', value @ ..] if !name.is_empty() => {
-                check_text(value)?;
-                Ok(FieldLine { name, value })
-            }
-            [b' ' | b'\t', ..] => Err(Error::FieldSpace),
-            _ => Err(Error::FieldName),
-        }
-    }
-}
-
-/// Refuses NUL and bare CR (RFC 9110 5.5, RFC 9112 2.2).
-#[inline]
-fn check_text(text: &[u8]) -> Result<(), Error> {
-    match memchr2(0, b'\r', text) {
-        None => Ok(()),
-        Some(_) => Err(Error::ControlCharacter),
-    }
-}
-
 /// The elements of a comma list, empty ones left out (RFC 9110 5.6.1).
 fn list(value: &[u8]) -> impl Iterator<Item = &[u8]> {
     value.split(|&byte| byte == b',').map(trim).filter(|element| !element.is_empty())
 }
-
-/// Without white space around it (OWS, RFC 9110 5.6.3).
-fn trim(mut value: &[u8]) -> &[u8] {
-    while let [b' ' | b'\t', rest @ ..] = value {
-        value = rest;
-    }
-    while let [rest @ .., b' ' | b'\t'] = value {
-        value = rest;
-    }
-    value
-}
-
-/// A number of digits only; `None` if there are none or too many.
-fn decimal(digits: &[u8]) -> Option<u64> {
-    if digits.is_empty() {
-        return None;
-    }
-    digits.iter().try_fold(0u64, |sum, digit| {
-        let digit = digit.is_ascii_digit().then(|| u64::from(digit - b'0'))?;
-        sum.checked_mul(10)?.checked_add(digit)
-    })
-}
-
-/// Whether a byte may be in a token (RFC 9110 5.6.2).
-#[inline]
-pub(crate) fn is_token_byte(byte: u8) -> bool {
-    TOKEN[usize::from(byte)]
-}
-
-static TOKEN: [bool; 256] = {
-    let mut table = [false; 256];
-    let mut byte = 0u8;
-    while byte < 128 {
-        table[byte as usize] = byte.is_ascii_alphanumeric()
-            || matches!(
-                byte,
-                b'!' | b'#'
-                    | b'$'
-                    | b'%'
-                    | b'&'
-                    | b'\''
-                    | b'*'
-                    | b'+'
-                    | b'-'
-                    | b'.'
-                    | b'^'
-                    | b'_'
-                    | b'`'
-                    | b'|'
-                    | b'~'
-            );
-        byte += 1;
-    }
-    table
-};

@@ -10,7 +10,7 @@ use super::events::Events;
 use super::lines::unfold;
 use super::{Prepared, Via};
 use crate::capture::{Capture, CaptureRoom, NotKept};
-use crate::made::Made;
+use crate::request::Made;
 
 /// Made requests in flight, and the response that is being read, or was read last.
 #[derive(Debug, Default)]

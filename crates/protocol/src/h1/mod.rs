@@ -32,6 +32,7 @@
 mod body;
 mod error;
 mod events;
+mod field;
 mod head;
 mod lines;
 mod made;
@@ -40,13 +41,16 @@ mod pauses;
 mod receive;
 mod request;
 mod session;
+mod settings;
 mod transmit;
 
 pub(crate) use body::take_chunked;
 pub use error::Error;
-pub(crate) use head::{field, is_token_byte, may_be_status_line, status_of};
+pub(crate) use field::field;
+pub(crate) use head::{may_be_status_line, status_of};
 pub use memo::Memo;
 pub use pauses::{Pause, Until};
+pub(crate) use request::closes;
 pub use request::{Prepared, Via, prepare, prepare_via};
-pub(crate) use request::{closes, wants_length};
-pub use session::{Limits, Session};
+pub use session::Session;
+pub use settings::Limits;

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use candor_plan::{Expect, Proxy, Request};
 
 use super::pauses::{self, Pause};
+use crate::http::wants_length;
 
 /// One request, ready to be written as often as needed, and what its response must be.
 #[derive(Debug, Clone, PartialEq)]
@@ -137,11 +138,6 @@ pub fn prepare_via(request: &Request, authority: &str, via: Option<&Arc<Via>>) -
         prepared.pauses = pauses::pauses(&request.delivery, head, body, content);
     }
     prepared
-}
-
-/// RFC 9110 8.6: a method that gives content a meaning is sent with its length, even 0.
-pub(crate) fn wants_length(method: &[u8]) -> bool {
-    matches!(method, b"POST" | b"PUT" | b"PATCH")
 }
 
 /// Whether `request` has `Connection: close`.

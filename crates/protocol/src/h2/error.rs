@@ -3,6 +3,7 @@
 use candor_record::Cause;
 
 use super::hpack;
+use crate::session::Fault;
 
 /// Why a response, or a whole connection, cannot be understood.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, thiserror::Error)]
@@ -132,21 +133,21 @@ pub enum Error {
 }
 
 /// Error codes (RFC 9113 7).
-pub(super) mod code {
-    pub(in super::super) const NO_ERROR: u32 = 0x0;
-    pub(in super::super) const PROTOCOL_ERROR: u32 = 0x1;
-    pub(in super::super) const FLOW_CONTROL_ERROR: u32 = 0x3;
-    pub(in super::super) const STREAM_CLOSED: u32 = 0x5;
-    pub(in super::super) const FRAME_SIZE_ERROR: u32 = 0x6;
-    pub(in super::super) const REFUSED_STREAM: u32 = 0x7;
-    pub(in super::super) const CANCEL: u32 = 0x8;
-    pub(in super::super) const COMPRESSION_ERROR: u32 = 0x9;
-    pub(in super::super) const ENHANCE_YOUR_CALM: u32 = 0xb;
+pub(crate) mod code {
+    pub(crate) const NO_ERROR: u32 = 0x0;
+    pub(crate) const PROTOCOL_ERROR: u32 = 0x1;
+    pub(crate) const FLOW_CONTROL_ERROR: u32 = 0x3;
+    pub(crate) const STREAM_CLOSED: u32 = 0x5;
+    pub(crate) const FRAME_SIZE_ERROR: u32 = 0x6;
+    pub(crate) const REFUSED_STREAM: u32 = 0x7;
+    pub(crate) const CANCEL: u32 = 0x8;
+    pub(crate) const COMPRESSION_ERROR: u32 = 0x9;
+    pub(crate) const ENHANCE_YOUR_CALM: u32 = 0xb;
 }
 
-impl Error {
-    /// The cause, if a change of the plan can remove it: that of a server that does not speak HTTP/2 at all.
-    pub fn cause(&self) -> Option<Cause> {
+impl Fault for Error {
+    /// That of a server that does not speak HTTP/2 at all.
+    fn cause(&self) -> Option<Cause> {
         match self {
             Error::AnswersInHttp1 => Some(Cause::Http1),
             Error::AnswersInTls => Some(Cause::Tls),
@@ -155,7 +156,9 @@ impl Error {
             _ => None,
         }
     }
+}
 
+impl Error {
     /// The code that the server is told, in GOAWAY or RST_STREAM.
     pub fn code(self) -> u32 {
         match self {

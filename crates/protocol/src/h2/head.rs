@@ -7,7 +7,7 @@
 
 use crate::capture::Capture;
 use crate::grpc::Told;
-use crate::h1::is_token_byte;
+use crate::http::{decimal, is_token_byte};
 use memchr::memchr3;
 
 use super::error::Error;
@@ -15,19 +15,19 @@ use super::hpack::{self, Decoder, FIELD_OVERHEAD};
 
 /// What a valid block says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(super) struct Head {
+pub(crate) struct Head {
     /// 0 for trailers.
-    pub(super) status: u16,
-    pub(super) content_length: Option<u64>,
+    pub(crate) status: u16,
+    pub(crate) content_length: Option<u64>,
     /// Names and values together.
-    pub(super) decoded_bytes: u32,
+    pub(crate) decoded_bytes: u32,
     /// What it says of a call, where there are calls.
-    pub(super) told: Told,
+    pub(crate) told: Told,
 }
 
 /// Reads a block. The outer error is the connection's, the inner one the response's. Fields other
 /// than `:status` are appended to `keep` as lines, if they are kept. Of a call, the message is put into `message`.
-pub(super) fn read(
+pub(crate) fn read(
     decoder: &mut Decoder,
     block: &[u8],
     list_bytes: usize,
@@ -145,17 +145,6 @@ fn status(value: &[u8]) -> Option<u16> {
     let all_digits = value.iter().all(u8::is_ascii_digit);
     let status = [a, b, c].iter().fold(0, |sum, &digit| sum * 10 + u16::from(digit & 0x0f));
     (all_digits && status >= 100).then_some(status)
-}
-
-/// A number of digits only; `None` if there are none or too many.
-fn decimal(digits: &[u8]) -> Option<u64> {
-    if digits.is_empty() {
-        return None;
-    }
-    digits.iter().try_fold(0u64, |sum, digit| {
-        let digit = digit.is_ascii_digit().then(|| u64::from(digit - b'0'))?;
-        sum.checked_mul(10)?.checked_add(digit)
-    })
 }
 
 /// Bytes of a field's name: those of a token (RFC 9110 5.6.2), in lower case.

@@ -219,7 +219,7 @@ impl Session {
 
 /// What came instead of SETTINGS.
 #[cold]
-pub(super) fn no_settings(bytes: &[u8; HEADER_BYTES]) -> Error {
+pub(crate) fn no_settings(bytes: &[u8; HEADER_BYTES]) -> Error {
     match bytes {
         [b'H', b'T', b'T', b'P', b'/', b'1', ..] => Error::AnswersInHttp1,
         // An alert or a handshake record, of any version (RFC 8446 5.1).

@@ -6,6 +6,7 @@
 //! read a clock, open a socket or keep a body: bodies are compared with the expected one and
 //! counted as they pass. TLS is not done here: this begins with the connection preface, by
 //! prior knowledge, after ALPN, or after an upgrade ([`Upgrade`]).
+//! Frames, header blocks and settings serve [`ws::Tunnel`](crate::ws::Tunnel) too.
 //!
 //! Where the RFC leaves a choice:
 //!
@@ -23,26 +24,25 @@
 //! - Frames that carry nothing are counted: too many of them between two that carry something
 //!   end the connection with ENHANCE_YOUR_CALM.
 
-mod error;
-mod frame;
-mod head;
+pub(crate) mod error;
+pub(crate) mod frame;
+pub(crate) mod head;
 pub mod hpack;
-mod input;
+pub(crate) mod input;
 mod memo;
 mod output;
 mod parts;
 mod receive;
 mod request;
 mod session;
-mod settings;
+pub(crate) mod settings;
 mod streams;
-mod tunnel;
 mod upgrade;
 mod upload;
 
 pub use error::Error;
+pub(crate) use request::is_left_out;
 pub use request::{Parts, Prepared, prepare};
 pub use session::Session;
 pub use settings::{Limits, Settings};
-pub use tunnel::{Extended, Tunnel};
 pub use upgrade::{Asking, Upgrade};

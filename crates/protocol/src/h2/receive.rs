@@ -13,7 +13,7 @@ use super::memo::Holds;
 use super::parts::{Asked, Parts};
 use super::settings::DEFAULT_WINDOW;
 use super::{Error, Session};
-use crate::grpc::Status;
+use crate::grpc;
 use crate::session::{Abilities, Answer, Deviations, Event, Failure, GoAway, Last};
 
 /// What a server that does not read may make us keep for it.
@@ -398,9 +398,7 @@ impl Session {
         let request = stream.request_id;
         self.close_stream(id);
         let failure = match frame::u32_at(payload, 0) {
-            code if self.has_calls() => {
-                Failure::Call(Box::new(Status::of_reset(code.unwrap_or_default())))
-            }
+            code if self.has_calls() => grpc::of_reset(code.unwrap_or_default()),
             Some(code::REFUSED_STREAM) => Failure::NotProcessed,
             code => Failure::StreamReset(code.unwrap_or(0)),
         };

@@ -9,8 +9,8 @@ use std::sync::Arc;
 use candor_plan::{Expect, Request};
 
 use super::hpack::Fields;
-use crate::h1::wants_length;
-use crate::made::Made;
+use crate::http::wants_length;
+use crate::request::Made;
 
 /// One request, ready to be written as often as needed, and what its response must be.
 #[derive(Debug, Clone, PartialEq)]
@@ -134,7 +134,7 @@ const LONGEST_NAME: usize = 128;
 
 /// Fields that speak of HTTP/1 connections (RFC 9113 8.2.2), and Host, which has become
 /// `:authority`.
-pub(super) fn is_left_out(name: &[u8], value: &[u8]) -> bool {
+pub(crate) fn is_left_out(name: &[u8], value: &[u8]) -> bool {
     const NAMES: [&[u8]; 7] = [
         b"connection",
         b"host",

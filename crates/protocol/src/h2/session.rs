@@ -20,7 +20,8 @@ use super::streams::{self, Streams};
 use super::upload::Upload;
 use super::{Error, Prepared, Settings};
 use crate::capture::{Capture, CaptureRoom};
-use crate::session::{Event, Failure, GoAway, HeaderBytes, Input, Outgoing, RequestId, Transmit};
+use crate::request::Outgoing;
+use crate::session::{Event, Failure, GoAway, HeaderBytes, Input, RequestId, Transmit};
 
 /// One HTTP/2 connection.
 ///

@@ -5,7 +5,7 @@ use super::frame::{self, MAX_31, kind};
 use super::hpack::{DEFAULT_TABLE_BYTES, Encoder};
 
 /// The window that everybody has before any setting (RFC 9113 6.9.2).
-pub(super) const DEFAULT_WINDOW: u32 = 65_535;
+pub(crate) const DEFAULT_WINDOW: u32 = 65_535;
 
 const HEADER_TABLE_SIZE: u16 = 0x1;
 const ENABLE_PUSH: u16 = 0x2;
@@ -81,18 +81,18 @@ impl Default for Limits {
 
 impl Settings {
     /// The window of each stream for the server's data.
-    pub(super) fn stream_window(&self) -> u32 {
+    pub(crate) fn stream_window(&self) -> u32 {
         window(self.stream_window_bits)
     }
 
     /// The connection's window for the server's data; it can only be opened further than the
     /// default.
-    pub(super) fn connection_window(&self) -> u32 {
+    pub(crate) fn connection_window(&self) -> u32 {
         window(self.connection_window_bits).max(DEFAULT_WINDOW)
     }
 
     /// What every connection begins with: preface, SETTINGS, and the connection's window.
-    pub(super) fn greeting(&self) -> Vec<u8> {
+    pub(crate) fn greeting(&self) -> Vec<u8> {
         let mut out = frame::PREFACE.to_vec();
         frame::write(&mut out, kind::SETTINGS, 0, 0, &self.payload());
         let more = self.connection_window() - DEFAULT_WINDOW;
@@ -146,13 +146,13 @@ const DEFAULT_FRAME_BYTES: u32 = 16_384;
 
 /// What the server said about itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Peer {
+pub(crate) struct Peer {
     /// The most streams that may be open at a time.
-    pub(super) max_streams: u32,
+    pub(crate) max_streams: u32,
     /// Each stream's window for our data at its beginning.
-    pub(super) window: u32,
+    pub(crate) window: u32,
     /// The largest frame it takes.
-    pub(super) frame_bytes: u32,
+    pub(crate) frame_bytes: u32,
 }
 
 impl Default for Peer {
@@ -163,7 +163,7 @@ impl Default for Peer {
 
 impl Peer {
     /// Takes the payload of a SETTINGS frame, entry by entry (RFC 9113 6.5.3).
-    pub(super) fn update(&mut self, payload: &[u8], encoder: &mut Encoder) -> Result<(), Error> {
+    pub(crate) fn update(&mut self, payload: &[u8], encoder: &mut Encoder) -> Result<(), Error> {
         for entry in payload.chunks_exact(6) {
             let id = u16::from_be_bytes([entry[0], entry[1]]);
             let value = u32::from_be_bytes([entry[2], entry[3], entry[4], entry[5]]);

@@ -14,7 +14,8 @@ use memchr::memmem;
 use super::{Error, Prepared, Session, Settings};
 use crate::capture::Capture;
 use crate::h1;
-use crate::session::{Abilities, Event, Failure, Input, Outgoing, RequestId, Transmit};
+use crate::request::Outgoing;
+use crate::session::{Abilities, Event, Failure, Input, RequestId, Transmit};
 
 /// A request in HTTP/1.1 that asks for the upgrade, head and body.
 #[derive(Debug, Clone)]

@@ -7,8 +7,9 @@ use candor_grpc::FillError;
 use candor_plan::template::{Hole, Piece, Template, Value};
 use candor_plan::{Messages, Request};
 
-use super::{Made, Shape};
 use crate::h1;
+use crate::http::wants_length;
+use crate::request::{Made, Shape};
 
 /// Where the values of holes come from.
 pub trait Values {
@@ -139,7 +140,7 @@ impl Form {
             Body::Text(pieces) => put(pieces, values, filled_body, scratch),
             Body::Messages(messages) => encode(messages, values, filled_body, scratch),
         }
-        let wants_length = h1::wants_length(&text[..shape.method_bytes]);
+        let wants_length = wants_length(&text[..shape.method_bytes]);
         if (wants_length || !filled_body.is_empty()) && !self.has_length {
             text.extend_from_slice(b"Content-Length: ");
             text.extend_from_slice(itoa::Buffer::new().format(filled_body.len()).as_bytes());

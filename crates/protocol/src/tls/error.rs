@@ -3,6 +3,8 @@
 use candor_record::Cause;
 use rustls::{AlertDescription, CertificateError, InvalidMessage, PeerIncompatible};
 
+use crate::session::Fault;
+
 /// Why a connection's TLS came to nothing.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum Error {
@@ -37,9 +39,8 @@ pub enum Error {
     AnsweredEarly,
 }
 
-impl Error {
-    /// The cause, if a change of the plan can remove it.
-    pub fn cause(&self) -> Option<Cause> {
+impl Fault for Error {
+    fn cause(&self) -> Option<Cause> {
         match self {
             Error::Handshake(error) => error.cause(),
             Error::ClearText => Some(Cause::ClearText),

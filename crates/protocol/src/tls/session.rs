@@ -13,9 +13,8 @@ use super::Error;
 use super::handshake::{Established, Kernel, Ongoing, Progress};
 use super::records::{ALERT, DATA, HANDSHAKE, HEADER_BYTES, Half, Scratch, record_length};
 use crate::capture::Capture;
-use crate::session::{
-    Event, Failure, Input, Outgoing, Protocol, RequestId, Session, Transmit, Transport,
-};
+use crate::request::Outgoing;
+use crate::session::{Event, Failure, Input, Protocol, RequestId, Session, Transmit, Transport};
 
 /// Pieces taken from the inner session for one record.
 const PARTS: usize = 16;

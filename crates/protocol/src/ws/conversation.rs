@@ -18,9 +18,8 @@ use super::{Error, Message, Replies, Setup};
 use crate::capture::{Capture, CaptureRoom, NotKept};
 use crate::expect::Mismatch;
 use crate::output::Output;
-use crate::session::{
-    Answer, Deviations, Event, Failure, Last, Outgoing, Part, PartKind, RequestId,
-};
+use crate::request::Outgoing;
+use crate::session::{Answer, Deviations, Event, Failure, Last, Part, PartKind, RequestId};
 
 /// When so much waits to be written, only the last of the server's pings is kept in mind.
 const ENOUGH: usize = 64 << 10;

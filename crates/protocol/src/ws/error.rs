@@ -1,5 +1,7 @@
 //! What can be wrong with a server's side of a WebSocket, and the close code it is told (RFC 6455 7.4).
 
+use crate::session::Fault;
+
 /// Why a WebSocket cannot be opened, or not be continued.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, thiserror::Error)]
 pub enum Error {
@@ -93,6 +95,8 @@ pub enum Error {
     #[error("the server did not answer a ping in time")]
     NoPong,
 }
+
+impl Fault for Error {}
 
 /// What is wrong with an extension that a server chose (RFC 6455 9.1, RFC 7692 5 and 7.1).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, thiserror::Error)]

@@ -1,7 +1,7 @@
 //! WebSocket over one connection (RFC 6455), without I/O: messages out, messages in.
 //!
 //! A [`Session`] opens the connection in HTTP/1.1 ([`Opening`]), or by extended CONNECT over HTTP/2
-//! ([`Tunnel`](crate::h2::Tunnel), RFC 8441). From then on a request is a message of the table, and what answers it is a message
+//! ([`Tunnel`], RFC 8441). From then on a request is a message of the table, and what answers it is a message
 //! that the server sends ([`Replies`]). What a session says depends on the bytes alone, never on how they were
 //! cut. It must not read a clock, open a socket or keep a message, unless a field in it has to be found.
 //!
@@ -41,17 +41,18 @@ mod reader;
 mod rules;
 mod session;
 mod settings;
+mod setup;
+mod tunnel;
 mod utf8;
 mod watch;
 
-pub(crate) use conversation::Conversation;
 pub use deflate::Deflate;
 pub use error::{Error, Unnegotiated};
 pub use mask::{Masks, mask};
 pub use message::{Field, Kind, Message};
-pub(crate) use opening::{Offered, Opened, asking, offers};
 pub use opening::{Opening, accept_of};
 pub use rules::Rules;
-pub(crate) use session::{ABILITIES, AWAITED};
-pub use session::{Session, Setup};
+pub use session::Session;
 pub use settings::{KeepAlive, Limits, Replies, Settings};
+pub use setup::Setup;
+pub use tunnel::{Extended, Tunnel};

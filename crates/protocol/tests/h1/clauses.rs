@@ -3,7 +3,7 @@
 use candor_plan::BodyExpect;
 use candor_protocol::expect::Mismatch;
 use candor_protocol::h1::{Error, Limits, prepare};
-use candor_protocol::{Answer, CaptureRoom, Event, Failure, Malformed, Session as _};
+use candor_protocol::{Answer, CaptureRoom, Event, Failure, Session as _};
 
 use crate::support::{
     FOLDED, NOT_CHUNKED_LAST, answer, answer_to, answered, closed, complete, deviating, end, feed,
@@ -496,9 +496,7 @@ fn every_part_is_bounded() {
     let refused = |text: String| {
         let events = run(&[prepared("GET", &[])], limits, [text.as_bytes()]);
         match events.last() {
-            Some(Event::Failed { failure: Failure::Malformed(Malformed::H1(error)), .. }) => {
-                Some(*error)
-            }
+            Some(Event::Failed { failure: Failure::Malformed(error), .. }) => error.get().copied(),
             _ => None,
         }
     };

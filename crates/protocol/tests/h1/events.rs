@@ -1,11 +1,10 @@
 //! Streams of events over HTTP/1.1: the same events whatever the pieces, before the outcome of their response.
 
 use candor_plan::{StatusSet, StreamForm, Streaming, Tokens};
-use candor_protocol::capture::NotKept;
 use candor_protocol::expect::Mismatch;
 use candor_protocol::h1::{Limits, Session, prepare};
 use candor_protocol::parts::{MOST_TEXT_BYTES, Rules};
-use candor_protocol::{Answer, Event, Failure, Outgoing, Part, PartKind, Session as _};
+use candor_protocol::{Answer, Event, Failure, NotKept, Outgoing, Part, PartKind, Session as _};
 use proptest::prelude::*;
 
 use super::support::{end, feed, fresh, plan_request};

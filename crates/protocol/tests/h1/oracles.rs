@@ -1,7 +1,7 @@
 //! Other parsers' opinions: httparse on header blocks, hyper on whole answers.
 
 use candor_protocol::h1::{Error, Limits};
-use candor_protocol::{Event, Failure, Malformed};
+use candor_protocol::{Event, Failure};
 use http_body_util::{BodyExt, Empty};
 use hyper::body::Bytes;
 use hyper_util::rt::TokioIo;
@@ -105,9 +105,7 @@ fn unfolded(mut events: Vec<Event>) -> Vec<Event> {
 
 fn malformed(events: &[Event]) -> Option<Error> {
     match events.last() {
-        Some(Event::Failed { failure: Failure::Malformed(Malformed::H1(error)), .. }) => {
-            Some(*error)
-        }
+        Some(Event::Failed { failure: Failure::Malformed(error), .. }) => error.get().copied(),
         _ => None,
     }
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use candor_plan::{BodyExpect, Expect, Request, StatusSet};
 use candor_protocol::h1::{Error, Limits, Prepared, Session, prepare};
 use candor_protocol::{
-    Abilities, Answer, Deviations, Event, Failure, Input, Last, Malformed, Outgoing, Session as _,
+    Abilities, Answer, Deviations, Event, Failure, Input, Last, Outgoing, Session as _,
 };
 
 /// A request of the plan, which expects any answer.
@@ -118,12 +118,14 @@ pub(crate) fn answer(input: &str) -> Vec<Event> {
 /// What `input`, as the answer to a GET, is refused for.
 pub(crate) fn refused(input: &[u8]) -> Error {
     let events = answer_to(&prepared("GET", &[]), input);
-    match events.last() {
-        Some(Event::Failed { id: Some(0), failure: Failure::Malformed(Malformed::H1(error)) }) => {
-            *error
-        }
-        _ => panic!("{:?} was not refused: {events:?}", String::from_utf8_lossy(input)),
-    }
+    let error = match events.last() {
+        Some(Event::Failed { id: Some(0), failure: Failure::Malformed(error) }) => error.get(),
+        _ => None,
+    };
+    let Some(error) = error else {
+        panic!("{:?} was not refused: {events:?}", String::from_utf8_lossy(input));
+    };
+    *error
 }
 
 /// First byte and completion of a right answer to request 0.

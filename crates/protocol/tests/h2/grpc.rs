@@ -2,10 +2,10 @@
 
 use candor_grpc::{framed as message, messages};
 use candor_protocol::expect::Mismatch;
-use candor_protocol::grpc::{Error, Limits, Status};
+use candor_protocol::grpc::{Error, Limits};
 use candor_protocol::h2::{Session, Settings};
 use candor_protocol::{
-    Answer, Deviations, Event, Failure, Last, Malformed, Outgoing, Part, PartKind, Session as _,
+    Answer, Deviations, Event, Failure, Last, Outgoing, Part, PartKind, Session as _,
 };
 use candor_record::ErrorKind;
 use proptest::prelude::*;
@@ -85,12 +85,11 @@ fn ended(status: u16, body_bytes: u64, expected: Result<(), Mismatch>) -> Event 
 }
 
 fn failed(kind: ErrorKind, message: &str) -> Event {
-    let status = Status { kind, message: message.into() };
-    Event::RequestFailed { id: 0, failure: Failure::Call(Box::new(status)) }
+    Event::RequestFailed { id: 0, failure: Failure::Call { kind, message: message.into() } }
 }
 
 fn wrong(error: Error) -> Event {
-    Event::RequestFailed { id: 0, failure: Failure::Malformed(Malformed::Grpc(error)) }
+    Event::RequestFailed { id: 0, failure: Failure::Malformed(error.into()) }
 }
 
 const FIRST: Event = Event::FirstByte(0);
@@ -366,7 +365,10 @@ fn a_message_may_have_blanks_at_its_ends() {
     }
     // Other fields may not.
     let input = [head(), trailers(&[("grpc-status", "5"), ("x-a", "b ")])].concat();
-    assert!(!matches!(&said(&input)[1], Event::RequestFailed { failure: Failure::Call(_), .. }));
+    assert!(!matches!(
+        &said(&input)[1],
+        Event::RequestFailed { failure: Failure::Call { .. }, .. }
+    ));
 }
 
 #[test]
@@ -392,7 +394,7 @@ fn a_stream_that_breaks_off_is_what_http_says() {
     ] {
         let said = said(&[head(), number(RST_STREAM, 1, code)].concat());
         assert!(
-            matches!(&said[1], Event::RequestFailed { failure: Failure::Call(status), .. } if status.kind == kind)
+            matches!(&said[1], Event::RequestFailed { failure: Failure::Call { kind: found, .. }, .. } if *found == kind)
         );
     }
     let mut session = called(Limits::default());

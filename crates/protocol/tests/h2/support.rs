@@ -6,7 +6,7 @@ use std::num::NonZeroU16;
 use candor_plan::{BodyExpect, Expect, Request, StatusSet};
 use candor_protocol::h2::{Error, Prepared, Session, Settings, prepare};
 use candor_protocol::{
-    Abilities, Answer, Deviations, Event, Failure, Input, Last, Malformed, Outgoing, Session as _,
+    Abilities, Answer, Deviations, Event, Failure, Input, Last, Outgoing, Session as _,
 };
 
 /// A request of the plan, which expects any answer.
@@ -220,11 +220,11 @@ pub(crate) fn request_failed(id: u32, failure: Failure) -> Event {
 }
 
 pub(crate) fn malformed(id: u32, error: Error) -> Event {
-    request_failed(id, Failure::Malformed(Malformed::H2(error)))
+    request_failed(id, Failure::Malformed(error.into()))
 }
 
 pub(crate) fn broken(error: Error) -> Event {
-    Event::Failed { id: None, failure: Failure::Malformed(Malformed::H2(error)) }
+    Event::Failed { id: None, failure: Failure::Malformed(error.into()) }
 }
 
 /// The connection must be given up for `error`, with GOAWAY and its code.

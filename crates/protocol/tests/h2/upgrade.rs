@@ -3,7 +3,7 @@
 use std::io::IoSlice;
 
 use candor_protocol::h2::{Asking, Error, Settings, Upgrade};
-use candor_protocol::{Abilities, Event, Failure, Input, Malformed, Outgoing, Session as _};
+use candor_protocol::{Abilities, Event, Failure, Input, Outgoing, Session as _};
 
 use crate::support::{
     END_STREAM, HEADERS, OK, SETTINGS, answered, empty_answer, frame, frames, plan_request,
@@ -113,7 +113,7 @@ fn a_server_that_does_not_upgrade_is_named() {
             transmit(&mut session);
             let events: Vec<Event> =
                 input.chunks(piece).flat_map(|part| feed(&mut session, part)).collect();
-            let failure = Failure::Malformed(Malformed::H2(error));
+            let failure = Failure::Malformed(error.into());
             assert_eq!(events, [Event::Failed { id: Some(3), failure }], "{piece}");
             assert_eq!((session.free_places(), session.outstanding()), (0, 0));
             assert_eq!(end(&mut session), []);
@@ -144,6 +144,6 @@ fn a_header_block_without_an_end_is_bounded() {
     for _ in 0..100 {
         events.extend(feed(&mut session, &[b'x'; 1000]));
     }
-    let failure = Failure::Malformed(Malformed::H2(Error::HeaderBlockTooLarge));
+    let failure = Failure::Malformed(Error::HeaderBlockTooLarge.into());
     assert_eq!(events, [Event::Failed { id: Some(0), failure }]);
 }

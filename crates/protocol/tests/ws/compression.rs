@@ -1,7 +1,7 @@
 //! permessage-deflate (RFC 7692): negotiation, the examples of the RFC, and bombs. The peer is flate2 by itself.
 
 use candor_protocol::ws::{Deflate, Error, Kind, Limits, Settings, Unnegotiated};
-use candor_protocol::{Event, Failure, Malformed, Session};
+use candor_protocol::{Event, Failure, Session};
 use flate2::{Compress, Compression, Decompress, FlushCompress, FlushDecompress};
 
 use crate::support::*;
@@ -271,7 +271,7 @@ fn what_is_no_deflate_is_named() {
     for wrong in [&[0x06][..], &[0xff; 20], b"Hello"] {
         let mut session = open_with(&[], settings(Deflate::default()), AGREED);
         let events = feed(&mut session, &frame(FIN | RSV1 | BINARY, wrong));
-        let failure = Failure::Malformed(Malformed::Ws(Error::Deflate));
+        let failure = Failure::Malformed(Error::Deflate.into());
         assert_eq!(events, [Event::Failed { id: None, failure }], "{wrong:x?}");
         assert_eq!(payloads(&frames_of(&mut session), CLOSE), [1007u16.to_be_bytes()]);
     }

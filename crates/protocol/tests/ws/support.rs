@@ -8,8 +8,8 @@ use candor_protocol::ws::{
     Error, Kind, Message, Opening, Session, Settings, Setup, accept_of, mask,
 };
 use candor_protocol::{
-    Abilities, Answer, Deviations, Event, Failure, Input, Last, Malformed, Outgoing, Part,
-    PartKind, Session as _,
+    Abilities, Answer, Deviations, Event, Failure, Input, Last, Outgoing, Part, PartKind,
+    Session as _,
 };
 
 pub(crate) const FIN: u8 = 0x80;
@@ -240,7 +240,7 @@ pub(crate) fn parts(count: u32, bytes: u64) -> Event {
 }
 
 pub(crate) fn broken(error: Error) -> Event {
-    Event::Failed { id: None, failure: Failure::Malformed(Malformed::Ws(error)) }
+    Event::Failed { id: None, failure: Failure::Malformed(error.into()) }
 }
 
 pub(crate) fn closed_with(id: u32, code: u16) -> Event {

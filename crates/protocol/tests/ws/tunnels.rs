@@ -3,9 +3,11 @@
 use std::io::IoSlice;
 use std::sync::Arc;
 
+use candor_protocol::h2;
 use candor_protocol::h2::hpack::Decoder;
-use candor_protocol::h2::{self, Extended, Tunnel};
-use candor_protocol::ws::{Deflate, Error, Message, Settings, Setup, Unnegotiated};
+use candor_protocol::ws::{
+    Deflate, Error, Extended, Message, Settings, Setup, Tunnel, Unnegotiated,
+};
 use candor_protocol::{Event, Failure, GoAway, Input, Malformed, Outgoing, Session as _};
 use proptest::collection::vec;
 use proptest::prelude::*;

@@ -15,7 +15,7 @@ use rustls::unbuffered::ConnectionState;
 use crate::tls::handshake::encode;
 use crate::tls::records::{ALERT, DATA, HANDSHAKE, Half, record_length};
 use crate::tls::{Connector, Error, Tls};
-use crate::{Event, Failure, Input, Malformed, Outgoing, Session, h1};
+use crate::{Event, Failure, Input, Outgoing, Session, h1};
 
 const ASKED: &[u8] = &[24, 0, 0, 1, 1];
 const NOT_ASKED: &[u8] = &[24, 0, 0, 1, 0];
@@ -146,7 +146,7 @@ impl Peer {
 }
 
 fn failed(error: Error) -> Event {
-    Event::Failed { id: None, failure: Failure::Malformed(Malformed::Tls(error)) }
+    Event::Failed { id: None, failure: Failure::Malformed(error.into()) }
 }
 
 fn transmit(client: &mut Tls, to_server: &mut Vec<u8>) {

@@ -1,12 +1,14 @@
 //! What the server's frames mean for the one stream (RFC 9113 4 to 6, RFC 8441).
 
-use super::super::frame::{self, HEADER_BYTES, Header, MAX_31, flag, kind};
-use super::super::settings::DEFAULT_WINDOW;
-use super::super::{Error, head, input};
+use super::super::opening::{Offered, Opened};
+use super::super::session::ABILITIES;
 use super::{Reading, STREAM, Stage, Tunnel};
 use crate::capture::{Capture, CaptureRoom};
+use crate::h2::frame::{self, HEADER_BYTES, Header, MAX_31, flag, kind};
+use crate::h2::settings::DEFAULT_WINDOW;
+use crate::h2::{Error, head, input};
 use crate::session::{Event, Failure, GoAway, Malformed};
-use crate::ws::{self, Offered, Opened};
+use crate::ws;
 
 /// SETTINGS_ENABLE_CONNECT_PROTOCOL (RFC 8441 3).
 const ENABLE_CONNECT_PROTOCOL: u16 = 0x8;
@@ -325,7 +327,7 @@ impl Tunnel {
                 if end_stream {
                     self.end_stream();
                 }
-                Ok(Some(Event::Ready(ws::ABILITIES)))
+                Ok(Some(Event::Ready(ABILITIES)))
             }
             (true, status) => Err(ws::Error::Status(status).into()),
         }

@@ -1,7 +1,7 @@
-//! One WebSocket on a connection of its own: extended CONNECT (RFC 8441).
+//! One WebSocket on an HTTP/2 connection of its own: extended CONNECT (RFC 8441).
 //!
-//! The frames here are those of one stream that is never ended by us: what [`Session`](super::Session) does for many
-//! streams is not needed, and frames, header blocks and settings are its. What comes in DATA goes to the
+//! The frames here are those of one stream that is never ended by us: what [`h2::Session`](crate::h2::Session) does
+//! for many streams is not needed, and frames, header blocks and settings are its. What comes in DATA goes to the
 //! [`Conversation`], and what that wants to write leaves in DATA, within the server's windows.
 
 mod receive;
@@ -12,18 +12,22 @@ use std::sync::Arc;
 
 use candor_plan::Request;
 
-use super::Settings;
-use super::error::code;
-use super::frame::{HEADER_BYTES, Header, kind};
-use super::hpack::{Decoder, Encoder, Fields};
-use super::request::is_left_out;
-use super::settings::{DEFAULT_WINDOW, Peer};
+use super::conversation::Conversation;
+use super::mask::Masks;
+use super::opening::{Opened, asking, offers};
+use super::session::AWAITED;
+use super::settings::Settings;
+use super::setup::Setup;
 use crate::capture::{Capture, CaptureRoom};
+use crate::h2;
+use crate::h2::error::code;
+use crate::h2::frame::{HEADER_BYTES, Header, kind};
+use crate::h2::hpack::{DEFAULT_TABLE_BYTES, Decoder, Encoder, Fields};
+use crate::h2::is_left_out;
+use crate::h2::settings::{DEFAULT_WINDOW, Peer};
 use crate::output::Output;
-use crate::session::{
-    Event, Failure, Input, Malformed, Outgoing, Protocol, RequestId, Transmit, Transport,
-};
-use crate::ws::{self, Conversation, Masks, Opened, Setup};
+use crate::request::Outgoing;
+use crate::session::{Event, Failure, Input, Malformed, Protocol, RequestId, Transmit, Transport};
 
 /// The fields of an extended CONNECT that opens a WebSocket (RFC 8441 4 and 5).
 #[derive(Debug, Clone, PartialEq)]
@@ -31,9 +35,9 @@ pub struct Extended(Fields);
 
 impl Extended {
     /// Of `request`: its path and fields count, its method and body do not.
-    pub fn new(request: &Request, scheme: &str, authority: &str, settings: &ws::Settings) -> Self {
-        let mut asking = ws::asking(request);
-        asking.headers.extend(ws::offers(settings));
+    pub fn new(request: &Request, scheme: &str, authority: &str, settings: &Settings) -> Self {
+        let mut asking = asking(request);
+        asking.headers.extend(offers(settings));
         let host = asking.headers.iter().find(|(name, _)| name.eq_ignore_ascii_case("host"));
         let authority = host.map_or(authority, |(_, value)| value);
         let mut fields = Fields::default();
@@ -65,11 +69,11 @@ const ENOUGH: usize = 64 << 10;
 /// The largest frame that is made.
 const FRAME_BYTES: usize = 16_384;
 
-/// A WebSocket over HTTP/2. As [`ws::Session`], but for the way in which it is opened.
+/// A WebSocket over HTTP/2. As [`Session`](super::Session), but for the way in which it is opened.
 #[derive(Debug)]
 pub struct Tunnel {
     setup: Arc<Setup>,
-    settings: Settings,
+    settings: h2::Settings,
     extended: Arc<Extended>,
     /// Of the conversation that is not open yet.
     masks: Masks,
@@ -135,7 +139,12 @@ enum Reading {
 impl Tunnel {
     /// A session on a fresh connection. `seed` determines its masks: give each connection another one. Of
     /// `settings`, the number of streams is not used.
-    pub fn new(extended: Arc<Extended>, setup: Arc<Setup>, settings: Settings, seed: u64) -> Self {
+    pub fn new(
+        extended: Arc<Extended>,
+        setup: Arc<Setup>,
+        settings: h2::Settings,
+        seed: u64,
+    ) -> Self {
         Tunnel {
             setup,
             settings,
@@ -145,9 +154,7 @@ impl Tunnel {
             conversation: None,
             encoder: Encoder::new(settings.encoder_table_bytes),
             // Until the server knows our limit it may use the default.
-            decoder: Decoder::new(
-                settings.header_table_bytes.max(super::hpack::DEFAULT_TABLE_BYTES),
-            ),
+            decoder: Decoder::new(settings.header_table_bytes.max(DEFAULT_TABLE_BYTES)),
             peer: Peer::default(),
             output: Output::new(settings.greeting()),
             data: VecDeque::new(),
@@ -208,11 +215,8 @@ impl Tunnel {
     }
 
     fn fail(&mut self, error: Malformed) -> Event {
-        let code = match &error {
-            Malformed::H2(error) => error.code(),
-            _ => code::CANCEL,
-        };
-        self.goodbye(code);
+        let of_h2 = error.get::<h2::Error>();
+        self.goodbye(of_h2.map_or(code::CANCEL, |error| error.code()));
         Event::Failed { id: None, failure: Failure::Malformed(error) }
     }
 
@@ -327,7 +331,7 @@ impl crate::session::Session for Tunnel {
             (_, Some(conversation)) => conversation.poll_event(),
             (Stage::Ended, None) => {
                 self.stage = Stage::Dead;
-                Some(Event::Failed { id: None, failure: Failure::NotReady(ws::AWAITED) })
+                Some(Event::Failed { id: None, failure: Failure::NotReady(AWAITED) })
             }
             _ => None,
         }
