@@ -4,8 +4,8 @@
 use candor_plan::units::{fmt_digits, fmt_plural, fmt_short};
 
 use super::matrix::{MOST_CHARTS, WHISKERS, lines};
-use super::suite::marks;
 use super::time;
+use super::trials::marks;
 use crate::page::Section;
 use crate::page::axis::{Axis, Unit};
 use crate::page::bars::{Bar, Bars, Group};

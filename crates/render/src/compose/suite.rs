@@ -5,10 +5,11 @@
 //! of each server's own peak, resources. Of each cell one run is shown as a whole row, the one with the
 //! median rate, with the spread over runs beside it.
 
-use candor_plan::units::{fmt_bytes, fmt_digits, fmt_plural, fmt_share, fmt_short};
+use candor_plan::units::{fmt_bytes, fmt_digits, fmt_plural, fmt_short};
 
 use super::found::{compact, found};
 use super::matrix::{self, MOST_CHARTS, in_brackets, lines, spread};
+use super::trials::marks;
 use super::{glance, or_nothing, time, trials};
 use crate::page::axis::{Axis, Unit};
 use crate::page::chart::{COLOURS, Chart, Points, Series, from_zero, of_values};
@@ -207,12 +208,6 @@ fn rate(cell: &Cell) -> String {
     let far = spread(rate, ends.filter(|_| cell.trials.len() > 1));
     let far = far.map_or(String::new(), |far| format!(" ±{}", percent(far)));
     fmt_short(rate) + &far
-}
-
-pub(super) fn marks(figures: &Figures) -> String {
-    let failed = figures.failed_share.filter(|share| *share > 0.0);
-    let failed = failed.map_or(String::new(), |share| format!(" ✗{}", fmt_share(share)));
-    failed + if figures.warnings.is_empty() { "" } else { " †" }
 }
 
 /// Requests by kind, for scenarios that have several.

@@ -21,6 +21,13 @@ pub(super) fn remarks<'a>(
     profiled.into_iter().chain(unverified)
 }
 
+/// Signs behind a rate: the share of requests that failed, and that there are warnings.
+pub(super) fn marks(figures: &Figures) -> String {
+    let failed = figures.failed_share.filter(|share| *share > 0.0);
+    let failed = failed.map_or(String::new(), |share| format!(" ✗{}", fmt_share(share)));
+    failed + if figures.warnings.is_empty() { "" } else { " †" }
+}
+
 /// What was measured.
 pub(super) fn subject(subject: &Subject) -> String {
     let note = subject.note.as_ref().map_or(String::new(), |note| format!(" ({note})"));

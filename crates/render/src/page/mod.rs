@@ -11,10 +11,9 @@ pub(super) mod heat;
 
 use candor_plan::units::{fmt_count, fmt_share};
 
-use super::print::{html, markdown, text};
 use bars::Bars;
+use candor_report::Tone;
 use candor_report::verdicts::{Severity, Verdict};
-use candor_report::{Style, Tone};
 use chart::Chart;
 
 /// Stands where there is no figure.
@@ -165,22 +164,6 @@ impl Page {
     pub(super) fn section(&mut self, anchor: &'static str, heading: &'static str) -> &mut Section {
         self.sections.push(Section { anchor, heading, blocks: Vec::new(), depth: self.depth });
         self.sections.last_mut().expect("it was just put there")
-    }
-
-    /// For a terminal, at most [`text::WIDTH`] characters wide where words can be wrapped: without charts
-    /// but for those that are plotted.
-    pub fn text(&self, style: Style) -> String {
-        text::print(self, style)
-    }
-
-    /// Markdown as GitHub reads it: without charts but for those that are plotted.
-    pub fn markdown(&self) -> String {
-        markdown::print(self)
-    }
-
-    /// One file of HTML that needs nothing else.
-    pub fn html(&self) -> String {
-        html::print(self)
     }
 }
 

@@ -3,6 +3,28 @@
 
 mod bars;
 pub(super) mod html;
-pub(super) mod markdown;
+mod markdown;
 mod plot;
 pub(super) mod text;
+
+use candor_report::Style;
+
+use super::page::Page;
+
+impl Page {
+    /// For a terminal, at most [`text::WIDTH`] characters wide where words can be wrapped: without charts
+    /// but for those that are plotted.
+    pub fn text(&self, style: Style) -> String {
+        text::print(self, style)
+    }
+
+    /// Markdown as GitHub reads it: without charts but for those that are plotted.
+    pub fn markdown(&self) -> String {
+        markdown::print(self)
+    }
+
+    /// One file of HTML that needs nothing else.
+    pub fn html(&self) -> String {
+        html::print(self)
+    }
+}
