@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use candor_lab::LabError;
 use candor_report::Document;
-use candor_report::expect::Outcome;
+use candor_report::document::Outcome;
 use candor_serve::ServeError;
 
 use crate::{remedy, sent};

@@ -4,8 +4,9 @@
 use std::fmt::Write;
 
 use candor_plan::units::{fmt_count, fmt_plural};
+use candor_report::Document;
+use candor_report::document::Severity;
 use candor_report::visible;
-use candor_report::{Document, Severity};
 
 /// A line for the ledger, one for responses that `tool` counts separately, one for each verdict.
 pub(crate) fn render(document: &Document, tool: &str) -> String {

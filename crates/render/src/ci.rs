@@ -7,9 +7,9 @@
 use std::fmt::Write as _;
 
 use candor_report::document::Document;
-use candor_report::expect::Outcome;
+use candor_report::document::Outcome;
+use candor_report::document::Severity;
 use candor_report::experiment::comparison::Comparison;
-use candor_report::verdicts::Severity;
 
 use crate::compose;
 

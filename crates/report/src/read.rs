@@ -6,6 +6,8 @@
 //! After these checks, renderings may add counts and subtract the beginning of an interval from its
 //! end.
 
+mod older;
+
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
@@ -13,8 +15,8 @@ use std::path::Path;
 use serde::Deserialize;
 use serde::de::{DeserializeOwned, DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
 
-use crate::document::older::{TREES, Upgraded};
 use crate::{shorten, visible};
+use older::{TREES, Upgraded};
 
 /// The longest text to read.
 const MOST_TEXT_BYTES: usize = 64 << 20;

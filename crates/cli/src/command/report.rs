@@ -10,9 +10,9 @@ use candor_plan::{Out, Place, ReportDepth};
 use candor_record::{MergeError, Workers};
 use candor_render::ci::Checks;
 use candor_render::{Depth, compose, csv, hgrm, hlog};
-use candor_report::document::part::PartError;
-use candor_report::expect::Outcome;
+use candor_report::document::Outcome;
 use candor_report::json;
+use candor_report::merge::PartError;
 use candor_report::{Document, Expectation, read};
 use clap::Args;
 

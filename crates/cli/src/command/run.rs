@@ -9,8 +9,9 @@ use candor_plan::redact::Typed;
 use candor_plan::{Outputs, Plan, looks_like_plan};
 use candor_render::compose;
 use candor_report::document::EndReason;
+use candor_report::document::Severity;
 use candor_report::json;
-use candor_report::{AbortRule, Document, Expectation, Severity};
+use candor_report::{AbortRule, Document, Expectation};
 use clap::Args;
 
 use crate::exit::{Exit, UserError};

@@ -6,7 +6,8 @@ use std::sync::Arc;
 use candor_engine::Course;
 use candor_lab::Interrupt;
 use candor_record::IntervalSummary;
-use candor_report::{AbortRule, Judgement};
+use candor_report::AbortRule;
+use candor_report::document::Judgement;
 
 /// The conditions of a run.
 pub(super) struct Abort {

@@ -6,8 +6,8 @@ use std::io;
 use candor_plan::{Place, Plan, describe};
 use candor_record::Stretch;
 use candor_report::document::live::Line;
+use candor_report::document::{Severity, Verdict};
 use candor_report::json;
-use candor_report::verdicts::{Severity, Verdict};
 use candor_report::{Document, Facts};
 
 use super::following::Following;

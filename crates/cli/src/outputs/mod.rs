@@ -23,8 +23,9 @@ use candor_plan::{Out, Place, Plan};
 use candor_record::{RunRecord, Stretch, Traced};
 use candor_render::ci::Checks;
 use candor_render::{Depth, Page, compose, csv, hgrm, hlog};
+use candor_report::document::Judgement;
 use candor_report::json;
-use candor_report::{AbortRule, Document, Facts, Judgement};
+use candor_report::{AbortRule, Document, Facts};
 
 pub(crate) use whole::{check_paths, write};
 

@@ -10,7 +10,8 @@ use candor_lab::Ahead;
 use candor_plan::units::fmt_plural;
 use candor_plan::{Plan, Secrets, describe};
 use candor_record::{Encoded, Histogram, IntervalSummary, OfMachine, Stretch};
-use candor_report::{Document, Severity};
+use candor_report::Document;
+use candor_report::document::Severity;
 use candor_report::{shorten, visible};
 
 /// The most points of a strip; beyond it, pairs of points are joined.
@@ -407,7 +408,7 @@ impl State {
 
     /// Findings. Notes wait for the report, and so do contradictions, which need the figures of the
     /// whole run because some requests are in flight.
-    pub(crate) fn findings(&self) -> Vec<&candor_report::verdicts::Verdict> {
+    pub(crate) fn findings(&self) -> Vec<&candor_report::document::Verdict> {
         let so_far = self.run.as_ref().and_then(|run| run.so_far.as_ref());
         let all = so_far.into_iter().flat_map(|so_far| &so_far.document.verdicts);
         all.filter(|one| one.severity == Severity::Warning).collect()

@@ -8,8 +8,8 @@
 use std::collections::BTreeMap;
 
 use candor_plan::units::{fmt_digits, fmt_plural};
-use candor_report::Judgement;
-use candor_report::expect::Outcome;
+use candor_report::document::Judgement;
+use candor_report::document::Outcome;
 use candor_report::experiment::comparison::{Change, Conclusion, Finding, Limit, Metric, Variant};
 use candor_stats::bootstrap::{RESAMPLES, cliffs_delta};
 use candor_stats::rounds::{self, Shift};

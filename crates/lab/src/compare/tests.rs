@@ -1,8 +1,8 @@
 //! Comparisons of servers with known properties: figures come from simulated requests, so no time
 //! passes.
 
+use candor_report::document::Outcome as Gate;
 use candor_report::document::{Host, Tool};
-use candor_report::expect::Outcome as Gate;
 use candor_report::experiment::comparison::{Comparison, Conclusion, Metric};
 use candor_report::experiment::figures::{Figures, Percentiles};
 use candor_stats::bootstrap::Random;

@@ -392,10 +392,10 @@ fn whole_percent(share: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use candor_report::Judgement;
     use candor_report::Style;
+    use candor_report::document::Judgement;
+    use candor_report::document::Outcome;
     use candor_report::document::{Host, Tool};
-    use candor_report::expect::Outcome;
     use candor_report::experiment::comparison::{FORMAT, Limit, Trial, Variant};
     use candor_report::experiment::figures::Figures;
 

@@ -11,12 +11,12 @@ use super::time;
 use crate::page::{Block, NOTHING, Section, share_of};
 use candor_plan::{Replies, describe};
 use candor_report::Tone;
+use candor_report::document::Outcome;
 use candor_report::document::counts::{HandshakeCount, LedgerCounts, count_of};
 use candor_report::document::kernel::{Kernel, TraceSummary};
 use candor_report::document::latency::{Distribution, Latencies, Standing};
 use candor_report::document::{Document, EndReason, Host};
-use candor_report::expect::Outcome;
-use candor_report::verdicts::{Severity, Verdict};
+use candor_report::document::{Severity, Verdict};
 
 /// Findings about the loader and its machine.
 const LOADER: [&str; 8] = [

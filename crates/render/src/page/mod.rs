@@ -13,7 +13,7 @@ use candor_plan::units::{fmt_count, fmt_share};
 
 use bars::Bars;
 use candor_report::Tone;
-use candor_report::verdicts::{Severity, Verdict};
+use candor_report::document::{Severity, Verdict};
 use chart::Chart;
 
 /// Stands where there is no figure.

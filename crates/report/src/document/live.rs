@@ -7,9 +7,7 @@ use candor_record::{IntervalSummary, OfMachine};
 use serde::{Deserialize, Serialize};
 
 use super::counts::LedgerCounts;
-use super::{Document, Ending, Facts, Tool, time};
-use crate::expect::Judgement;
-use crate::verdicts::Verdict;
+use super::{Document, Ending, Facts, Judgement, Tool, Verdict, time};
 
 /// The value of [`Line::Begin`]'s `format` that this version writes.
 pub const FORMAT: &str = "candor.live/1";

@@ -5,31 +5,30 @@
 //! their units in their names; its only texts for a screen are sentences of errors and verdicts.
 //! This module reads no file and no clock.
 //!
-//! Parts: [`plan`] the plan, [`counts`] counts, [`latency`] latencies, [`kernel`] those by the kernel,
+//! Parts: [`plan`](Document::plan) the plan, [`counts`] counts, [`latency`] latencies, [`kernel`] those by the kernel,
 //! [`hiccups`] the pauses of the loader's machine, [`target`] the resources of a managed target, [`profile`]
-//! its profiler, [`schema`] the JSON schema.
+//! its profiler. Nothing is judged here: of verdicts and judgements there are the values alone ([`Verdict`],
+//! [`Judgement`]).
 
 mod asked;
 mod check;
 pub mod counts;
 pub mod hiccups;
+mod judged;
 pub mod kernel;
 pub mod latency;
 pub mod live;
-pub(crate) mod older;
 pub mod part;
 pub mod profile;
 pub mod progress;
 pub mod realised;
-#[cfg(test)]
-mod schema;
 pub mod streams;
 pub mod target;
 mod time;
 pub mod users;
 
+use candor_plan::Parts;
 use candor_plan::redact::Typed;
-use candor_plan::{Parts, Plan};
 use candor_record::{
     AckCounts, Agent, Batches, Bytes, ConnectErrorKind, DatagramCounts, DeviationKind,
     IntervalSummary, Lost, Machine, PartCounts, RateSamples, RunRecord, SLOT_NS, StatusCount,
@@ -38,10 +37,9 @@ use candor_record::{
 pub use candor_record::{EndReason, Host, Memory, Throttled};
 use serde::{Deserialize, Serialize};
 
-use crate::expect::{Expectation, Judgement, Outcome};
-use crate::verdicts::{self, Verdict};
 use counts::{Connections, ErrorCount, LedgerCounts, RequestRow};
 use hiccups::Hiccups;
+pub use judged::{Judgement, Outcome, Severity, Verdict};
 use kernel::{Kernel, TraceSummary};
 use latency::Latencies;
 use part::Part;
@@ -370,14 +368,8 @@ impl ConnectionRate {
 }
 
 impl Document {
-    /// The document of a finished run, with its verdicts.
-    pub fn new(facts: &Facts, plan: &Plan, record: &RunRecord) -> Self {
-        let arguments = facts.typed.shown(plan.secrets);
-        Document::of(facts, arguments, plan.redacted(), plan, record)
-    }
-
-    /// The document of a run of `plan`, with `shown` as its plan.
-    fn of(
+    /// The document of a run of `plan`, with `shown` as its plan, before anything is judged of it.
+    pub(crate) fn unjudged(
         facts: &Facts,
         arguments: Vec<String>,
         shown: Parts,
@@ -385,7 +377,7 @@ impl Document {
         record: &RunRecord,
     ) -> Self {
         let total = &record.total;
-        let mut document = Document {
+        Document {
             format: FORMAT.to_owned(),
             tool: Tool::of(facts),
             arguments,
@@ -438,14 +430,7 @@ impl Document {
             part: Part::of(record),
             verdicts: Vec::new(),
             expectations: Vec::new(),
-        };
-        document.verdicts = verdicts::judge(&document);
-        document
-    }
-
-    /// Judges the expectations of the user and puts the results into the document.
-    pub fn judge_expectations(&mut self, expectations: &[Expectation]) {
-        self.expectations = expectations.iter().map(|one| one.judge(self)).collect();
+        }
     }
 
     /// The outcome of all expectations together.
@@ -499,29 +484,6 @@ impl Document {
         Some(answered + self.ledger.broken_off as f64 / window_s)
     }
 
-    /// A condition of the user ended the run, unless a signal came too: enters its outcome, and judges again.
-    pub fn set_aborted(&mut self, why: Judgement) {
-        self.end = Ending { reason: EndReason::Aborted, partial: true };
-        self.expectations.insert(0, why);
-        self.verdicts = verdicts::judge(self);
-    }
-
-    /// Sets the resources of a managed target, and judges again. A target that ended has ended the
-    /// run, unless a signal came too.
-    pub fn set_target(&mut self, resources: target::Resources, interrupted: bool) {
-        if resources.ended.is_some() && !interrupted {
-            self.end = Ending { reason: EndReason::TargetEnded, partial: true };
-        }
-        self.target = Some(resources);
-        self.verdicts = verdicts::judge(self);
-    }
-
-    /// Sets the outcome of a profiler, and judges again.
-    pub fn set_profile(&mut self, profile: profile::Profile) {
-        self.profile = Some(profile);
-        self.verdicts = verdicts::judge(self);
-    }
-
     /// The workers of one of the machines.
     pub fn workers_of(&self, machine: &MachineRow) -> &[WorkerRow] {
         let all = &self.workers;
@@ -536,12 +498,7 @@ impl Document {
 
     /// Whether a verdict is that the numbers cannot be true.
     pub fn is_invalid(&self) -> bool {
-        self.verdicts.iter().any(|one| one.severity == verdicts::Severity::Invalid)
-    }
-
-    /// Whether its figures contradict each other. A target that never responded does not make them do so.
-    pub fn is_contradictory(&self) -> bool {
-        verdicts::is_contradictory(self)
+        self.verdicts.iter().any(|one| one.severity == Severity::Invalid)
     }
 
     /// The agents that were lost, with their machines.

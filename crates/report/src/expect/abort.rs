@@ -7,7 +7,8 @@ use candor_plan::units::{self, fmt_duration_ns};
 use candor_record::{Brief, IntervalSummary};
 use candor_stats::Quantile;
 
-use super::{Counter, Expectation, Judgement, Metric, Outcome, ParseError, Series, Statistic};
+use super::{Counter, Expectation, Metric, ParseError, Series, Statistic};
+use crate::document::{Judgement, Outcome};
 
 /// A condition, and how long it has held until now.
 #[derive(Debug, Clone, PartialEq)]

@@ -14,69 +14,12 @@
 
 use candor_plan::units::{fmt_count, fmt_duration_ns, fmt_per_second, fmt_share};
 use candor_stats::{Quantile, order};
-use serde::{Deserialize, Serialize};
 
 use super::scope::{Outcomes, Scope, Timed};
 use super::{Counter, Expectation, Metric, Statistic};
-use crate::document::Document;
 use crate::document::latency::{Distribution, enough_samples, is_useful};
+use crate::document::{Document, Judgement, Outcome};
 use crate::verdicts::Lost;
-
-/// An expectation and its outcome.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct Judgement {
-    /// The expectation as the user wrote it.
-    pub expression: String,
-    /// The outcome.
-    pub outcome: Outcome,
-    /// The measured value in nanoseconds, per second, as a share or as a count, depending on the
-    /// expression; null if there is none.
-    pub measured: Option<f64>,
-    /// The measurement, in one sentence.
-    pub sentence: String,
-}
-
-/// The outcome of an expectation.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-#[serde(rename_all = "kebab-case")]
-pub enum Outcome {
-    /// Met.
-    Met,
-    /// Not met.
-    NotMet,
-    /// Neither can be told: there are too few samples, or the result does not have the figure.
-    #[serde(alias = "not-measurable")]
-    CannotTell,
-}
-
-impl Outcome {
-    /// The outcome of several conditions that must all be met.
-    pub fn of_all(all: impl IntoIterator<Item = Outcome>) -> Outcome {
-        all.into_iter().fold(Outcome::Met, |sum, one| match (sum, one) {
-            (Outcome::NotMet, _) | (_, Outcome::NotMet) => Outcome::NotMet,
-            (Outcome::CannotTell, _) | (_, Outcome::CannotTell) => Outcome::CannotTell,
-            (Outcome::Met, Outcome::Met) => Outcome::Met,
-        })
-    }
-
-    /// In words, in the middle of a sentence.
-    pub fn word(self) -> &'static str {
-        match self {
-            Outcome::Met => "met",
-            Outcome::NotMet => "not met",
-            Outcome::CannotTell => "cannot tell",
-        }
-    }
-}
-
-impl Judgement {
-    /// Whether the expectation was met.
-    pub fn met(&self) -> bool {
-        self.outcome == Outcome::Met
-    }
-}
 
 /// A measured value, or why there is none.
 enum Measured {
@@ -87,6 +30,13 @@ enum Measured {
     Between(f64, f64, String),
     /// There is no value; with the reason.
     Nothing(String),
+}
+
+impl Document {
+    /// Judges the expectations of the user and puts the results into the document.
+    pub fn judge_expectations(&mut self, expectations: &[Expectation]) {
+        self.expectations = expectations.iter().map(|one| one.judge(self)).collect();
+    }
 }
 
 impl Expectation {

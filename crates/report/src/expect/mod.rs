@@ -14,7 +14,6 @@ mod scope;
 mod weigh;
 
 pub use abort::AbortRule;
-pub use judge::{Judgement, Outcome};
 pub use parse::ParseError;
 pub use weigh::{Standing, Weighed};
 

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use super::figures::Figures;
 use crate::document::{Host, Tool};
-use crate::expect::{Judgement, Outcome};
+use crate::document::{Judgement, Outcome};
 use crate::read::{self, ReadError, Saved};
 
 /// The value of [`Comparison::format`] that this version writes.

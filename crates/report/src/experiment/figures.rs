@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::document::Document;
 use crate::document::latency::Distribution;
 use crate::document::target::Resources;
-use crate::verdicts::{Severity, Verdict};
+use crate::document::{Severity, Verdict};
 
 /// Keys of the runtime's memory in a target's own statistics.
 const RUNTIME_MEMORY_KEYS: [&str; 2] = ["beam_memory_bytes", "runtime_memory_bytes"];

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::figures::Figures;
 use crate::document::Document;
 use crate::document::target::Resources;
-use crate::verdicts::{Severity, Verdict};
+use crate::document::{Severity, Verdict};
 
 /// The target of an experiment.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]

@@ -214,9 +214,9 @@ pub fn sample_comparison() -> Comparison {
         cautions: vec!["the runs of old have warnings: loader-cpu in 3 of 8".to_owned()],
         limit: Some(SlowerLimit {
             slower: 0.02,
-            judgements: vec![crate::Judgement {
+            judgements: vec![crate::document::Judgement {
                 expression: "new slower by at most 2 % in p99".to_owned(),
-                outcome: crate::expect::Outcome::NotMet,
+                outcome: crate::document::Outcome::NotMet,
                 measured: Some(0.041),
                 sentence:
                     "new slower by at most 2 % in p99: not met, new is slower by 2.90 … 5.60 %."

@@ -88,8 +88,8 @@ fn exhausted(document: &Document, kind: &str, what: &str, remedy: &'static str) 
 #[cfg(test)]
 mod tests {
     use super::super::found;
+    use crate::document::Severity;
     use crate::testing;
-    use crate::verdicts::Severity;
 
     #[test]
     fn fewer_than_asked_for() {

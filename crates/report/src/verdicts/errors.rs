@@ -98,8 +98,8 @@ pub(super) fn deviating(document: &Document) -> Option<Finding> {
 #[cfg(test)]
 mod tests {
     use super::super::found;
+    use crate::document::Severity;
     use crate::testing;
-    use crate::verdicts::Severity;
 
     #[test]
     fn more_than_one_in_a_hundred_are_a_warning() {

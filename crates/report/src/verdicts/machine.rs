@@ -127,9 +127,9 @@ pub(super) fn clock_jump(_: &Document, machine: &MachineRow) -> Option<Finding> 
 #[cfg(test)]
 mod tests {
     use super::super::found;
+    use crate::document::Severity;
     use crate::document::hiccups::Cause;
     use crate::testing;
-    use crate::verdicts::Severity;
     use candor_record::{Hiccup, Throttled};
 
     #[test]

@@ -1,9 +1,10 @@
 //! Verdicts: named findings about how far a result can be trusted.
 //!
 //! A verdict is a value: a pure function finds it in the document, the document keeps it, and renderings
-//! print it. It changes nothing else. To add one: write a function in the module of its subject (or a
-//! new module), and put it into the table `CHECKS` with its id. A test here makes sure that every id in
-//! the table is provoked by some test document and that healthy documents provoke none.
+//! print it. It changes nothing else. A document is judged when it is made ([`Document::new`]), and again when a
+//! target, a profiler or an abort becomes part of it. To add a verdict: write a function in the module of its
+//! subject (or a new module), and put it into the table `CHECKS` with its id. A test here makes sure that every id
+//! in the table is provoked by some test document and that healthy documents provoke none.
 
 mod connections;
 mod ending;
@@ -24,44 +25,14 @@ mod truth;
 
 pub(crate) use lost::Lost;
 
-use std::collections::BTreeMap;
+use candor_plan::Plan;
+use candor_record::RunRecord;
 
-use serde::{Deserialize, Serialize};
-
-use crate::document::{Document, MachineRow};
-
-/// A finding about how far a result can be trusted.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct Verdict {
-    /// Its stable id.
-    pub id: String,
-    /// Its severity.
-    pub severity: Severity,
-    /// The finding, in one sentence.
-    pub sentence: String,
-    /// The numbers behind it, units in their names.
-    pub evidence: BTreeMap<String, f64>,
-    /// The remedy.
-    pub remedy: String,
-    /// The machine that it is about, as an index into [`Document::machines`]. Omitted if it is about
-    /// the run, or if the run had one machine.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub machine: Option<u32>,
-}
-
-/// The severity of a finding, from harmless to fatal.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-#[serde(rename_all = "kebab-case")]
-pub enum Severity {
-    /// Worth knowing.
-    Note,
-    /// The numbers may be misleading.
-    Warning,
-    /// The numbers cannot be right.
-    Invalid,
-}
+use crate::document::profile::Profile;
+use crate::document::target::Resources;
+use crate::document::{
+    Document, EndReason, Ending, Facts, Judgement, MachineRow, Severity, Verdict,
+};
 
 /// One entry of the table: an id and its check.
 struct Check {
@@ -143,12 +114,45 @@ pub fn judge(document: &Document) -> Vec<Verdict> {
     verdicts
 }
 
-/// Whether the document contradicts itself, whatever the target did.
-pub(crate) fn is_contradictory(document: &Document) -> bool {
-    let checks = [truth::ledger, truth::impossible, truth::schedule];
-    checks
-        .iter()
-        .any(|find| find(document).is_some_and(|finding| finding.severity == Severity::Invalid))
+impl Document {
+    /// The document of a finished run, with its verdicts.
+    pub fn new(facts: &Facts, plan: &Plan, record: &RunRecord) -> Self {
+        let arguments = facts.typed.shown(plan.secrets);
+        let mut document = Document::unjudged(facts, arguments, plan.redacted(), plan, record);
+        document.verdicts = judge(&document);
+        document
+    }
+
+    /// A condition of the user ended the run, unless a signal came too: enters its outcome, and judges again.
+    pub fn set_aborted(&mut self, why: Judgement) {
+        self.end = Ending { reason: EndReason::Aborted, partial: true };
+        self.expectations.insert(0, why);
+        self.verdicts = judge(self);
+    }
+
+    /// Sets the resources of a managed target, and judges again. A target that ended has ended the
+    /// run, unless a signal came too.
+    pub fn set_target(&mut self, resources: Resources, interrupted: bool) {
+        if resources.ended.is_some() && !interrupted {
+            self.end = Ending { reason: EndReason::TargetEnded, partial: true };
+        }
+        self.target = Some(resources);
+        self.verdicts = judge(self);
+    }
+
+    /// Sets the outcome of a profiler, and judges again.
+    pub fn set_profile(&mut self, profile: Profile) {
+        self.profile = Some(profile);
+        self.verdicts = judge(self);
+    }
+
+    /// Whether its figures contradict each other. A target that never responded does not make them do so.
+    pub fn is_contradictory(&self) -> bool {
+        let checks = [truth::ledger, truth::impossible, truth::schedule];
+        checks
+            .iter()
+            .any(|find| find(self).is_some_and(|finding| finding.severity == Severity::Invalid))
+    }
 }
 
 impl Check {

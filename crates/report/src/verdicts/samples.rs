@@ -99,8 +99,8 @@ pub(super) fn censored(document: &Document) -> Option<Finding> {
 #[cfg(test)]
 mod tests {
     use super::super::found;
+    use crate::document::Severity;
     use crate::testing;
-    use crate::verdicts::Severity;
 
     #[test]
     fn few_samples_are_a_note_and_very_few_a_warning() {

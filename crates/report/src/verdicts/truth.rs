@@ -324,9 +324,9 @@ fn schedule_slack(document: &Document, asked: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::super::found;
+    use crate::document::Severity;
     use crate::document::{Document, EndReason};
     use crate::testing;
-    use crate::verdicts::Severity;
     use candor_record::StatusCount;
 
     #[test]

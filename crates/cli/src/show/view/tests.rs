@@ -8,7 +8,8 @@ use candor_lab::Ahead;
 use candor_plan::redact::Typed;
 use candor_plan::{Options, Plan};
 use candor_record::{Collector, ErrorKind, Interval, OfMachine, Workers};
-use candor_report::{Document, Facts, Host, Severity, Verdict};
+use candor_report::document::{Severity, Verdict};
+use candor_report::{Document, Facts, Host};
 
 use super::super::state::{Event, Head, Now, Seen, SoFar};
 use super::*;

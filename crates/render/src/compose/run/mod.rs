@@ -19,9 +19,9 @@ use crate::page::{
 };
 use candor_report::Tone;
 use candor_report::document::Document;
+use candor_report::document::Judgement;
 use candor_report::document::counts::{ErrorCount, RequestRow};
 use candor_report::document::latency::Distribution;
-use candor_report::expect::Judgement;
 use candor_report::shorten;
 use course::{Course, Rows};
 

@@ -11,9 +11,9 @@ use super::loader::used;
 use super::{streams, users, words};
 use crate::page::{Block, Column, Depth, Finding, NOTHING, Page, Section, Table, share_of};
 use candor_report::Tone;
+use candor_report::document::Verdict;
 use candor_report::document::{Document, MachineRow};
 use candor_report::shorten;
-use candor_report::verdicts::Verdict;
 
 /// Rows of the table of latencies.
 const ROWS: [&str; 5] = ["p50", "p90", "p99", "p99.9", "max"];

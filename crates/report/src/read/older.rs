@@ -18,10 +18,10 @@ const MACHINE: [&str; 3] = ["host", "hiccups", "memory"];
 const MACHINES: &str = "machines";
 
 /// The fields that are temporarily kept as JSON trees.
-pub(crate) const TREES: [&str; 4] = [PLAN, MACHINE[0], MACHINE[1], MACHINE[2]];
+pub(super) const TREES: [&str; 4] = [PLAN, MACHINE[0], MACHINE[1], MACHINE[2]];
 
 /// A document of the first version, read as one of the present format, the second.
-pub(crate) struct Upgraded<T>(pub(crate) T, pub(crate) &'static str);
+pub(super) struct Upgraded<T>(pub(super) T, pub(super) &'static str);
 
 impl<'de, D: Deserializer<'de>> Deserializer<'de> for Upgraded<D> {
     type Error = D::Error;

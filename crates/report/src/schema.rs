@@ -3,14 +3,14 @@
 //! Other programs rely on the files in the repository; a test fails if one is stale, and prints how
 //! to renew it.
 
-use super::Document;
+use crate::document::{Document, FORMAT, live, progress};
 
 /// The checked-in schema.
-const SCHEMA: &str = include_str!("../../schema/candor.result-2.json");
+const SCHEMA: &str = include_str!("../schema/candor.result-2.json");
 
 /// The schema of the present structs.
 fn generate() -> String {
-    of::<Document>(super::FORMAT)
+    of::<Document>(FORMAT)
 }
 
 /// The schema of another document of this crate, under the name of its format.
@@ -28,7 +28,6 @@ mod tests {
     use serde::Serialize;
     use serde_json::Value;
 
-    use super::super::{live, progress};
     use super::*;
     use crate::experiment::{clients, comparison, peak, suite, sweep};
     use crate::testing;
