@@ -16,7 +16,6 @@ use serde::Deserialize;
 use serde::de::{DeserializeOwned, DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
 
 use crate::{shorten, visible};
-use older::{TREES, Upgraded};
 
 /// The longest text to read.
 const MOST_TEXT_BYTES: usize = 64 << 20;
@@ -116,7 +115,7 @@ pub(crate) fn read<T: Saved>(text: &str) -> Result<T, ReadError> {
     let wanted = T::FORMAT;
     let damaged = |why: &dyn ToString| ReadError::Damaged { wanted, why: quoted(why) };
     let mut weight =
-        Weight::of(text, T::KNOWN, &[]).map_err(|why| ReadError::NotJson(quoted(&why)))?;
+        Weight::of(text, T::KNOWN, false).map_err(|why| ReadError::NotJson(quoted(&why)))?;
     let found = match serde_json::from_str(text) {
         Ok(Probe { format: Some(found) }) if found.starts_with("candor.") => found,
         _ => return Err(ReadError::NotOurs),
@@ -130,23 +129,26 @@ pub(crate) fn read<T: Saved>(text: &str) -> Result<T, ReadError> {
         (true, ..) => return Err(ReadError::OtherMajor { found: quoted(&found), wanted }),
         _ => return Err(ReadError::Other { found: quoted(&found), wanted }),
     };
-    if is_older {
-        // Some of its fields are temporarily kept as trees.
-        let as_tree = Weight::of(text, T::KNOWN, &TREES);
-        weight.bytes = as_tree.map_err(|why| damaged(&why))?.bytes;
-    }
+    let newer;
+    let text = if is_older {
+        // It is a tree until it is text again.
+        let as_tree = Weight::of(text, T::KNOWN, true).map_err(|why| damaged(&why))?;
+        if as_tree.bytes > MOST_WEIGHT_BYTES {
+            return Err(ReadError::TooLarge);
+        }
+        newer = older::upgraded(text, wanted).map_err(|why| damaged(&why))?;
+        weight = Weight::of(&newer, T::KNOWN, false).map_err(|why| damaged(&why))?;
+        &newer
+    } else {
+        text
+    };
     if weight.bytes > MOST_WEIGHT_BYTES {
         return Err(ReadError::TooLarge);
     }
     if let Some(problem) = weight.problem {
         return Err(damaged(&problem));
     }
-    let mut json = serde_json::Deserializer::from_str(text);
-    let document = match is_older {
-        true => T::deserialize(Upgraded(&mut json, wanted)),
-        false => T::deserialize(&mut json),
-    };
-    let document = document.map_err(|error| damaged(&error))?;
+    let document: T = serde_json::from_str(text).map_err(|error| damaged(&error))?;
     document.check().map_err(|why| damaged(&why))?;
     Ok(document)
 }
@@ -173,17 +175,17 @@ struct Weight {
     counted: u128,
     problem: Option<String>,
     known: Option<&'static [&'static str]>,
-    /// Fields that are kept as trees, whatever their types.
-    trees: &'static [&'static str],
+    /// Whether the whole document is kept as a tree.
+    is_tree: bool,
 }
 
 impl Weight {
     fn of(
         text: &str,
         known: Option<&'static [&'static str]>,
-        trees: &'static [&'static str],
+        is_tree: bool,
     ) -> serde_json::Result<Weight> {
-        let mut weight = Weight { bytes: 0, counted: 0, problem: None, known, trees };
+        let mut weight = Weight { bytes: 0, counted: 0, problem: None, known, is_tree };
         let mut deserializer = serde_json::Deserializer::from_str(text);
         let all = Weigh { weight: &mut weight, key: "", kind: Kind::Count, depth: 0 };
         all.deserialize(&mut deserializer)?;
@@ -195,7 +197,7 @@ impl Weight {
     fn kind(&self, key: &str, depth: u64) -> Kind {
         match key {
             _ if depth == 0 && self.known.is_some_and(|known| !known.contains(&key)) => Kind::Tree,
-            _ if depth == 0 && self.trees.contains(&key) => Kind::Tree,
+            _ if self.is_tree => Kind::Tree,
             "json" | "evidence" | "percentiles_ns" | "intervals_ns" => Kind::Tree,
             "seed" => Kind::Seed,
             _ if key.ends_with("_ns") => Kind::Time,

@@ -10,7 +10,6 @@ use std::fs::File;
 use std::future::Future;
 use std::io::BufWriter;
 use std::net::SocketAddr;
-use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 use std::pin::pin;
 use std::sync::Arc;
@@ -22,7 +21,6 @@ use candor_record::HeldUp;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use hyper_util::server::conn::auto;
-use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream, UnixListener, UnixStream};
 use tokio::runtime::{Handle, Runtime};
 use tokio::sync::Notify;
@@ -31,7 +29,7 @@ use tokio_rustls::TlsAcceptor;
 
 use crate::connection::{Connection, Shared};
 use crate::handler::handle;
-use crate::stream::Stream;
+use crate::stream::{Bytes, Stream};
 use crate::tls::Tls;
 use crate::truth::{cpu_ns, now_ns};
 use crate::{Config, ServeError, Stats, listener, port_file};
@@ -309,13 +307,13 @@ async fn accept_tcp(listener: TcpListener, mut dealer: Dealer) {
         let _ = socket.set_nodelay(!dealer.shared.faults.nagle);
         let acceptor = dealer.acceptor.clone();
         if thread == 0 {
-            tokio::spawn(serve_connection(socket, connection, acceptor));
+            tokio::spawn(serve_connection(Stream::new(socket, connection), acceptor));
             continue;
         }
         let Ok(socket) = socket.into_std() else { continue };
         dealer.handles[thread].spawn(async move {
             if let Ok(socket) = TcpStream::from_std(socket) {
-                serve_connection(socket, connection, acceptor).await;
+                serve_connection(Stream::new(socket, connection), acceptor).await;
             }
         });
     }
@@ -330,40 +328,33 @@ async fn accept_unix(listener: UnixListener, mut dealer: Dealer) {
         let Some((thread, connection)) = dealer.deal() else { continue };
         let acceptor = dealer.acceptor.clone();
         if thread == 0 {
-            tokio::spawn(serve_connection(socket, connection, acceptor));
+            tokio::spawn(serve_connection(Stream::new(socket, connection), acceptor));
             continue;
         }
         let Ok(socket) = socket.into_std() else { continue };
         dealer.handles[thread].spawn(async move {
             if let Ok(socket) = UnixStream::from_std(socket) {
-                serve_connection(socket, connection, acceptor).await;
+                serve_connection(Stream::new(socket, connection), acceptor).await;
             }
         });
     }
 }
 
-async fn serve_connection<S>(socket: S, connection: Arc<Connection>, acceptor: Option<TlsAcceptor>)
-where
-    S: AsyncRead + AsyncWrite + AsFd + Unpin + Send + 'static,
-{
-    // Faults happen to the socket, below TLS.
-    let stream = Stream::new(socket, Arc::clone(&connection));
-    match acceptor {
-        None => serve_http(stream, connection).await,
-        // The client sees and reports a failed handshake.
-        Some(acceptor) => {
-            if let Ok(stream) = acceptor.accept(stream).await {
-                serve_http(stream, connection).await;
-            }
-        }
-    }
+async fn serve_connection(stream: Stream, acceptor: Option<TlsAcceptor>) {
+    let connection = Arc::clone(stream.connection());
+    let bytes: Bytes = match acceptor {
+        None => Box::new(stream),
+        Some(acceptor) => match acceptor.accept(stream).await {
+            Ok(stream) => Box::new(stream),
+            // The client sees and reports a failed handshake.
+            Err(_) => return,
+        },
+    };
+    serve_http(bytes, connection).await;
 }
 
 /// The client's first bytes choose the protocol: HTTP/2 after its preface, otherwise HTTP/1.1.
-async fn serve_http<S>(stream: S, connection: Arc<Connection>)
-where
-    S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
-{
+async fn serve_http(bytes: Bytes, connection: Arc<Connection>) {
     let service = service_fn(move |request| handle(Arc::clone(&connection), request));
     let mut builder = auto::Builder::new(TokioExecutor::new());
     // No timer, so no timeout: a slow client is a scenario, not an attack.
@@ -371,5 +362,5 @@ where
     // More streams than are useful on one connection.
     builder.http2().max_concurrent_streams(MAX_STREAMS).enable_connect_protocol();
     // Errors of a connection show at the client and in the counts.
-    let _ = builder.serve_connection_with_upgrades(TokioIo::new(stream), service).await;
+    let _ = builder.serve_connection_with_upgrades(TokioIo::new(bytes), service).await;
 }

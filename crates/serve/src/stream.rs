@@ -16,14 +16,31 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use crate::connection::Connection;
 use crate::truth::now_ns;
 
-pub(crate) struct Stream<S> {
-    socket: S,
+/// What hyper reads from and writes to: one type, so that hyper is compiled once.
+pub(crate) type Bytes = Box<dyn ReadWrite>;
+
+/// Bytes in both directions.
+pub(crate) trait ReadWrite: AsyncRead + AsyncWrite + Unpin + Send {}
+
+impl<S: AsyncRead + AsyncWrite + Unpin + Send> ReadWrite for S {}
+
+/// A TCP or unix socket.
+pub(crate) trait Socket: ReadWrite + AsFd {}
+
+impl<S: ReadWrite + AsFd> Socket for S {}
+
+pub(crate) struct Stream {
+    socket: Box<dyn Socket>,
     connection: Arc<Connection>,
 }
 
-impl<S: AsFd> Stream<S> {
-    pub(crate) fn new(socket: S, connection: Arc<Connection>) -> Self {
-        Stream { socket, connection }
+impl Stream {
+    pub(crate) fn new(socket: impl Socket + 'static, connection: Arc<Connection>) -> Self {
+        Stream { socket: Box::new(socket), connection }
+    }
+
+    pub(crate) fn connection(&self) -> &Arc<Connection> {
+        &self.connection
     }
 
     /// Whether a header and the bytes after it are written separately.
@@ -47,7 +64,7 @@ fn first_part(bytes: &[u8]) -> &[u8] {
     &bytes[..end.unwrap_or(bytes.len())]
 }
 
-impl<S: AsyncRead + Unpin> AsyncRead for Stream<S> {
+impl AsyncRead for Stream {
     fn poll_read(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
@@ -57,7 +74,7 @@ impl<S: AsyncRead + Unpin> AsyncRead for Stream<S> {
     }
 }
 
-impl<S: AsyncWrite + AsFd + Unpin> Stream<S> {
+impl Stream {
     /// When a write begins that takes parts along; 0 if it takes none.
     fn begun_ns(&self) -> u64 {
         if self.connection.parts_leave() { now_ns() } else { 0 }
@@ -90,7 +107,7 @@ impl<S: AsyncWrite + AsFd + Unpin> Stream<S> {
     }
 }
 
-impl<S: AsyncWrite + AsFd + Unpin> AsyncWrite for Stream<S> {
+impl AsyncWrite for Stream {
     fn poll_write(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,

@@ -1,105 +1,36 @@
 //! Documents of the first major version: their plans had another form, and results had only one
 //! machine.
 //!
-//! Only this module reads that form: [`Upgraded`] is a deserialiser that converts a document's plan,
-//! machine and format to the present form. Fields that the old form lacks get their defaults.
+//! Only this module reads that form: it writes such a document's text again in the present form, so that
+//! documents have one reader. Fields that the old form lacks get their defaults.
 
 use candor_plan::units::fmt_rate;
 use candor_plan::url::parse_host_port;
 use candor_plan::{Endpoint, NS_PER_S, Rate, StatusSet};
-use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, Visitor};
 use serde_json::{Map, Value, json};
 
-/// The field with another form.
-const PLAN: &str = "plan";
 /// Fields of results that now belong to a machine.
 const MACHINE: [&str; 3] = ["host", "hiccups", "memory"];
 
-const MACHINES: &str = "machines";
-
-/// The fields that are temporarily kept as JSON trees.
-pub(super) const TREES: [&str; 4] = [PLAN, MACHINE[0], MACHINE[1], MACHINE[2]];
-
-/// A document of the first version, read as one of the present format, the second.
-pub(super) struct Upgraded<T>(pub(super) T, pub(super) &'static str);
-
-impl<'de, D: Deserializer<'de>> Deserializer<'de> for Upgraded<D> {
-    type Error = D::Error;
-
-    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, D::Error> {
-        self.0.deserialize_map(Upgraded(visitor, self.1))
+/// The text of a document of the first version, as one of `format`, or what cannot be read in it.
+pub(super) fn upgraded(text: &str, format: &'static str) -> Result<String, String> {
+    let mut document: Map<String, Value> =
+        serde_json::from_str(text).map_err(|error| error.to_string())?;
+    if let Some(old) = document.get_mut("plan") {
+        *old = plan(old).ok_or("its plan cannot be read")?;
     }
-
-    serde::forward_to_deserialize_any! {
-        bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char str string bytes byte_buf option
-        unit unit_struct newtype_struct seq tuple tuple_struct map struct enum identifier
-        ignored_any
-    }
-}
-
-impl<'de, V: Visitor<'de>> Visitor<'de> for Upgraded<V> {
-    type Value = V::Value;
-
-    fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        self.0.expecting(formatter)
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, fields: A) -> Result<V::Value, A::Error> {
-        let machine = self.1.starts_with("candor.result/").then(Map::new);
-        self.0.visit_map(Fields { fields, format: self.1, name: String::new(), machine })
-    }
-}
-
-/// The fields of a document.
-struct Fields<A> {
-    fields: A,
-    /// The present format.
-    format: &'static str,
-    /// The field whose value is next.
-    name: String,
-    /// The fields of a result's machine, collected until they are passed on.
-    machine: Option<Map<String, Value>>,
-}
-
-impl<'de, A: MapAccess<'de>> MapAccess<'de> for Fields<A> {
-    type Error = A::Error;
-
-    fn next_key_seed<K: DeserializeSeed<'de>>(
-        &mut self,
-        seed: K,
-    ) -> Result<Option<K::Value>, A::Error> {
-        let name = loop {
-            match (self.fields.next_key::<String>()?, &mut self.machine) {
-                (Some(name), Some(machine)) if MACHINE.contains(&name.as_str()) => {
-                    machine.insert(name, self.fields.next_value()?);
-                }
-                (Some(name), _) => break name,
-                (None, Some(_)) => break MACHINES.to_owned(),
-                (None, None) => return Ok(None),
+    if format.starts_with("candor.result/") {
+        // It had all workers.
+        let mut machine = json!({ "first_worker": 0, "workers": u32::MAX });
+        for name in MACHINE {
+            if let Some(value) = document.remove(name) {
+                machine[name] = value;
             }
-        };
-        self.name.clone_from(&name);
-        seed.deserialize(Value::String(name)).map(Some).map_err(A::Error::custom)
+        }
+        document.insert("machines".to_owned(), json!([machine]));
     }
-
-    fn next_value_seed<V: DeserializeSeed<'de>>(&mut self, seed: V) -> Result<V::Value, A::Error> {
-        let new = match self.name.as_str() {
-            PLAN => plan(&self.fields.next_value()?),
-            MACHINES => self.machine.take().map(|mut machine| {
-                // It had all workers.
-                machine.extend([
-                    ("first_worker".to_owned(), 0.into()),
-                    ("workers".to_owned(), u32::MAX.into()),
-                ]);
-                json!([machine])
-            }),
-            "format" => self.fields.next_value::<IgnoredAny>().map(|_| Some(self.format.into()))?,
-            _ => return self.fields.next_value_seed(seed),
-        };
-        let new =
-            new.ok_or_else(|| A::Error::custom(format!("its {} cannot be read", self.name)))?;
-        seed.deserialize(new).map_err(A::Error::custom)
-    }
+    document.insert("format".to_owned(), format.into());
+    Ok(Value::from(document).to_string())
 }
 
 /// The present form of a plan. `None` if a text in it is invalid.
