@@ -45,7 +45,7 @@ pub(crate) fn record(bytes: &[u8]) {
         ..record.clone()
     };
     for parts in [vec![record.clone()], vec![record, other]] {
-        let requests = PLAN.requests.list.len();
+        let requests = PLAN.work.requests().len();
         let Ok(merged) = merge(parts, PLAN.recording.digits, requests, 0) else { continue };
         let document = Document::new(&Facts::default(), &PLAN, &merged);
         let _ = compose::run(&document, Depth::Full).text(Style::Plain);

@@ -195,7 +195,7 @@ fn the_log_of_a_target_that_failed_and_a_result_without_a_place_stay() {
     assert_eq!(outcome.code(), 1);
     let kept = outcome.stderr.split("It is kept in ").nth(1).expect("a refuge").trim();
     assert_eq!(fs::metadata(kept).unwrap().mode() & 0o7777, 0o600);
-    assert!(fs::read_to_string(kept).unwrap().contains("candor.result/2"));
+    assert!(fs::read_to_string(kept).unwrap().contains("candor.result/3"));
     assert!(shared.is_unharmed());
 }
 

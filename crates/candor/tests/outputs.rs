@@ -62,7 +62,7 @@ fn a_document_says_what_was_run_and_where() {
     let target = Target::start(&[]);
     let url = target.url("/json?page=1");
     let document = measure(&["-c", "2", "-n", "20", "-H", "Accept: application/json", &url]);
-    assert_eq!(document.text("/format"), "candor.result/2");
+    assert_eq!(document.text("/format"), "candor.result/3");
     assert_eq!(document.text("/tool/name"), "candor");
     assert_eq!(document.text("/plan/target/url"), url.replace("=1", "=…"));
     assert_eq!(document.text("/plan/requests/list/0/path"), "/json?page=…");

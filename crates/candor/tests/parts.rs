@@ -111,7 +111,7 @@ fn what_does_not_belong_together_is_refused() {
     });
     refused(&cut, "the record in");
     let text = directory.path().join("half.json");
-    std::fs::write(&text, "{\"format\": \"candor.result/2\"").unwrap();
+    std::fs::write(&text, "{\"format\": \"candor.result/3\"").unwrap();
     refused(&text.display().to_string(), "cannot read");
 }
 

@@ -11,7 +11,7 @@ use crate::remedy;
 
 /// The body of the response to the single request of `plan`. Signals stop no run yet: the first ends the process.
 pub(crate) fn ask(plan: &Plan) -> Result<Vec<u8>, Unanswered> {
-    let most = plan.calls.as_ref().map_or(0, |calls| calls.message_bytes) as usize;
+    let most = plan.wire.calls().map_or(0, |calls| calls.message_bytes) as usize;
     let mut onlooker = Onlooker::silent(most);
     if let Err(error) = candor_engine::run(plan, &Control::default(), &mut onlooker) {
         return Err(Unanswered::Because(remedy::told(&LabError::from(error))));

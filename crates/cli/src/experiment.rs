@@ -89,7 +89,7 @@ impl Ready {
     ) -> Result<Made<T>, UserError> {
         let Ready { plan, outputs, site, fleet, facts, title, .. } = self;
         make_directory(keep)?;
-        let asked = Asked { shares_stdout: plan.script.is_some(), ..Asked::of(&outputs) };
+        let asked = Asked { shares_stdout: plan.work.script().is_some(), ..Asked::of(&outputs) };
         let (mut watched, show) = Watched::show(asked, &title)?;
         let mut runner = watched.runner(facts, fleet.as_ref());
         runner.sites.push(site);

@@ -68,7 +68,9 @@ impl Script {
 
     /// Loads the plan's script; runs its `setup` and `init`.
     fn load(plan: &Plan) -> Result<(Self, Scripts), LabError> {
-        let Some(script) = &plan.script else { return Ok((Script(None), Scripts::default())) };
+        let Some(script) = plan.work.script() else {
+            return Ok((Script(None), Scripts::default()));
+        };
         let threads = candor_engine::workers(plan);
         let program = candor_script::Program::load(plan, script, threads);
         let program = program.map_err(failed)?;
@@ -99,7 +101,7 @@ impl Script {
     }
 
     fn load(plan: &Plan) -> Result<(Self, Scripts), LabError> {
-        match &plan.script {
+        match plan.work.script() {
             None => Ok((Script, Scripts::default())),
             Some(_) => Err(LabError::Script(
                 "this candor was built without scripts; build it with the feature `script`, which is on by default"

@@ -198,7 +198,7 @@ pub(crate) fn least_delay_ns(plan: &Parts) -> Option<u64> {
         "HEAD" => Duration::ZERO,
         _ => candor_serve::least_delay(&one.path),
     };
-    let least = plan.requests.list.iter().map(least).min()?;
+    let least = plan.work.requests().iter().map(least).min()?;
     Some(least.as_nanos() as u64).filter(|ns| *ns > 0)
 }
 

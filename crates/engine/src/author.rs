@@ -8,7 +8,7 @@
 use std::borrow::Cow;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use candor_plan::{Load, Parts, Plan, Requests};
+use candor_plan::{Load, Parts, Plan, Work};
 use candor_protocol::{CaptureRoom, Outgoing, RequestId, Session};
 use candor_record::{EndReason, ErrorKind, Recorder};
 
@@ -53,7 +53,7 @@ impl Author {
         script: Option<Scripted>,
     ) -> Self {
         let filling = Filling::new(plan, tables);
-        if !plan.journeys.is_empty() {
+        if plan.work.has_users() {
             return Author::Users(Box::new(Users::new(plan, own, filling)));
         }
         if let Some(mut script) = script {
@@ -197,8 +197,11 @@ pub(crate) fn own_plan<'a>(plan: &'a Plan, script: Option<&Scripted>) -> Cow<'a,
     match script.and_then(Scripted::request) {
         None => Cow::Borrowed(plan),
         Some(request) => {
-            let requests = Requests { list: vec![request.clone()], ..plan.requests.clone() };
-            Cow::Owned(Parts { requests, ..Parts::clone(plan) })
+            let mut own = Parts::clone(plan);
+            if let Work::Script { request: first, .. } = &mut own.work {
+                **first = request.clone();
+            }
+            Cow::Owned(own)
         }
     }
 }

@@ -135,17 +135,17 @@ pub(crate) struct Watch {
 
 impl Watch {
     pub(crate) fn new(plan: &Parts, exchanges: Exchanges) -> Self {
-        let list = plan.requests.list.iter();
+        let list = plan.work.requests().iter();
         let prepare = |one| h1::prepare(one, &plan.target_of(one).authority);
         // The plan's check has compiled them.
         let source = |one: &candor_plan::Capture| Source::parse(&one.source).ok();
-        let schema = plan.calls.as_ref().and_then(|calls| calls.schema().ok());
+        let schema = plan.wire.calls().and_then(|calls| calls.schema().ok());
         let captures = |step: &candor_plan::Step| {
-            let path = &plan.requests.list[step.request as usize].path;
+            let path = &plan.work.requests()[step.request as usize].path;
             let method = schema.as_ref().and_then(|schema| schema.method(path).ok());
             (step.captures.iter().filter_map(source).collect(), method)
         };
-        let steps = plan.journeys.iter().flat_map(|one| &one.steps);
+        let steps = plan.work.journeys().iter().flat_map(|one| &one.steps);
         Watch {
             exchanges,
             fixed: list.map(prepare).collect(),
@@ -162,7 +162,7 @@ impl Watch {
 /// Where the sessions of a watched thread keep responses: what captures look into whole, the beginning of others.
 pub(crate) fn room(plan: &Plan, exchanges: &Exchanges) -> CaptureRoom {
     let mut all = kept(plan).unwrap_or_default().into_vec();
-    all.resize(plan.requests.list.len(), Keep::Beginning);
+    all.resize(plan.work.requests().len(), Keep::Beginning);
     for one in &mut all {
         if *one != Keep::Whole {
             *one = Keep::Beginning;

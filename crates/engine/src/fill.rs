@@ -213,11 +213,12 @@ impl Owner<'_> {
 impl Filling {
     /// `None` where no request has holes.
     pub(crate) fn new(plan: &Plan, tables: &Tables) -> Option<Self> {
-        let has_cookies =
-            |number| step_of(&plan.journeys, number).is_some_and(|(journey, _)| journey.cookies);
-        let variables = Variables::of(&plan.journeys);
+        let has_cookies = |number| {
+            step_of(plan.work.journeys(), number).is_some_and(|(journey, _)| journey.cookies)
+        };
+        let variables = Variables::of(plan.work.journeys());
         // The plan's check has read it, here and below.
-        let schema = plan.calls.as_ref().and_then(|calls| calls.schema().ok());
+        let schema = plan.wire.calls().and_then(|calls| calls.schema().ok());
         let form = |(number, request): (usize, &candor_plan::Request)| {
             let cookies = has_cookies(number as u32);
             if !request.holes && !cookies {
@@ -240,11 +241,11 @@ impl Filling {
                 None => form,
             })
         };
-        let forms: Vec<_> = plan.requests.list.iter().enumerate().map(form).collect();
-        let is_needed = forms.iter().any(Option::is_some) || !plan.journeys.is_empty();
+        let forms: Vec<_> = plan.work.requests().iter().enumerate().map(form).collect();
+        let is_needed = forms.iter().any(Option::is_some) || plan.work.has_users();
         is_needed.then(|| {
             let row = Row::new(plan, tables);
-            let listed = plan.requests.list.iter().position(Request::is_of_list);
+            let listed = plan.work.requests().iter().position(Request::is_of_list);
             let listed = listed.map(|number| number as u32);
             Filling { forms, row, seed: plan.seed, text: Vec::new(), listed, secrets: plan.secrets }
         })

@@ -100,7 +100,7 @@ impl WorkerPlan {
             requests_per_connection: plan.connections.requests_per_connection.unwrap_or(u64::MAX),
             lifetime_ns: plan.connections.lifetime_ns,
             once: plan.connections.once,
-            websocket: plan.websocket.is_some(),
+            websocket: plan.wire.websocket().is_some(),
             notes_held_up: plan.recording.held_up,
             connect_gap_ns: plan.connections.connect_rate.map_or(0, |rate| {
                 // Exact for any rate that a user can tell apart: a gap has whole nanoseconds.
@@ -109,7 +109,7 @@ impl WorkerPlan {
                 u64::try_from(gap_ns).unwrap_or(u64::MAX)
             }),
             timeouts: plan.timeouts,
-            expired: match plan.calls.as_ref().and_then(|calls| calls.deadline_ns) {
+            expired: match plan.wire.calls().and_then(|calls| calls.deadline_ns) {
                 Some(ns) if ns == plan.timeouts.request_ns => ErrorKind::GrpcDeadlineExceeded,
                 _ => ErrorKind::Timeout,
             },
@@ -121,7 +121,7 @@ impl WorkerPlan {
                 None => EndReason::Duration,
             },
             drain_ns: plan.stop.drain_ns,
-            linger_ns: match &plan.websocket {
+            linger_ns: match plan.wire.websocket() {
                 Some(socket) if socket.pairs_by_order() => MOST_LINGER_NS.min(plan.stop.drain_ns),
                 _ => 0,
             },

@@ -55,7 +55,7 @@ impl<'p> To<'p> {
 
     /// Each request of the plan, prepared for this target; those of others, which never come here, as small as can be.
     fn prepared<T>(self, prepare: impl Fn(&Request) -> T) -> Arc<[T]> {
-        let list = &self.plan.requests.list;
+        let list = self.plan.work.requests();
         let small = list.first().map(|one| Request {
             path: "/".to_owned(),
             headers: Vec::new(),
@@ -136,8 +136,8 @@ impl Spoken {
     fn with(plan: &Parts, target: &Target) -> Result<Self, EngineError> {
         match &target.tls {
             None => Ok(Spoken::Clear(match target.http {
-                HttpVersion::H2 if plan.websocket.is_some() => Entry::Tunnel,
-                _ if plan.websocket.is_some() => Entry::WebSocket,
+                HttpVersion::H2 if plan.wire.websocket().is_some() => Entry::Tunnel,
+                _ if plan.wire.websocket().is_some() => Entry::WebSocket,
                 HttpVersion::H2 => Entry::H2,
                 HttpVersion::Upgrade => Entry::Upgrade,
                 HttpVersion::H1 | HttpVersion::Negotiated => Entry::H1,
@@ -221,7 +221,7 @@ pub(crate) fn boxed(
 /// Makes sessions of what the server chose.
 fn by_alpn(to: To<'_>, room: Option<CaptureRoom>, watch: Option<Watch>) -> Make {
     let is_websocket = |entry: &&Entry| matches!(entry, Entry::WebSocket | Entry::Tunnel);
-    let of_plan = |entry: &&Entry| is_websocket(entry) == to.plan.websocket.is_some();
+    let of_plan = |entry: &&Entry| is_websocket(entry) == to.plan.wire.websocket().is_some();
     let entries = Entry::ALL.iter().filter(of_plan);
     let chosen = entries.filter_map(|entry| Some((entry.alpn()?, entry)));
     let makers: Vec<_> =
@@ -244,7 +244,7 @@ fn h1_sessions(to: To<'_>, room: Option<CaptureRoom>) -> impl Fn() -> h1::Sessio
         h1::prepare_via(request, &target.authority, via.as_ref()).repeated(pipeline)
     });
     let memo = Rc::new(h1::Memo::default());
-    let rules = Rules::table(&plan.requests.list);
+    let rules = Rules::table(plan.work.requests());
     move || {
         let (table, memo) = (Arc::clone(&table), Rc::clone(&memo));
         let mut session = h1::Session::with_memo(table, pipeline, h1::Limits::default(), memo);
@@ -264,7 +264,7 @@ fn h1_sessions(to: To<'_>, room: Option<CaptureRoom>) -> impl Fn() -> h1::Sessio
 fn h2_sessions(to: To<'_>, room: Option<CaptureRoom>) -> impl Fn() -> h2::Session + use<> {
     let plan = to.plan;
     let (table, settings) = (h2_table(to), h2_settings(plan));
-    let rules = Rules::table(&plan.requests.list);
+    let rules = Rules::table(plan.work.requests());
     let calls = calls(plan);
     move || {
         let mut session = h2::Session::new(Arc::clone(&table), settings);
@@ -283,8 +283,8 @@ fn h2_sessions(to: To<'_>, room: Option<CaptureRoom>) -> impl Fn() -> h2::Sessio
 
 /// What responses may be if the requests are calls.
 fn calls(plan: &Parts) -> Option<grpc::Limits> {
-    let calls = plan.calls.as_ref()?;
-    let streams = plan.requests.list.iter().filter_map(|one| one.call);
+    let calls = plan.wire.calls()?;
+    let streams = plan.work.requests().iter().filter_map(|one| one.call);
     Some(grpc::Limits {
         max_message_bytes: u32::try_from(calls.message_bytes).unwrap_or(u32::MAX),
         one_message: !streams.into_iter().any(|call| call.kind.server_streams()),
@@ -320,7 +320,7 @@ fn h2_settings(plan: &Parts) -> h2::Settings {
 fn websocket_sessions(to: To<'_>, room: Option<CaptureRoom>) -> impl Fn() -> ws::Session + use<> {
     let To { plan, target, .. } = to;
     let setup = websocket_setup(plan);
-    let opening = ws::Opening::new(&plan.requests.list[0], &target.authority, setup.settings());
+    let opening = ws::Opening::new(&plan.work.requests()[0], &target.authority, setup.settings());
     let seed = seeds(plan);
     move || {
         let mut session = ws::Session::new(&opening, Arc::clone(&setup), seed());
@@ -335,7 +335,7 @@ fn tunnel_sessions(to: To<'_>, room: Option<CaptureRoom>) -> impl Fn() -> ws::Tu
     let To { plan, target, .. } = to;
     let (setup, settings) = (websocket_setup(plan), h2_settings(plan));
     let (scheme, authority) = (target.scheme(), &target.authority);
-    let request = &plan.requests.list[0];
+    let request = &plan.work.requests()[0];
     let extended = Arc::new(ws::Extended::new(request, scheme, authority, setup.settings()));
     let seed = seeds(plan);
     move || {
@@ -358,7 +358,7 @@ fn seeds(plan: &Parts) -> impl Fn() -> u64 + use<> {
 }
 
 fn websocket_setup(plan: &Parts) -> Arc<ws::Setup> {
-    let Some(socket) = &plan.websocket else {
+    let Some(socket) = plan.wire.websocket() else {
         return Arc::new(ws::Setup::new([], ws::Settings::default()));
     };
     let WebSocket { binary, fragment_bytes, replies, ignore, reply, answers, .. } = socket;
@@ -368,7 +368,7 @@ fn websocket_setup(plan: &Parts) -> Arc<ws::Setup> {
         fragment_bytes: fragment_bytes.and_then(|bytes| NonZeroUsize::new(bytes as usize)),
         expect: request.expect.body.clone(),
     };
-    let table: Vec<_> = plan.requests.list.iter().map(message).collect();
+    let table: Vec<_> = plan.work.requests().iter().map(message).collect();
     // No text has this byte.
     const NEVER: u8 = 0xff;
     let settings = ws::Settings {

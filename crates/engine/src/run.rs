@@ -365,8 +365,8 @@ pub fn collecting(plan: &Plan) -> CollectorSettings {
 pub(crate) fn collecting_part(plan: &Plan, workers: Workers) -> CollectorSettings {
     CollectorSettings {
         digits: plan.recording.digits,
-        requests: plan.requests.list.len(),
-        journeys: plan.journeys.len(),
+        requests: plan.work.requests().len(),
+        journeys: plan.work.journeys().len(),
         warm_up_ns: plan.recording.warm_up_ns,
         connections_asked: plan_share::of_all(plan.connections_in_all().0, workers).into(),
         workers,

@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use candor_pace::{Due, Picker, Schedule, Share};
-use candor_plan::{Load, OpenLoad, Plan, Request, Requests};
+use candor_plan::{Load, OpenLoad, Order, Plan, Request, Requests, Work};
 use candor_record::Phase;
 
 use crate::gaps::Gaps;
@@ -89,14 +89,18 @@ pub(crate) struct List {
 
 impl List {
     fn new(plan: &Plan, own: &WorkerPlan, target: u16) -> Self {
-        let all = (0..).zip(&plan.requests.list);
+        let all = (0..).zip(plan.work.requests());
         let (numbers, list): (Vec<u32>, Vec<Request>) = all
             .filter(|(_, one)| one.target == u32::from(target))
             .map(|(at, one)| (at, one.clone()))
             .unzip();
-        let requests = Requests { list, order: plan.requests.order, sequence: [].into() };
+        let order = match &plan.work {
+            Work::Requests(requests) => requests.order,
+            Work::Script { .. } | Work::Journeys(_) => Order::Rotation,
+        };
+        let requests = Requests { list, order, sequence: [].into() };
         List {
-            picker: Picker::new(&requests, plan.seed),
+            picker: Picker::of_list(&requests, plan.seed),
             numbers: numbers.into(),
             next: own.share.worker.into(),
             step: own.share.workers.into(),
@@ -113,7 +117,7 @@ impl List {
 
 impl Several {
     fn new(plan: &Plan, own: &WorkerPlan) -> Self {
-        let list = &plan.requests.list;
+        let list = plan.work.requests();
         match &plan.load {
             Load::Closed { .. } => {
                 let targets = 0..own.targets.len() as u16;
@@ -122,7 +126,7 @@ impl Several {
             }
             Load::Open(load) => {
                 let targets: Arc<[u16]> = list.iter().map(|one| one.target as u16).collect();
-                let picker = Picker::new(&plan.requests, plan.seed);
+                let picker = Picker::new(&plan.work, plan.seed);
                 let parts = Open::parts(load, plan, own, &picker, &targets);
                 Several::Open { parts, leaving: 0 }
             }
@@ -166,7 +170,7 @@ impl Source {
     }
 
     pub(crate) fn new(plan: &Plan, own: &WorkerPlan) -> Self {
-        if !plan.journeys.is_empty() {
+        if plan.work.has_users() {
             return Source::Users;
         }
         if own.targets.len() > 1 {

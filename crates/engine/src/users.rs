@@ -164,14 +164,14 @@ impl Users {
         let url = |target: &Target| HttpUrl::parse(&target.url).map(|url| url.host);
         let hosts: Vec<_> =
             plan.targets().map(|one| (url(one).unwrap_or_default(), one.tls.is_some())).collect();
-        let weights = plan.journeys.iter().map(|one| one.weight);
+        let weights = plan.work.journeys().iter().map(|one| one.weight);
         let picker = Picker::of_weights(weights, plan.seed);
         let queues = Queues::new(plan);
         let (arrivals, most) = match &plan.load {
             Load::Closed { .. } => {
                 let of_places =
                     u64::from(own.targets[0].count) * u64::from(plan.connections.places());
-                let users = plan.users.map_or(of_places, of);
+                let users = plan.work.users().map_or(of_places, of);
                 let due_ns = std::iter::repeat_n(0, users as usize).collect();
                 (Arrivals::Closed { closed: Closed::new(plan, own), due_ns }, users)
             }
@@ -181,11 +181,11 @@ impl Users {
                     Some(queues) => {
                         let first =
                             |one: &candor_plan::Journey| queues.target_of(one.steps[0].request);
-                        let targets = plan.journeys.iter().map(first).collect();
+                        let targets = plan.work.journeys().iter().map(first).collect();
                         Open::parts(load, plan, own, &picker, &targets)
                     }
                 };
-                (Arrivals::Open(parts), of(plan.users.unwrap_or(MOST_USERS)).max(1))
+                (Arrivals::Open(parts), of(plan.work.users().unwrap_or(MOST_USERS)).max(1))
             }
         };
         Users {
@@ -203,9 +203,9 @@ impl Users {
             waiting: 0,
             let_go: Vec::new(),
             filling,
-            have_cookies: plan.journeys.iter().any(|one| one.cookies),
+            have_cookies: plan.work.journeys().iter().any(|one| one.cookies),
             sites: Sites::new(hosts.iter().map(|(host, is_https)| (host.as_str(), *is_https))),
-            variables: Variables::of(&plan.journeys).names().len(),
+            variables: Variables::of(plan.work.journeys()).names().len(),
             seed: plan.seed,
             warm_up_ns: own.warm_up_ns,
         }

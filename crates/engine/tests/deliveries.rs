@@ -68,8 +68,8 @@ fn says(bytes: &'static [u8], after_ns: u64) -> impl FnMut(u64) -> Reaction {
 /// `n` connections in a closed loop for a second, with a body of 100 bytes that leaves like this.
 fn delivered(n: u32, delivery: Delivery) -> Parts {
     let mut plan = plan(n, closed(0), S);
-    plan.requests.list[0].body = [b'x'; 100].into();
-    plan.requests.list[0].delivery = delivery;
+    plan.work.requests_mut()[0].body = [b'x'; 100].into();
+    plan.work.requests_mut()[0].delivery = delivery;
     plan
 }
 
@@ -264,7 +264,7 @@ fn an_answer_before_the_break_is_an_answer() {
         Delivery { pieces: Some(Pieces { count: 2, gap_ns: 10 * MS }), ..breaking(100 - 1) };
     let at_head = says(b"HTTP/1.1 400 No\r\nContent-Length: 0\r\n\r\n", MS);
     let mut plan = delivered(1, delivery);
-    plan.requests.list[0].expect.status.ranges = vec![(400, 400)];
+    plan.work.requests_mut()[0].expect.status.ranges = vec![(400, 400)];
     let record = run(&plan, Server { delay_ns: 0, at_head }, Link::default());
     let ledger = &record.total.ledger;
     assert_eq!((ledger.ok, ledger.broken_off), (1000, 0));

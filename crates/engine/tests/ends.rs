@@ -141,8 +141,7 @@ proptest! {
 #[test]
 fn what_never_left_has_its_request_in_the_trace() {
     let mut plan = plan(1, open(100, Arrivals::Constant), S);
-    let other = plan.requests.list[0].clone();
-    plan.requests.list.push(other);
+    plan.work = [plan.work.requests(), plan.work.requests()].concat().into();
     if let Load::Open(load) = &mut plan.load {
         load.shed_after_ns = Some(300 * MS);
     }
@@ -361,7 +360,7 @@ proptest! {
         const MOST_NS: u64 = REQUEST_NS + 3 * REQUEST_NS + CONNECT_NS + 250 * MS;
         let load = if is_open { open(100, Arrivals::Constant) } else { closed(0) };
         let mut plan = plan(connections, load, TIMES * MOST_NS);
-        let request = &mut plan.requests.list[0];
+        let request = &mut plan.work.requests_mut()[0];
         if body_bytes > 0 {
             request.method = "POST".to_owned();
             request.body = vec![b'x'; body_bytes].into();
@@ -385,7 +384,7 @@ proptest! {
 #[test]
 fn a_response_before_its_request_was_written_is_one_and_ends_its_connection() {
     let mut plan = plan(4, closed(0), S);
-    let request = &mut plan.requests.list[0];
+    let request = &mut plan.work.requests_mut()[0];
     (request.method, request.body) = ("POST".to_owned(), vec![b'x'; 20_000].into());
     let record = run(&plan, Ill { manners: vec![Manner::AnswersEarly], made: 0 });
     let (ledger, connections) = (&record.total.ledger, &record.total.connections);

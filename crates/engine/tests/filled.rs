@@ -116,11 +116,12 @@ fn the_same_requests_for_any_number_of_threads() {
         let mut plan = plan_for(address, plan(8, open(2_000, arrivals), 150 * MS));
         plan.threads.count = Some(threads);
         plan.data = vec![users(&file, DataOrder::Shuffle)];
-        plan.requests.list = vec![
+        plan.work = vec![
             filled("/${users.name}?id=${uuid}&i=${seq}&c=${choice a,b}", body),
             // One without holes takes its turn among them.
             get("/plain"),
-        ];
+        ]
+        .into();
         let record = run(&checked(&plan), &Control::default(), &mut ()).unwrap();
         let ledger = &record.total.ledger;
         assert!(ledger.balances() && ledger.ok == ledger.sent, "{ledger:?}");
@@ -154,7 +155,7 @@ fn rows_that_are_used_once_end_the_run() {
         let mut plan = plan_for(address, plan(6, load, 20_000 * MS));
         plan.threads.count = Some(threads);
         plan.data = vec![users(&file, DataOrder::Once)];
-        plan.requests.list = vec![Request { holes: true, ..get("/${users.name}") }];
+        plan.work = vec![Request { holes: true, ..get("/${users.name}") }].into();
         let record = run(&checked(&plan), &Control::default(), &mut ()).unwrap();
         assert_eq!(record.end, EndReason::RowsUsed);
         assert_eq!(record.total.ledger.ok, 53, "{:?}", record.total.ledger);
@@ -183,7 +184,7 @@ fn rows_are_used_once_by_random_arrivals_and_in_a_warm_up_too() {
             plan.threads.count = Some(threads);
             plan.recording.warm_up_ns = warm_up_ns;
             plan.data = vec![users(&file, DataOrder::Once)];
-            plan.requests.list = vec![Request { holes: true, ..get("/${seq}/${users.name}") }];
+            plan.work = vec![Request { holes: true, ..get("/${seq}/${users.name}") }].into();
             let record = run(&checked(&plan), &Control::default(), &mut ()).unwrap();
             assert_eq!(record.end, EndReason::RowsUsed);
             assert_eq!(record.total.ledger.ok < 53, warm_up_ns > 0, "{:?}", record.total.ledger);
@@ -204,7 +205,7 @@ fn rows_are_used_once_by_random_arrivals_and_in_a_warm_up_too() {
     let mut plan = plan_for(address, plan(1, load, 20_000 * MS));
     plan.recording.warm_up_ns = 2_000 * MS;
     plan.data = vec![users(&file, DataOrder::Once)];
-    plan.requests.list = vec![Request { holes: true, ..get("/${users.name}") }];
+    plan.work = vec![Request { holes: true, ..get("/${users.name}") }].into();
     let error = run(&checked(&plan), &Control::default(), &mut ()).unwrap_err().to_string();
     assert!(error.starts_with("the warm-up takes all 53 rows"), "{error}");
 }
@@ -226,7 +227,7 @@ fn a_file_that_changes_ends_the_run_and_sends_nothing_wrong() {
     let mut plan = plan_for(address, plan(4, closed(0), 20_000 * MS));
     plan.threads.count = Some(2);
     plan.data = vec![users(&file, DataOrder::Random)];
-    plan.requests.list = vec![Request { holes: true, ..get("/${users.name}") }];
+    plan.work = vec![Request { holes: true, ..get("/${users.name}") }].into();
     let record = run(&checked(&plan), &Control::default(), &mut ()).unwrap();
     assert_eq!(record.end, EndReason::DataFailed);
     assert!(record.total.ledger.balances(), "{:?}", record.total.ledger);

@@ -7,7 +7,7 @@ use std::rc::Rc;
 use crate::common::*;
 use candor_engine::{Control, drive};
 use candor_plan::journey::{Capture, Journey, OnFailure, Step, Think};
-use candor_plan::{Arrivals, DataFormat, DataOrder, DataSet, Kept, Parts, Request};
+use candor_plan::{Arrivals, DataFormat, DataOrder, DataSet, Kept, Parts, Request, Work};
 use candor_record::{
     EndReason, ErrorKind, Failures, JourneyCounts, RunRecord, StepFailure, Workers,
 };
@@ -82,11 +82,15 @@ fn hole(path: &str) -> Request {
 }
 
 /// `base` with one journey of a step for each of these requests.
+/// Limits the users at a time.
+fn at_most(plan: &mut Parts, users: Option<u32>) {
+    plan.work = plan.work.walked(plan.work.journeys().to_vec(), users);
+}
+
 fn of(base: Parts, requests: Vec<Request>, think: Think) -> Parts {
     let steps = (0..requests.len() as u32).map(|request| step(request, think)).collect();
     let mut plan = base;
-    plan.requests.list = requests;
-    plan.journeys = vec![journey(steps)];
+    plan.work = Work::from(requests).walked(vec![journey(steps)], None);
     plan
 }
 
@@ -171,7 +175,7 @@ fn in_a_closed_load_n_users_run_again_and_again() {
     // N=20 over 4 connections with time to spare: N / (K·D + (K−1)·Z + think time) a second.
     let requests = vec![get("/a"), get("/b")];
     let mut plan = of(plan(4, closed(10 * MS), 10 * S), requests, Think::Fixed { ns: 80 * MS });
-    plan.users = Some(20);
+    at_most(&mut plan, Some(20));
     let record = run(&plan, delay(MS));
     let users = buy(&record);
     // The first 20 come at once and wait for each other; from then on nobody waits.
@@ -232,8 +236,8 @@ fn a_token_never_crosses_users() {
     let rejected = Rc::new(RefCell::new(0));
     let requests = vec![hole("/login/${seq}"), hole("/cart/${seq}/${token}")];
     let mut plan = of(plan(200, open(1000, Arrivals::Poisson), 10 * S), requests, Z);
-    plan.journeys[0].steps[0].captures = vec![capture("token", "header:X-Token")];
-    plan.journeys[0].steps[1].repeat = (1, 3);
+    plan.work.journeys_mut()[0].steps[0].captures = vec![capture("token", "header:X-Token")];
+    plan.work.journeys_mut()[0].steps[1].repeat = (1, 3);
     let record = run(&plan, service(Rc::clone(&rejected)));
     assert_eq!(*rejected.borrow(), 0);
     assert_eq!(record.total.ledger.errors.total(), 0);
@@ -263,7 +267,7 @@ fn cookies_are_the_users_own() {
     });
     let requests = vec![hole("/login/${seq}"), hole("/home/${seq}")];
     let mut plan = of(plan(20, open(100, Arrivals::Constant), S), requests, Z);
-    plan.journeys[0].cookies = true;
+    plan.work.journeys_mut()[0].cookies = true;
     let record = run(&plan, server);
     assert_eq!(record.total.ledger.errors.total(), 0, "{:?}", record.total.ledger);
     assert_eq!(buy(&record).started, 100);
@@ -274,7 +278,7 @@ fn a_step_that_fails_ends_the_journey_with_its_reason() {
     let failing = |on_failure| {
         let requests = vec![get("/a"), get("/b"), get("/c")];
         let mut plan = of(plan(5, open(10, Arrivals::Constant), S), requests, Think::None);
-        plan.journeys[0].on_failure = on_failure;
+        plan.work.journeys_mut()[0].on_failure = on_failure;
         run(
             &plan,
             Answering(|_, request: &str| {
@@ -298,8 +302,8 @@ fn what_was_not_captured_is_counted_and_a_step_without_it_is_not_sent() {
     let captured = |on_failure| {
         let requests = vec![get("/a"), hole("/b/${id}"), get("/c")];
         let mut plan = of(plan(5, open(10, Arrivals::Constant), S), requests, Think::None);
-        plan.journeys[0].on_failure = on_failure;
-        plan.journeys[0].steps[0].captures =
+        plan.work.journeys_mut()[0].on_failure = on_failure;
+        plan.work.journeys_mut()[0].steps[0].captures =
             vec![capture("other", "header:Content-Length"), capture("id", "json:$.id")];
         run(&plan, delay(MS))
     };
@@ -322,10 +326,10 @@ fn what_was_not_captured_is_counted_and_a_step_without_it_is_not_sent() {
 fn a_condition_decides_whether_a_step_is_made() {
     let requests = vec![hole("/a/${seq}"), get("/b"), get("/c")];
     let mut plan = of(plan(5, open(100, Arrivals::Constant), S), requests, Think::None);
-    plan.journeys[0].steps[0].captures = vec![capture("id", "header:X-Id")];
-    plan.journeys[0].steps[1].when = Some("${id}".to_owned());
-    plan.journeys[0].on_failure = OnFailure::GoOn;
-    plan.journeys[0].steps[2].repeat = (0, 1);
+    plan.work.journeys_mut()[0].steps[0].captures = vec![capture("id", "header:X-Id")];
+    plan.work.journeys_mut()[0].steps[1].when = Some("${id}".to_owned());
+    plan.work.journeys_mut()[0].on_failure = OnFailure::GoOn;
+    plan.work.journeys_mut()[0].steps[2].repeat = (0, 1);
     let record = run(
         &plan,
         Answering(|_, request: &str| {
@@ -366,7 +370,7 @@ fn users_are_limited_and_the_others_wait_in_the_schedule() {
         vec![get("/a"), get("/b")],
         Think::Fixed { ns: 100 * MS },
     );
-    plan.users = Some(5);
+    at_most(&mut plan, Some(5));
     let record = run(&plan, delay(MS));
     assert!(record.intervals.iter().all(|one| one.users <= 5));
     // 5 users of 102 ms each: 49 a second of the 100 that come.
@@ -378,7 +382,7 @@ fn users_are_limited_and_the_others_wait_in_the_schedule() {
 fn a_journey_without_a_step_to_make_is_over_at_once() {
     for load in [closed(0), open(1000, Arrivals::Constant)] {
         let mut plan = of(plan(2, load, 20 * MS), vec![get("/a")], Think::None);
-        plan.journeys[0].steps[0].when = Some(String::new());
+        plan.work.journeys_mut()[0].steps[0].when = Some(String::new());
         let record = run(&plan, delay(MS));
         let users = buy(&record);
         assert!(users.completed > 0 && users.completed == users.started, "{users:?}");
@@ -392,7 +396,7 @@ fn requests_of(plan: &Parts, parts: &[Workers]) -> (Vec<String>, Vec<u64>) {
     let mut plan = plan.clone();
     plan.threads.count = Some(parts[0].of);
     let plan = checked(&plan);
-    let mut completed = vec![0; plan.journeys.len()];
+    let mut completed = vec![0; plan.work.journeys().len()];
     for part in parts {
         let reactors = |_| {
             let seen = Rc::clone(&seen);
@@ -423,10 +427,12 @@ fn varied(load: candor_plan::Load) -> Parts {
         hole("/c/${seq}/${users.name}/${choice x,y,z}"),
     ];
     let mut plan = of(plan(40, load, 100 * S), requests, Think::Exponential { mean_ns: 5 * MS });
-    plan.journeys[0].steps[0].captures = vec![capture("token", "header:X-Token")];
-    plan.journeys[0].steps[1].repeat = (1, 4);
-    let last = plan.journeys[0].steps.pop().expect("it has steps");
-    plan.journeys.push(Journey { name: "look".to_owned(), weight: 2, ..journey(vec![last]) });
+    plan.work.journeys_mut()[0].steps[0].captures = vec![capture("token", "header:X-Token")];
+    plan.work.journeys_mut()[0].steps[1].repeat = (1, 4);
+    let last = plan.work.journeys_mut()[0].steps.pop().expect("it has steps");
+    let look = Journey { name: "look".to_owned(), weight: 2, ..journey(vec![last]) };
+    let all = [plan.work.journeys(), &[look]].concat();
+    plan.work = plan.work.walked(all, None);
     let rows: String = (0..300).map(|row| format!("user-{row}\n")).collect();
     plan.data = vec![DataSet {
         name: "users".to_owned(),
@@ -454,7 +460,8 @@ fn the_users_of_all_parts_are_those_of_one_thread() {
         for count in [None, Some(200)] {
             // Rows are used once, so they end the run: or the count does before.
             let mut plan = varied(load.clone());
-            (plan.stop.count, plan.users) = (count, (!load.is_open()).then_some(17));
+            plan.stop.count = count;
+            at_most(&mut plan, (!load.is_open()).then_some(17));
             let users = count.unwrap_or(300);
             let (one, journeys) = requests_of(&plan, &[Workers::all(1)]);
             assert_eq!(journeys.iter().sum::<u64>(), users, "{load:?}");

@@ -8,7 +8,7 @@ use std::rc::Rc;
 use crate::common::*;
 use candor_engine::{Control, drive};
 use candor_plan::journey::{Journey, OnFailure, Step, Think};
-use candor_plan::{Arrivals, Load, Parts, Request};
+use candor_plan::{Arrivals, Load, Parts, Request, Work};
 use candor_record::RunRecord;
 use candor_testkit::sim::{Link, Reaction, SimReactor, SimServer, ok_bytes};
 
@@ -52,7 +52,7 @@ const Z: u64 = 20 * MS;
 fn plan_of(users: u32, load: Load) -> Parts {
     let mut plan = plan(users, load, 10 * S);
     let path = |name: &str| Request { holes: true, ..get(&format!("/{name}/${{seq}}")) };
-    plan.requests.list = ["a", "b", "c"].map(path).to_vec();
+    let requests = ["a", "b", "c"].map(path).to_vec();
     let step = |request| Step {
         request,
         think: Think::Fixed { ns: Z },
@@ -60,14 +60,15 @@ fn plan_of(users: u32, load: Load) -> Parts {
         when: None,
         captures: Vec::new(),
     };
-    plan.journeys = vec![Journey {
+    let journey = Journey {
         name: "buy".to_owned(),
         weight: 1,
         steps: (0..3).map(step).collect(),
         cookies: false,
         on_failure: OnFailure::End,
-    }];
-    (plan.connections.own, plan.users) = (true, Some(users));
+    };
+    plan.work = Work::from(requests).walked(vec![journey], Some(users));
+    plan.connections.own = true;
     plan.connections.max = users;
     plan
 }

@@ -259,7 +259,7 @@ fn pipelined_requests_are_each_timed_by_themselves() {
 fn a_batch_of_more_pieces_than_one_call_takes_leaves_at_once() {
     // Two requests in turn, so that each of the forty is a piece by itself.
     let mut plan = plan(1, closed(0), S);
-    plan.requests.list.push(get("/other"));
+    plan.work = vec![get("/"), get("/other")].into();
     plan.connections.pipeline = 40;
     plan.stop.duration_ns = None;
     plan.stop.count = Some(400);

@@ -45,7 +45,7 @@ fn sse() -> Streaming {
 }
 
 fn of(mut plan: Parts, stream: Streaming) -> Parts {
-    plan.requests.list[0].stream = Some(stream);
+    plan.work.requests_mut()[0].stream = Some(stream);
     plan
 }
 
@@ -249,7 +249,7 @@ fn an_endless_event_is_given_up_where_rules_read_it() {
     let record = run(&plan, server);
     assert_eq!(record.total.ledger.error(ErrorKind::BodyLimit), 2);
     // Without a rule nothing of it is kept, and the timeout ends it.
-    plan.requests.list[0].stream = Some(sse());
+    plan.work.requests_mut()[0].stream = Some(sse());
     let record = run(&plan, server);
     assert_eq!(record.total.ledger.error(ErrorKind::Timeout), 2);
     assert_eq!(streams(&record).unbegun, 0);

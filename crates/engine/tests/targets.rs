@@ -51,7 +51,7 @@ fn to_two(connections: u32, load: Load, duration_ns: u64, paths: &[&str]) -> Par
     let other = Target { name: "b".to_owned(), authority: "b".to_owned(), ..parts.target.clone() };
     parts.others = vec![other];
     let request = |path: &&str| Request { target: path.starts_with("/b").into(), ..get(path) };
-    parts.requests.list = paths.iter().map(request).collect();
+    parts.work = paths.iter().map(request).collect::<Vec<_>>().into();
     parts
 }
 
@@ -163,7 +163,8 @@ fn journey(name: &str, steps: &[u32], think: Think) -> Journey {
 #[test]
 fn users_go_from_target_to_target() {
     let mut parts = to_two(4, open(100, Arrivals::Constant), 2 * S, &["/b", "/a", "/b2"]);
-    parts.journeys = vec![journey("all", &[0, 1, 2], Think::Fixed { ns: 20 * MS })];
+    let all = vec![journey("all", &[0, 1, 2], Think::Fixed { ns: 20 * MS })];
+    parts.work = parts.work.walked(all, None);
     let server = [("/a", Some(3 * MS)), ("/b", Some(MS)), ("/b2", Some(2 * MS))];
     let record = run(&parts, sites(&server));
     let journey = &record.total.journeys[0];
@@ -177,8 +178,8 @@ fn users_go_from_target_to_target() {
 #[test]
 fn users_of_a_target_that_stalls_keep_nobody_from_another() {
     let mut parts = to_two(2, open(100, Arrivals::Constant), 2 * S, &["/b", "/a", "/a2"]);
-    parts.journeys =
-        vec![journey("stalls", &[0, 1], Think::None), journey("goes on", &[2], Think::None)];
+    let both = vec![journey("stalls", &[0, 1], Think::None), journey("goes on", &[2], Think::None)];
+    parts.work = parts.work.walked(both, None);
     let server = [("/a", Some(MS)), ("/a2", Some(MS)), ("/b", None)];
     let record = run(&parts, sites(&server));
     let [stalls, goes_on] = &record.total.journeys[..] else { unreachable!() };
@@ -193,8 +194,7 @@ fn users_of_a_target_that_stalls_keep_nobody_from_another() {
 #[test]
 fn users_in_a_closed_load_share_all_places() {
     let mut parts = to_two(3, closed(0), S, &["/a", "/b"]);
-    parts.users = Some(3);
-    parts.journeys = vec![journey("both", &[0, 1], Think::None)];
+    parts.work = parts.work.walked(vec![journey("both", &[0, 1], Think::None)], Some(3));
     let record = run(&parts, sites(&[("/a", Some(MS)), ("/b", Some(4 * MS))]));
     let journey = &record.total.journeys[0];
     assert_eq!((journey.completed, journey.started), (600, 600));

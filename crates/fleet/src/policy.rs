@@ -220,7 +220,7 @@ impl Policy {
         if plan.data.iter().any(|set| set.content.is_none()) {
             return Err(PolicyRefusal::Data.into());
         }
-        if let Some(script) = &plan.script {
+        if let Some(script) = plan.work.script() {
             match self.scripts {
                 Scripts::Refused => return Err(PolicyRefusal::Script("refused".to_owned()).into()),
                 Scripts::Sandboxed if !script.sandbox => {
@@ -333,7 +333,7 @@ impl Demand {
     pub fn of(plan: &Plan, workers: Workers) -> Self {
         let warm_up_ns = plan.recording.warm_up_ns;
         let stop_ns = plan.stop.duration_ns.map(|length_ns| warm_up_ns.saturating_add(length_ns));
-        let each = plan.journeys.iter().map(most_requests).max();
+        let each = plan.work.journeys().iter().map(most_requests).max();
         let (rate, schedule_ns) = match &plan.load {
             Load::Open(open) => {
                 let most = open.segments.iter().map(most_in_a_second).max().unwrap_or(0);

@@ -104,7 +104,7 @@ pub fn split(plan: &Plan, threads: &Threads, cores: &[u32]) -> Result<Vec<Worker
     if of > connections {
         return Err(ShareError::TooFewConnections { threads: of, connections });
     }
-    if let Some(users) = plan.users.filter(|users| of > *users) {
+    if let Some(users) = plan.work.users().filter(|users| of > *users) {
         return Err(ShareError::TooFewUsers { threads: of, users });
     }
     if is_poisson(plan) && even_lanes(of) < of {
@@ -167,7 +167,7 @@ pub fn planned(plan: &Plan, workers: Workers, end_ns: Option<u64>) -> Planned {
         planned.warm_up += count_before(&mut schedule, warm_up_ns);
         planned.measured += count_before(&mut schedule, u64::MAX);
     }
-    match plan.journeys.is_empty() {
+    match plan.work.journeys().is_empty() {
         true => planned,
         false => Planned { users: planned.measured, ..Planned::default() },
     }

@@ -15,7 +15,7 @@ use candor_fleet::{
     Caps, Demand, Grant, GrantError, Head, Message, OperatorKey, Policy, PolicyRefusal, Refusal,
     RunId, SignedGrant,
 };
-use candor_plan::{Plan, Rate};
+use candor_plan::{Plan, Rate, Work};
 use candor_record::{Workers, wire};
 
 #[test]
@@ -281,7 +281,9 @@ fn caps_scripts_and_sockets() {
             sandbox,
             limits,
         };
-        plan("duration = \"1s\"\n").with(|parts| parts.script = Some(script)).unwrap()
+        let plan = plan("duration = \"1s\"\n");
+        let request = Box::new(plan.work.requests()[0].clone());
+        plan.with(|parts| parts.work = Work::Script { request, script }).unwrap()
     };
     assert!(matches!(check(&scripted(true), ""), Some(PolicyRefusal::Script(_))));
     let sandboxed = "scripts = \"sandboxed\"\n";

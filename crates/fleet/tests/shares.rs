@@ -4,7 +4,7 @@ use crate::common::plan;
 use candor_fleet::{ShareError, Threads, planned, split};
 use candor_pace::{Limit, Schedule, Share};
 use candor_plan::journey::{Journey, OnFailure, Step, Think};
-use candor_plan::{Load, Plan};
+use candor_plan::{Load, Plan, Work};
 use candor_record::{Planned, Workers};
 use proptest::prelude::*;
 
@@ -45,15 +45,16 @@ fn with_journeys(plan: &Plan) -> Plan {
         captures: Vec::new(),
     };
     let changed = plan.with(|parts| {
-        parts.requests.list.push(parts.requests.list[0].clone());
-        parts.requests.list[1].name = "second".to_owned();
-        parts.journeys = vec![Journey {
+        let first = parts.work.requests()[0].clone();
+        let second = candor_plan::Request { name: "second".to_owned(), ..first.clone() };
+        let journey = Journey {
             name: "buy".to_owned(),
             weight: 1,
             steps: vec![step(0), step(1)],
             cookies: false,
             on_failure: OnFailure::End,
-        }];
+        };
+        parts.work = Work::from(vec![first, second]).walked(vec![journey], None);
     });
     changed.unwrap()
 }
@@ -155,7 +156,9 @@ fn what_cannot_be_shared_is_refused() {
         ShareError::TooFewThreads { agents: 2, threads: 2 }
     );
     // Each thread has a user, where users are limited.
-    let two = with_journeys(&open(LOADS[0], 5000)).with(|parts| parts.users = Some(2)).unwrap();
+    let two = with_journeys(&open(LOADS[0], 5000))
+        .with(|parts| parts.work = parts.work.walked(parts.work.journeys().to_vec(), Some(2)))
+        .unwrap();
     assert_eq!(counts(&two, &[8, 8]), [1, 1]);
     assert_eq!(
         refused(&two, Threads::Given(vec![1, 2]), 2),

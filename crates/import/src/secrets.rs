@@ -452,7 +452,7 @@ mod tests {
         let built = options.and_then(|options| options.build(&Environment(environment)));
         let (plan, _) = built.unwrap_or_else(|error| panic!("{error}\n{plan}"));
         let names = Names { data: &[], environment: &plan.environment, captured: Known::default() };
-        let request = Template::compile(&plan.requests.list[0], 0, names).unwrap();
+        let request = Template::compile(&plan.work.requests()[0], 0, names).unwrap();
         let bytes = |pieces: &[Piece]| match pieces {
             [] => Vec::new(),
             [Piece::Text(text)] => text.clone(),

@@ -102,7 +102,7 @@ fn two_processes_make_the_document_of_one() {
             run_elsewhere(&plan, Workers { first: 0, count: 2, of: OF }),
         ];
         let merged =
-            merge(halves.to_vec(), plan.recording.digits, plan.requests.list.len(), 0).unwrap();
+            merge(halves.to_vec(), plan.recording.digits, plan.work.requests().len(), 0).unwrap();
         let whole = run(&plan, Workers::all(OF));
         let facts = Facts::default();
         let document = |record: &RunRecord| Document::new(&facts, &plan, record);

@@ -144,13 +144,14 @@ fn rates_of_users_are_said_to_be_that() {
             when: None,
             captures: Vec::new(),
         };
-        parts.journeys = vec![candor_plan::Journey {
+        let journey = candor_plan::Journey {
             name: "twice".to_owned(),
             weight: 1,
             steps: vec![step],
             cookies: false,
             on_failure: candor_plan::OnFailure::End,
-        }];
+        };
+        parts.work = parts.work.walked(vec![journey], None);
     });
     let mut server = Simulated::new(|| Fifo::new(MS));
     let peak = search(&users.unwrap(), &settings(&["p99 < 20ms"]), &mut server);

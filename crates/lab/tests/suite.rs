@@ -69,7 +69,7 @@ impl Bench for Simulated {
         let plan = plan.with(|parts| {
             parts.threads.count = Some(1);
             // The simulated server gives every request the same response.
-            parts.requests.list.iter_mut().for_each(|one| {
+            parts.work.requests_mut().iter_mut().for_each(|one| {
                 one.expect = candor_plan::Expect {
                     status: candor_plan::StatusSet::below_400(),
                     body: candor_plan::BodyExpect::Any,
@@ -167,10 +167,10 @@ fn every_built_in_scenario_is_there_and_builds_what_it_can() {
     };
     let (plan, _) = plan_of("websocket_msg_throughput").unwrap();
     assert_eq!(
-        (&*plan.requests.list[0].path, plan.requests.list[0].body.whole().len()),
+        (&*plan.work.requests()[0].path, plan.work.requests()[0].body.whole().len()),
         ("/ws/echo", 1024)
     );
-    assert!(plan.websocket.is_some());
+    assert!(plan.wire.websocket().is_some());
     let fanout = matrix.cells.iter().find(|cell| cell.scenario.name == "sse_fanout").unwrap();
     assert_eq!(fanout.run.load.connections.map(|one| one.get()), Some(500));
     let routes = matrix.cells.iter().find(|cell| cell.scenario.name == "varied_paths_router");

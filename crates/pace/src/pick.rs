@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use candor_plan::{Order, Requests};
+use candor_plan::{Order, Requests, Work};
 
 use crate::random::{below, split_mix};
 
@@ -40,8 +40,21 @@ impl Picker {
         }
     }
 
+    /// A picker for what a plan sends: without a list of requests, one after the other.
+    pub fn new(work: &Work, seed: u64) -> Self {
+        match work {
+            Work::Requests(requests) => Picker::of_list(requests, seed),
+            Work::Script { .. } | Work::Journeys(_) => Picker {
+                seed: split_mix(seed, STREAM),
+                requests: work.requests().len() as u64,
+                sums: Vec::new(),
+                sequence: [].into(),
+            },
+        }
+    }
+
     /// A picker for a list of at least one request.
-    pub fn new(requests: &Requests, seed: u64) -> Self {
+    pub fn of_list(requests: &Requests, seed: u64) -> Self {
         let weighted = requests.order == Order::Weighted && requests.list.len() > 1;
         let sums = requests.list.iter().scan(0u64, |sum, request| {
             *sum += u64::from(request.weight);
@@ -102,14 +115,15 @@ mod tests {
     #[test]
     fn a_sequence_says_which_and_begins_again() {
         let sequence = [1, 1, 0, 2].into();
-        let picker = Picker::new(&Requests { sequence, ..requests(Order::Rotation, &[1; 3]) }, 1);
+        let picker =
+            Picker::of_list(&Requests { sequence, ..requests(Order::Rotation, &[1; 3]) }, 1);
         let picked: Vec<usize> = (0..6).map(|index| picker.pick(index)).collect();
         assert_eq!(picked, [1, 1, 0, 2, 1, 1]);
     }
 
     #[test]
     fn rotation_takes_one_after_the_other() {
-        let picker = Picker::new(&requests(Order::Rotation, &[9, 1, 1]), 5);
+        let picker = Picker::of_list(&requests(Order::Rotation, &[9, 1, 1]), 5);
         let picks: Vec<usize> = (0..7).map(|index| picker.pick(index)).collect();
         assert_eq!(picks, [0, 1, 2, 0, 1, 2, 0]);
     }
@@ -117,7 +131,7 @@ mod tests {
     #[test]
     fn weights_are_kept() {
         let weights = [1, 4, 0, 95];
-        let picker = Picker::new(&requests(Order::Weighted, &weights), 5);
+        let picker = Picker::of_list(&requests(Order::Weighted, &weights), 5);
         let n = 100_000u32;
         let mut counts = [0f64; 4];
         for index in 0..n {
@@ -135,7 +149,7 @@ mod tests {
     fn choice_is_a_function_of_seed_and_index() {
         let list = requests(Order::Weighted, &[1, 1]);
         let picks = |seed| -> Vec<usize> {
-            let picker = Picker::new(&list, seed);
+            let picker = Picker::of_list(&list, seed);
             (0..64).map(|index| picker.pick(index)).collect()
         };
         assert_eq!(picks(1), picks(1));
@@ -145,7 +159,7 @@ mod tests {
     #[test]
     fn a_single_request_is_always_taken() {
         for order in [Order::Rotation, Order::Weighted] {
-            let picker = Picker::new(&requests(order, &[3]), 0);
+            let picker = Picker::of_list(&requests(order, &[3]), 0);
             assert!((0..100).all(|index| picker.pick(index * 7) == 0));
         }
     }

@@ -16,6 +16,7 @@ mod streams;
 mod target;
 mod tls;
 mod websocket;
+mod work;
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -27,6 +28,7 @@ use crate::options::{Options, ReadFile};
 use crate::plan::Plan;
 use crate::redact::Secrets;
 use crate::values::{Nanos, Out, ProgressForm, ReportDepth, SmallCount, Tui};
+use crate::wire::Wire;
 
 /// The default number of connections.
 pub const DEFAULT_CONNECTIONS: u32 = 10;
@@ -72,22 +74,18 @@ impl Options {
     /// Makes the plan.
     pub fn build(mut self, files: &dyn ReadFile) -> Result<(Plan, Outputs), PlanError> {
         let mut files = Files { files, known: HashMap::new() };
+        work::check(&self)?;
         self.url_of_list(&files)?;
         let mut targets = target::Targets::new(&self, &mut files)?;
-        let websocket = websocket::websocket(&self, targets.url())?;
+        let wire = websocket::websocket(&self, targets.url())?.map_or(Wire::Http, Wire::WebSocket);
         let own = journeys::own_connections(&self)?;
-        let (journeys, steps) = journeys::journeys(&self, &mut targets, &mut files)?;
-        let mut requests = requests::requests(&self, &mut targets, &mut files)?;
+        let work = work::work(&self, &mut targets, own, &mut files)?;
         let (target, others) = targets.into_parts();
-        if !journeys.is_empty() {
-            requests.list = steps;
-        }
-        delivery::check(&self, &requests.list)?;
-        streams::check(&self, &requests.list)?;
+        delivery::check(&self, work.requests())?;
+        streams::check(&self, work.requests())?;
         once::check(&self)?;
         let mut load = load::load(&self, &mut files)?;
-        journeys::count(&self, &journeys, &mut load.load)?;
-        let script = script::script(&self, &mut files)?;
+        journeys::count(&self, work.journeys(), &mut load.load)?;
         let mut parts = Parts {
             target,
             others,
@@ -118,16 +116,9 @@ impl Options {
             },
             seed: self.load.seed.unwrap_or(DEFAULT_SEED),
             data: data::data(&self, &files)?,
-            environment: data::environment(&requests.list, &files),
-            requests,
-            journeys,
-            users: match own {
-                true => Some(self.own_connections()),
-                false => self.load.users.map(SmallCount::get),
-            },
-            websocket,
-            calls: None,
-            script,
+            environment: data::environment(work.requests(), &files),
+            work,
+            wire,
             secrets: Secrets::shown_if(self.output.show_secrets),
         };
         calls::complete(&self, &mut parts, &mut files)?;

@@ -12,7 +12,8 @@ pub use candor_grpc::{Kind as CallKind, Method as CallMethod};
 use crate::error::PlanError;
 use crate::journey::Variables;
 use crate::kept::Kept;
-use crate::model::{Parts, Request};
+use crate::model::Parts;
+use crate::request::Request;
 use crate::template::{Escape, Names, Piece, Template, TemplateError};
 
 /// The calls of a plan.

@@ -3,7 +3,8 @@
 
 use std::fmt;
 
-use crate::model::{Arrivals, BodyExpect, Endpoint, Load, OpenLoad, Parts, Segment, StatusSet};
+use crate::model::{Arrivals, Endpoint, Load, OpenLoad, Parts, Segment};
+use crate::request::{BodyExpect, StatusSet};
 use crate::tls::{TlsVersion, Trust};
 use crate::units::{fmt_count, fmt_duration_ns, fmt_plural, fmt_rate};
 

@@ -14,15 +14,14 @@ use serde::{Deserialize, Serialize};
 pub const NS_PER_S: u64 = 1_000_000_000;
 
 use crate::allow::AllowList;
-use crate::call::{Call, Calls};
 use crate::data::DataSet;
-use crate::delivery::Delivery;
 use crate::journey::{Capture, Journey, OnFailure, Step, Think};
 use crate::kept::Kept;
 use crate::redact::Secrets;
-use crate::stream::Streaming;
+use crate::request::Request;
 use crate::tls::Tls;
-use crate::websocket::WebSocket;
+use crate::wire::Wire;
+use crate::work::Work;
 
 /// The description of one run: whole in a [`Plan`](crate::Plan), redacted in a result.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -33,14 +32,10 @@ pub struct Parts {
     /// The others, each with a name of its own.
     #[serde(default)]
     pub others: Vec<Target>,
-    /// The requests, and the responses that they must get.
-    pub requests: Requests,
-    /// What users do; empty: each request is by itself.
-    #[serde(default)]
-    pub journeys: Vec<Journey>,
-    /// The most users at a time, of a plan with journeys; in a closed load, how many there are.
-    #[serde(default)]
-    pub users: Option<u32>,
+    /// What is sent.
+    pub work: Work,
+    /// What the requests are on the wire.
+    pub wire: Wire,
     /// How requests are timed.
     pub load: Load,
     /// When the run ends.
@@ -61,14 +56,6 @@ pub struct Parts {
     /// The variables of the environment that requests take values from.
     #[serde(default)]
     pub environment: Vec<Variable>,
-    /// The WebSocket whose messages the requests are; `None`: they are requests of HTTP.
-    #[serde(default)]
-    pub websocket: Option<WebSocket>,
-    /// The schema of the calls of gRPC that all requests are; `None`: none is one.
-    #[serde(default)]
-    pub calls: Option<Calls>,
-    /// The script that makes requests and reads responses, if there is one.
-    pub script: Option<Script>,
     /// Whether results may contain in full what the user typed.
     pub secrets: Secrets,
 }
@@ -106,7 +93,7 @@ impl Parts {
     /// Whether requests have a time at which they are due, apart from that of a free place: in an open load, and
     /// those of users.
     pub fn has_due_times(&self) -> bool {
-        self.load.is_open() || !self.journeys.is_empty()
+        self.load.is_open() || self.work.has_users()
     }
 
     /// The number of threads if `own` cores are usable: the number asked for, or else `own`, but
@@ -119,14 +106,16 @@ impl Parts {
     /// The most threads: each needs a connection to every target, and a user if those are limited.
     pub fn most_threads(&self) -> u32 {
         let counts = self.targets().map(|one| self.connections_to(one).0);
-        counts.chain(self.users).min().unwrap_or(1)
+        counts.chain(self.work.users()).min().unwrap_or(1)
     }
 
     /// Makes it a run of `count` requests by `users` users, to look at: one after the other, without delay, traced. What
     /// is sent stays as it is.
     pub fn look_once(&mut self, count: u64, users: u32) {
         self.load = Load::Closed { think_time_ns: 0 };
-        self.users = None;
+        if let Work::Journeys(journeys) = &mut self.work {
+            journeys.users = None;
+        }
         // The last response ends it; an interruption waits for none.
         self.stop = Stop { duration_ns: None, count: Some(count), drain_ns: 0, ..self.stop };
         self.connect(users, users);
@@ -150,9 +139,9 @@ impl Parts {
     /// captured.
     pub fn walk_once(&mut self, captures: &[Capture]) {
         self.look_once(1, 1);
-        self.requests.sequence = [].into();
+        let mut requests = self.work.requests().to_vec();
         let mut names = HashSet::new();
-        for (at, request) in self.requests.list.iter_mut().enumerate() {
+        for (at, request) in requests.iter_mut().enumerate() {
             // Names of steps are unique.
             if !names.insert(request.name.clone()) {
                 request.name = format!("{} ({})", request.name, at + 1);
@@ -165,21 +154,24 @@ impl Parts {
             when: None,
             captures: captures.to_vec(),
         };
-        self.journeys = vec![Journey {
+        let journey = Journey {
             name: "all requests".to_owned(),
             weight: 1,
-            steps: (0..self.requests.list.len()).map(step).collect(),
+            steps: (0..requests.len()).map(step).collect(),
             cookies: false,
             on_failure: OnFailure::GoOn,
-        }];
+        };
+        self.work = Work::from(requests).walked(vec![journey], None);
     }
 
     /// Sets `count` connections and up to `max`, and lowers the number of threads to `count` if it
     /// is above.
     pub fn connect(&mut self, count: u32, max: u32) {
         (self.connections.count, self.connections.max) = (count, max);
-        if self.connections.own {
-            (self.connections.count, self.users) = (max, Some(max));
+        if let Work::Journeys(journeys) = &mut self.work
+            && self.connections.own
+        {
+            (self.connections.count, journeys.users) = (max, Some(max));
         }
         let most = self.most_threads();
         self.threads.count = self.threads.count.map(|threads| threads.min(most));
@@ -318,170 +310,6 @@ pub enum Endpoint {
         /// Path of the socket.
         path: PathBuf,
     },
-}
-
-/// The requests of a run and how they alternate.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Requests {
-    /// At least one request.
-    pub list: Vec<Request>,
-    /// How the next one is chosen.
-    pub order: Order,
-    /// The request of each index, repeated after the last; empty: by `order`.
-    pub sequence: Kept<u32>,
-}
-
-/// How the next request is chosen from the list.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "kebab-case")]
-pub enum Order {
-    /// One after the other, by index modulo the length of the list.
-    Rotation,
-    /// At random in proportion to the weights, as a pure function of seed and index.
-    Weighted,
-}
-
-/// One request shape and the response that it must get.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Request {
-    /// The name in reports; the method and path if the user gave none.
-    pub name: String,
-    /// Where it goes: a number of [`Parts::targets`].
-    #[serde(default)]
-    pub target: u32,
-    /// Method, sent as given.
-    pub method: String,
-    /// Path and query, sent as given; begins with `/`, or is `*` for OPTIONS.
-    pub path: String,
-    /// Header fields in order. No `Host` among them means [`Target::authority`]; no
-    /// `Content-Length` means one is made from the body.
-    pub headers: Vec<(String, String)>,
-    /// The body; empty for none.
-    pub body: Kept<u8>,
-    /// Whether method, path, header values and body are templates ([`template`](crate::template)),
-    /// filled anew for each request.
-    #[serde(default)]
-    pub holes: bool,
-    /// Whether the body is sent as it is, even so: it comes from a file, or is a message that was encoded.
-    #[serde(default)]
-    pub literal_body: bool,
-    /// How it leaves.
-    pub delivery: Delivery,
-    /// The condition for a right response.
-    pub expect: Expect,
-    /// How its response is divided into events; `None`: it is one whole.
-    #[serde(default)]
-    pub stream: Option<Streaming>,
-    /// The call of gRPC that it is; `None`: it is a plain request.
-    #[serde(default)]
-    pub call: Option<Call>,
-    /// Share under [`Order::Weighted`], at least 1.
-    pub weight: u32,
-    /// In a result: what replaces the values that may be secret. Null in a plan.
-    pub redacted: Option<Redacted>,
-}
-
-impl Request {
-    /// Whether its response comes in parts that are measured: events, or the messages of a call that streams them.
-    pub fn has_parts(&self) -> bool {
-        self.stream.is_some() || self.call.is_some_and(|call| call.kind.server_streams())
-    }
-
-    /// Whether a list of URLs says what is sent.
-    pub fn is_of_list(&self) -> bool {
-        self.path == OF_LIST
-    }
-}
-
-/// The path of a request that stands for those of a list of URLs.
-pub(crate) const OF_LIST: &str = "${path urls.path}";
-
-/// What replaces the secret values of a request in a result.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Redacted {
-    /// Distinguishes queries: four hexadecimal digits, so one pair in 65,536 looks the same. Null
-    /// without a query.
-    pub query_hash: Option<String>,
-}
-
-/// The condition for a right response.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Expect {
-    /// Status codes that are right.
-    pub status: StatusSet,
-    /// The condition for the body.
-    pub body: BodyExpect,
-}
-
-/// A set of status codes, as inclusive ranges.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct StatusSet {
-    /// Inclusive ranges within 100 to 999, not empty.
-    pub ranges: Vec<(u16, u16)>,
-}
-
-impl StatusSet {
-    /// The default: a status below 400 is right.
-    pub fn below_400() -> Self {
-        StatusSet { ranges: vec![(100, 399)] }
-    }
-
-    /// Whether `status` is right.
-    #[inline]
-    pub fn contains(&self, status: u16) -> bool {
-        self.ranges.iter().any(|&(low, high)| low <= status && status <= high)
-    }
-}
-
-/// A Lua script with the hooks of wrk. The plan then has one request, which the script begins
-/// with.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Script {
-    /// Its file, as the user gave it, for messages.
-    pub path: String,
-    /// The content of the file.
-    pub source: Kept<u8>,
-    /// The arguments of `init`, from index 1 on.
-    pub arguments: Vec<String>,
-    /// The script is untrusted: no files, no processes, no native code, limits on memory and
-    /// instructions.
-    pub sandbox: bool,
-    /// Its limits.
-    pub limits: ScriptLimits,
-}
-
-/// The limits of a script.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct ScriptLimits {
-    /// Time for one call of one of its functions, above zero.
-    pub call_ns: u64,
-    /// The longest response body kept for the script.
-    pub body_bytes: u64,
-    /// Sandbox: memory of one thread's state.
-    pub memory_bytes: u64,
-    /// Sandbox: instructions of one call.
-    pub instructions: u64,
-}
-
-/// The condition for the body of a response.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "kebab-case")]
-pub enum BodyExpect {
-    /// Anything.
-    Any,
-    /// Exactly this many bytes.
-    Length(u64),
-    /// Exactly these bytes.
-    Exact(Kept<u8>),
 }
 
 /// How requests are timed.

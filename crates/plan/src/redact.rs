@@ -36,9 +36,12 @@ use refused::{has_no_secret, outside_holes};
 use secret::sounds_secret;
 
 use crate::kept::Kept;
-use crate::model::{BodyExpect, Endpoint, Load, Parts, Redacted, Request, Segment};
+use crate::model::{Endpoint, Load, Parts, Segment};
+use crate::request::{BodyExpect, Redacted, Request};
 use crate::tls::{Pem, Trust};
+use crate::wire::Wire;
 use crate::words;
+use crate::work::Work;
 
 /// Replaces a hidden value.
 pub const REDACTED: &str = "[redacted]";
@@ -536,7 +539,7 @@ impl Parts {
             variable.value = Kept::LeftOut { count: variable.value.count(), hash: String::new() };
         }
         // Without a header, the names of a file's columns are values.
-        let requests = &parts.requests.list;
+        let requests = parts.work.requests();
         let is_named = |set: &str, column: &str| {
             let hole = format!("{set}.{column}");
             let names = |text: &str| text.contains(&hole);
@@ -555,32 +558,38 @@ impl Parts {
             set.file = set.file.to_string_lossy().into_owned().into();
             set.content = set.content.as_ref().map(Kept::redacted);
         }
-        for step in parts.journeys.iter_mut().flat_map(|journey| &mut journey.steps) {
-            if let (Some(when), Secrets::Hidden) = (&mut step.when, secrets) {
-                *when = outside_holes(when);
+        parts.work.requests_mut().iter_mut().for_each(|request| request.redact(secrets));
+        let is_hidden = secrets == Secrets::Hidden;
+        match &mut parts.work {
+            Work::Requests(requests) => requests.sequence = requests.sequence.redacted(),
+            Work::Script { script, .. } => {
+                script.source = script.source.redacted();
+                if is_hidden {
+                    script.arguments.fill(REDACTED.to_owned());
+                }
+            }
+            Work::Journeys(journeys) => {
+                let steps = journeys.list.iter_mut().flat_map(|journey| &mut journey.steps);
+                for when in steps.filter_map(|step| step.when.as_mut()).filter(|_| is_hidden) {
+                    *when = outside_holes(when);
+                }
             }
         }
-        parts.requests.sequence = parts.requests.sequence.redacted();
-        parts.requests.list.iter_mut().for_each(|request| request.redact(secrets));
+        match &mut parts.wire {
+            Wire::Http => {}
+            Wire::WebSocket(socket) if is_hidden => {
+                for name in &mut socket.subprotocols {
+                    *name = subprotocol(name).to_owned();
+                }
+            }
+            Wire::WebSocket(_) => {}
+            Wire::Grpc(calls) => calls.protoset = calls.protoset.redacted(),
+        }
         if let Load::Open(open) = &mut parts.load {
             for segment in &mut open.segments {
                 if let Segment::Replay { offsets_ns, .. } = segment {
                     *offsets_ns = offsets_ns.redacted();
                 }
-            }
-        }
-        if let Some(calls) = &mut parts.calls {
-            calls.protoset = calls.protoset.redacted();
-        }
-        if let Some(socket) = &mut parts.websocket
-            && secrets == Secrets::Hidden
-        {
-            socket.subprotocols.iter_mut().for_each(|name| *name = subprotocol(name).to_owned());
-        }
-        if let Some(script) = &mut parts.script {
-            script.source = script.source.redacted();
-            if secrets == Secrets::Hidden {
-                script.arguments.fill(REDACTED.to_owned());
             }
         }
         parts

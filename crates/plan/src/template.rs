@@ -11,7 +11,8 @@ pub use escape::Escape;
 
 use crate::data::DataSet;
 use crate::journey::Known;
-use crate::model::{Request, Variable};
+use crate::model::Variable;
+use crate::request::Request;
 use parse::Parser;
 
 /// A piece of compiled text.

@@ -35,11 +35,13 @@ use clap::builder::PossibleValue;
 
 use crate::data::DataOrder;
 use crate::journey::RateOf;
-use crate::model::{Arrivals, Order, Pacing, Rate, ReactorChoice, StatusSet};
+use crate::model::{Arrivals, Pacing, Rate, ReactorChoice};
 use crate::redact;
+use crate::request::StatusSet;
 use crate::suggest::did_you_mean;
 use crate::units::{self, Quantity, UnitError};
 use crate::url;
+use crate::work::Order;
 
 /// Why a value is refused, and the remedy.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

@@ -3,7 +3,7 @@
 use crate::common::{Memory, PROTO};
 use candor_plan::options::Unanswered;
 use candor_plan::{
-    CallKind, DataFormat, HttpVersion, Kept, Options, Parts, Plan, PlanError, ReadFile,
+    CallKind, DataFormat, HttpVersion, Kept, Options, Parts, Plan, PlanError, ReadFile, Wire,
 };
 
 const FIXED: [&str; 4] = ["--proto", "a.proto", "--call", "a.S.One"];
@@ -22,7 +22,7 @@ fn a_call_is_a_post_over_http_2_with_its_message_encoded() {
     let plan =
         plan(&["-b", "{\"id\": 300, \"s\": \"$${x}\"}", "--deadline", "1500ms", "-H", "X-Id: 7"]);
     let plan = plan.unwrap();
-    let request = &plan.requests.list[0];
+    let request = &plan.work.requests()[0];
     assert_eq!((request.method.as_str(), request.path.as_str()), ("POST", "/a.S/One"));
     assert_eq!((request.name.as_str(), plan.target.http), ("a.S/One", HttpVersion::H2));
     let headers = [
@@ -42,20 +42,20 @@ fn a_call_is_a_post_over_http_2_with_its_message_encoded() {
 #[test]
 fn a_message_with_holes_stays_json_and_the_plan_has_the_schema() {
     let plan = plan(&["-b", "{\"id\": ${seq}, \"m\": {\"s\": \"n${seq}\"}}"]).unwrap();
-    let request = &plan.requests.list[0];
+    let request = &plan.work.requests()[0];
     assert!(request.holes && !request.literal_body);
     assert!(request.body.whole().starts_with(b"{\"id\""));
-    let schema = plan.calls.as_ref().unwrap().schema().unwrap();
+    let schema = plan.wire.calls().unwrap().schema().unwrap();
     assert!(schema.method("a.S/One").is_ok());
     // Without messages, the body may be empty.
     let empty = self::plan(&[]).unwrap();
-    assert_eq!(empty.requests.list[0].body.whole(), [0; 5]);
+    assert_eq!(empty.work.requests()[0].body.whole(), [0; 5]);
 }
 
 #[test]
 fn a_value_of_the_environment_cannot_break_the_json() {
     let plan = plan(&["-b", "{\"s\": \"${env:QUOTED}\", \"id\": ${seq}}"]).unwrap();
-    assert_eq!(plan.requests.list[0].call.unwrap().messages, 1);
+    assert_eq!(plan.work.requests()[0].call.unwrap().messages, 1);
 }
 
 #[test]
@@ -63,11 +63,11 @@ fn streams_of_the_client_have_several_messages() {
     let options =
         ["--proto", "a.proto", "--call", "a.S/Many", "-b", "{} [{\"id\": 1}, {}]", "http://h/"];
     let plan = crate::common::plan(&options);
-    let call = plan.requests.list[0].call.unwrap();
+    let call = plan.work.requests()[0].call.unwrap();
     assert_eq!((call.kind, call.messages), (CallKind::ClientStreaming, 3));
     let options = ["--proto", "a.proto", "--call", "a.S/Watch", "https://h/"];
     let plan = crate::common::plan(&options);
-    assert!(plan.requests.list[0].has_parts());
+    assert!(plan.work.requests()[0].has_parts());
     assert_eq!(plan.target.tls.clone().unwrap().alpn, ["h2"]);
 }
 
@@ -78,7 +78,7 @@ fn requests_of_a_plan_are_calls_of_their_own_or_of_the_top() {
     let files = Memory::with(&[("x/a.proto", PROTO)]);
     let options = Options::from_toml("x/plan.toml", text).unwrap();
     let (plan, _) = options.build(&files).unwrap();
-    let paths: Vec<&str> = plan.requests.list.iter().map(|one| one.path.as_str()).collect();
+    let paths: Vec<&str> = plan.work.requests().iter().map(|one| one.path.as_str()).collect();
     assert_eq!(paths, ["/a.S/One", "/a.S/Watch"]);
     let one = text.replace("call = 'a.S/One'\n", "").replace("json", "#");
     let error = Options::from_toml("x/plan.toml", &one).unwrap().build(&files).unwrap_err();
@@ -89,18 +89,18 @@ fn requests_of_a_plan_are_calls_of_their_own_or_of_the_top() {
 fn the_schema_is_left_out_of_results_and_such_parts_cannot_run() {
     let plan = plan(&[]).unwrap();
     let redacted = plan.redacted();
-    let protoset = &redacted.calls.as_ref().unwrap().protoset;
+    let protoset = &redacted.wire.calls().unwrap().protoset;
     assert!(protoset.is_left_out() && protoset.count() > 100);
     assert!(matches!(Plan::try_from(redacted), Err(PlanError::LeftOut)));
     let broken = |change: fn(&mut Parts)| plan.with(change).unwrap_err().to_string();
     let says = [
-        broken(|parts| parts.calls = None),
-        broken(|parts| parts.requests.list[0].call = None),
-        broken(|parts| parts.requests.list[0].body = b"\0\0\0\0\x09"[..].into()),
+        broken(|parts| parts.wire = Wire::Http),
+        broken(|parts| parts.work.requests_mut()[0].call = None),
+        broken(|parts| parts.work.requests_mut()[0].body = b"\0\0\0\0\x09"[..].into()),
         broken(|parts| parts.target.http = HttpVersion::H1),
-        broken(|parts| parts.requests.list[0].path = "/a.S/Two".to_owned()),
+        broken(|parts| parts.work.requests_mut()[0].path = "/a.S/Two".to_owned()),
         broken(|parts| {
-            if let Some(calls) = &mut parts.calls {
+            if let Wire::Grpc(calls) = &mut parts.wire {
                 calls.protoset = Kept::from(vec![0xff; 9]);
             }
         }),
@@ -131,7 +131,7 @@ impl ReadFile for Server {
     }
 
     fn ask(&self, plan: &Plan) -> Result<Vec<u8>, Unanswered> {
-        let [request] = &plan.requests.list[..] else { panic!("one question at a time") };
+        let [request] = plan.work.requests() else { panic!("one question at a time") };
         assert!(request.path.ends_with("ServerReflectionInfo"), "{}", request.path);
         assert_eq!((plan.stop.count, plan.connections.count), (Some(1), 1));
         self.0.clone()

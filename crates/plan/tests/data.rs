@@ -49,7 +49,7 @@ fn data_comes_from_flags_and_tables() {
 
 #[test]
 fn requests_have_holes_where_they_have_some() {
-    assert!(!planned("").unwrap().requests.list[0].holes);
+    assert!(!planned("").unwrap().work.requests()[0].holes);
     let text = "data = 'users=users.csv'\n\
                 [[request]]\npath = '/${random 1..9}'\n\
                 [[request]]\npath = '/$${a}'\nheader = { A = '$${b}' }\nbody = '$${c}$'\n\
@@ -58,7 +58,7 @@ fn requests_have_holes_where_they_have_some() {
                 [[request]]\nbody-file = 'body.bin'\n\
                 [[request]]\npath = '/${seq}'\nbody-file = 'body.bin'\n";
     let plan = planned(text).unwrap();
-    let list = &plan.requests.list;
+    let list = plan.work.requests();
     let holes: Vec<bool> = list.iter().map(|one| one.holes).collect();
     assert_eq!(holes, [true, false, true, true, false, true]);
     assert_eq!((list[1].path.as_str(), list[1].body.whole()), ("/${a}", &b"${c}$"[..]));
@@ -72,8 +72,8 @@ fn requests_have_holes_where_they_have_some() {
     }
     // In a URL too, with blanks.
     let (plan, _) = flags(&["http://h/a?b=${random 1..9}"]).unwrap().build(&files()).unwrap();
-    assert_eq!(plan.requests.list[0].path, "/a?b=${random 1..9}");
-    assert!(plan.requests.list[0].holes);
+    assert_eq!(plan.work.requests()[0].path, "/a?b=${random 1..9}");
+    assert!(plan.work.requests()[0].holes);
 }
 
 /// As it is written, also in tables below and after a plan has travelled; fields of a header too.
@@ -83,7 +83,7 @@ fn json_keeps_its_order() {
         let plan = planned(text).unwrap();
         let travelled: candor_plan::Plan =
             postcard::from_bytes(&postcard::to_allocvec(&plan).unwrap()).unwrap();
-        let one = &travelled.requests.list[0];
+        let one = &travelled.work.requests()[0];
         (String::from_utf8(one.body.whole().to_vec()).unwrap(), one.headers.clone())
     };
     for (json, sent) in [
@@ -112,7 +112,7 @@ fn requests_of_other_tools_are_taken_literally() {
     let mut options = flags(&["http://h/${a}", "-b", "$${b}"]).unwrap();
     options.requests.literal = true;
     let (plan, _) = options.build(&files()).unwrap();
-    let one = &plan.requests.list[0];
+    let one = &plan.work.requests()[0];
     assert_eq!((one.path.as_str(), one.body.whole(), one.holes), ("/${a}", &b"$${b}"[..], false));
 }
 
@@ -121,7 +121,7 @@ fn the_environment_is_kept_apart_and_left_out_of_results() {
     let plan = planned("header = { A = 'Bearer ${env:TOKEN}' }").unwrap();
     assert_eq!(plan.environment.len(), 1);
     assert_eq!(plan.environment[0].value.whole(), b"hunter2");
-    assert_eq!(plan.requests.list[0].headers[0].1, "Bearer ${env:TOKEN}");
+    assert_eq!(plan.work.requests()[0].headers[0].1, "Bearer ${env:TOKEN}");
     let shown = format!("{:?}", plan.redacted());
     assert!(shown.contains("TOKEN") && !shown.contains("hunter2"), "{shown}");
     assert!(Plan::try_from(plan.redacted()).is_err(), "no plan is made of a result");
@@ -131,7 +131,7 @@ fn the_environment_is_kept_apart_and_left_out_of_results() {
 fn a_list_of_urls_is_a_request_with_holes_for_method_and_path() {
     let (plan, _) = flags(&["--urls", "urls.txt:shuffle"]).unwrap().build(&files()).unwrap();
     assert_eq!(plan.target.authority, "listed:81", "the first URL names the target");
-    let one = &plan.requests.list[0];
+    let one = &plan.work.requests()[0];
     assert_eq!(
         (one.name.as_str(), one.method.as_str(), one.path.as_str()),
         ("urls", "${urls.method}", "${path urls.path}")
@@ -145,7 +145,7 @@ fn a_list_of_urls_is_a_request_with_holes_for_method_and_path() {
 fn a_script_may_have_data() {
     for data in ["data = 'u=users.csv:shuffle'", "rate = '1k'\ndata = 'u=users.csv:once'"] {
         let plan = planned(&format!("script = 'load.lua'\n{data}")).unwrap();
-        assert!(plan.script.is_some() && plan.data[0].columns.len() > 1, "{data}");
+        assert!(plan.work.script().is_some() && plan.data[0].columns.len() > 1, "{data}");
     }
     let plan = planned("data = 'state=users.csv'").unwrap();
     assert_eq!(plan.data[0].name, "state");

@@ -7,7 +7,7 @@ use candor_plan::{Arrivals, Delivery, Load, OpenLoad, Pieces, Segment, describe}
 const MS: u64 = 1_000_000;
 
 fn delivery(arguments: &[&str]) -> Delivery {
-    plan(&[arguments, &["http://h/"]].concat()).requests.list[0].delivery
+    plan(&[arguments, &["http://h/"]].concat()).work.requests()[0].delivery
 }
 
 fn pieces(count: u32, gap_ns: u64) -> Option<Pieces> {
@@ -58,7 +58,7 @@ fn tables_take_from_the_top_what_their_bodies_allow() {
                 [[request]]\nbody = 'hello'\nexpect-continue = false\nbreak-off-after = 4\n";
     let options = Options::from_toml("plan.toml", text).unwrap();
     let plan = options.build(&Memory::default()).unwrap().0;
-    let of: Vec<Delivery> = plan.requests.list.iter().map(|one| one.delivery).collect();
+    let of: Vec<Delivery> = plan.work.requests().iter().map(|one| one.delivery).collect();
     let (nothing, two) =
         (Delivery::default(), Delivery { chunk_bytes: Some(2), ..Delivery::default() });
     assert_eq!(
@@ -152,6 +152,6 @@ fn one_burst_is_as_many_requests_as_connections() {
     assert_eq!((plan.stop.count, plan.stop.duration_ns), (Some(50), None));
     assert!(plan.connections.once);
     assert_eq!(plan.connections.requests_per_connection, Some(1));
-    assert_eq!(plan.requests.list[0].headers, [("Connection".into(), "close".into())]);
+    assert_eq!(plan.work.requests()[0].headers, [("Connection".into(), "close".into())]);
     assert_eq!(describe::load(&plan), "50 connections, each once and all at once");
 }

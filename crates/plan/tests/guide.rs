@@ -1,7 +1,7 @@
 //! Tests every plan in docs/plan-files.md, so that copies of them work.
 
 use crate::common::Memory;
-use candor_plan::{Load, Options, Order};
+use candor_plan::{Load, Options, Order, Work};
 
 const GUIDE: &str = include_str!("../../../docs/plan-files.md");
 
@@ -29,8 +29,9 @@ fn the_complete_example_is_what_its_comments_say() {
     let Load::Open(load) = &plan.load else { panic!("a closed loop") };
     assert_eq!(load.segments.len(), 3, "the warm-up, the ramp and the hold");
     assert_eq!(load.shed_after_ns, Some(1_000_000_000));
-    assert_eq!(plan.requests.order, Order::Weighted);
-    let [list, create] = plan.requests.list.as_slice() else { panic!("two requests") };
+    let Work::Requests(requests) = &plan.work else { panic!("{:?}", plan.work) };
+    assert_eq!(requests.order, Order::Weighted);
+    let [list, create] = requests.list.as_slice() else { panic!("two requests") };
     assert_eq!((list.path.as_str(), list.weight), ("/orders?page=1", 9));
     assert_eq!((create.method.as_str(), create.headers.len()), ("POST", 3));
     assert_eq!(outputs.expect.len(), 2);

@@ -43,9 +43,9 @@ fn planned(text: &str) -> Result<Plan, String> {
 #[test]
 fn a_journey_is_steps_of_requests() {
     let plan = planned(BUY).unwrap();
-    let names: Vec<&str> = plan.requests.list.iter().map(|one| one.name.as_str()).collect();
+    let names: Vec<&str> = plan.work.requests().iter().map(|one| one.name.as_str()).collect();
     assert_eq!(names, ["login", "cart", "GET /"]);
-    let [buy, other] = &plan.journeys[..] else { panic!("{:?}", plan.journeys) };
+    let [buy, other] = plan.work.journeys() else { panic!("{:?}", plan.work.journeys()) };
     assert_eq!((buy.name.as_str(), buy.weight, buy.cookies), ("buy", 3, true));
     assert_eq!(buy.on_failure, OnFailure::GoOn);
     assert_eq!((other.name.as_str(), other.weight, other.cookies), ("journey 2", 1, false));
@@ -59,7 +59,7 @@ fn a_journey_is_steps_of_requests() {
     assert_eq!((login.think, login.repeat, &login.when), (Think::None, (1, 1), &None));
     assert_eq!(cart.think, Think::Exponential { mean_ns: 2_000_000_000 });
     assert_eq!((cart.repeat, cart.when.as_deref()), ((1, 3), Some("${token}")));
-    let variables = Variables::of(&plan.journeys);
+    let variables = Variables::of(plan.work.journeys());
     assert_eq!(variables.names(), ["token", "id"]);
     let before = |request: u32| {
         let known = variables.before(request);
@@ -154,7 +154,7 @@ fn a_path_can_be_a_captured_one() {
         [[journey.step]]
         path = '${path location}'";
     let plan = planned(text).unwrap();
-    assert_eq!(plan.requests.list[1].path, "${path location}");
+    assert_eq!(plan.work.requests()[1].path, "${path location}");
     let error =
         planned(&text.replace("path location}'", "path location}x y'")).expect_err("a blank");
     assert!(error.contains("path"), "{error}");
@@ -170,7 +170,7 @@ fn users_may_have_connections_of_their_own() {
     let connections = |keys: &str| {
         let plan = planned(&text(keys, "")).unwrap();
         assert!(plan.connections.own);
-        (plan.connections.count, plan.connections.max, plan.users)
+        (plan.connections.count, plan.connections.max, plan.work.users())
     };
     assert_eq!(connections(""), (10, 10, Some(10)));
     assert_eq!(connections("users = 7"), (7, 7, Some(7)));

@@ -31,28 +31,24 @@ fn a_url_alone_is_a_closed_loop_of_ten_connections_for_ten_seconds() {
             tls: None,
             http: HttpVersion::H1,
         },
-        requests: Requests {
-            list: vec![Request {
-                target: 0,
-                name: "GET /hello?x=…".to_owned(),
-                method: "GET".to_owned(),
-                path: "/hello?x=1".to_owned(),
-                headers: vec![],
-                body: [].into(),
-                delivery: candor_plan::Delivery::default(),
-                expect: Expect { status: StatusSet::below_400(), body: BodyExpect::Any },
-                stream: None,
-                weight: 1,
-                holes: false,
-                literal_body: false,
-                call: None,
-                redacted: None,
-            }],
-            order: Order::Rotation,
-            sequence: [].into(),
-        },
-        journeys: vec![],
-        users: None,
+        work: vec![Request {
+            target: 0,
+            name: "GET /hello?x=…".to_owned(),
+            method: "GET".to_owned(),
+            path: "/hello?x=1".to_owned(),
+            headers: vec![],
+            body: [].into(),
+            delivery: candor_plan::Delivery::default(),
+            expect: Expect { status: StatusSet::below_400(), body: BodyExpect::Any },
+            stream: None,
+            weight: 1,
+            holes: false,
+            literal_body: false,
+            call: None,
+            redacted: None,
+        }]
+        .into(),
+        wire: Wire::Http,
         load: Load::Closed { think_time_ns: 0 },
         stop: Stop { duration_ns: Some(10 * S), count: None, drain_ns: 5 * S, give_up_ns: 10 * S },
         connections: Connections {
@@ -89,9 +85,6 @@ fn a_url_alone_is_a_closed_loop_of_ten_connections_for_ten_seconds() {
         seed: 1,
         data: Vec::new(),
         environment: Vec::new(),
-        websocket: None,
-        calls: None,
-        script: None,
         secrets: Secrets::Hidden,
     };
     let (plan, outputs) = try_build(&[URL]).unwrap();
@@ -160,7 +153,7 @@ fn where_connections_go() {
 #[test]
 fn headers_and_bodies() {
     let request = |arguments: &[&str]| {
-        plan(&[arguments, &["http://me:pw@h/"]].concat()).requests.list[0].clone()
+        plan(&[arguments, &["http://me:pw@h/"]].concat()).work.requests()[0].clone()
     };
     let pair = |name: &str, value: &str| (name.to_owned(), value.to_owned());
     let own = request(&["-H", "authorization: Bearer x", "-H", "Host: other"]);
@@ -288,7 +281,7 @@ fn flags_win_over_the_plan() {
         open(&plan).segments,
         [Segment::Hold { rate: Rate::per_second(7), duration_ns: None }]
     );
-    let request = &plan.requests.list[0];
+    let request = &plan.work.requests()[0];
     assert_eq!(request.body.whole(), b"text");
     assert_eq!(request.headers, [("A".into(), "1".into()), ("b".into(), "3".into())]);
     assert_eq!(outputs.expect, ["p99 < 5ms"]);
@@ -312,8 +305,8 @@ fn files_are_found_from_the_plans_directory() {
         .build(&files)
         .unwrap()
         .0
-        .requests
-        .list
+        .work
+        .requests()
         .iter()
         .map(|one| one.body.whole().to_vec())
         .collect();
@@ -324,7 +317,10 @@ fn files_are_found_from_the_plans_directory() {
 fn weights_ask_for_the_weighted_order() {
     let order = |text: &str| {
         let options = Options::from_toml("plan.toml", &format!("url = 'h'\n{text}")).unwrap();
-        options.build(&Memory::default()).unwrap().0.requests.order
+        match &options.build(&Memory::default()).unwrap().0.work {
+            Work::Requests(requests) => requests.order,
+            other => panic!("{other:?}"),
+        }
     };
     assert_eq!(order("[[request]]\npath = '/a'\n[[request]]\npath = '/b'"), Order::Rotation);
     assert_eq!(order("[[request]]\nweight = 3\n[[request]]\npath = '/b'"), Order::Weighted);
@@ -449,7 +445,7 @@ fn a_script_is_read_and_has_bounds() {
     let text = "url = 'http://h/'\nscript = 'load.lua'\nscript-arg = ['a', '-b']\n\
                 script-timeout = '2s'\nscript-body-limit = '2Mi'\nsandbox = true\n";
     let options = Options::from_toml("plans/plan.toml", text).unwrap();
-    let script = options.build(&files).unwrap().0.script.clone().unwrap();
+    let script = options.build(&files).unwrap().0.work.script().unwrap().clone();
     assert_eq!(script.path, "plans/load.lua");
     assert_eq!(script.source.whole(), b"wrk.method = 'PUT'");
     assert_eq!(script.arguments, ["a", "-b"]);

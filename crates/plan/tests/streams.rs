@@ -14,9 +14,9 @@ fn from_toml(text: &str) -> Result<Plan, PlanError> {
 
 #[test]
 fn a_stream_is_asked_for_by_flags() {
-    assert_eq!(plan(&[]).unwrap().requests.list[0].stream, None);
+    assert_eq!(plan(&[]).unwrap().work.requests()[0].stream, None);
     let plain = Streaming::new(StreamForm::Chunks);
-    assert_eq!(plan(&["--stream", "chunks"]).unwrap().requests.list[0].stream, Some(plain));
+    assert_eq!(plan(&["--stream", "chunks"]).unwrap().work.requests()[0].stream, Some(plain));
     let all = plan(&[
         "--stream",
         "sse",
@@ -33,7 +33,7 @@ fn a_stream_is_asked_for_by_flags() {
         tokens: Some(Tokens::At("json:$.usage.completion_tokens".to_owned())),
         ..Streaming::new(StreamForm::Sse)
     };
-    assert_eq!(all.unwrap().requests.list[0].stream, Some(expected));
+    assert_eq!(all.unwrap().work.requests()[0].stream, Some(expected));
 }
 
 #[test]
@@ -41,7 +41,7 @@ fn a_request_has_its_own_stream_or_that_of_the_top_level() {
     let text = "url = \"http://h/\"\nstream-end = \"[DONE]\"\n[[request]]\nname = \"a\"\n\
                 [[request]]\nname = \"b\"\nstream = \"ndjson\"\ntokens = \"events\"\n";
     let plan = from_toml(text).unwrap();
-    let [a, b] = &plan.requests.list[..] else { panic!("two requests") };
+    let [a, b] = plan.work.requests() else { panic!("two requests") };
     assert_eq!(a.stream, None);
     let expected = Streaming {
         end: Some("[DONE]".to_owned()),
@@ -53,7 +53,7 @@ fn a_request_has_its_own_stream_or_that_of_the_top_level() {
 
 #[test]
 fn event_streams_are_asked_for_as_such() {
-    let headers = |flags: &[&str]| plan(flags).unwrap().requests.list[0].headers.clone();
+    let headers = |flags: &[&str]| plan(flags).unwrap().work.requests()[0].headers.clone();
     let accept = ("Accept".to_owned(), "text/event-stream".to_owned());
     assert_eq!(headers(&["--stream", "sse"]), [accept]);
     assert_eq!(headers(&["--stream", "ndjson"]), []);
@@ -63,18 +63,18 @@ fn event_streams_are_asked_for_as_such() {
 
 #[test]
 fn the_streams_of_an_interface_are_known_and_what_is_given_beside_goes_before() {
-    let chat = plan(&["--llm", "openai-chat"]).unwrap().requests.list[0].stream.clone().unwrap();
+    let chat = plan(&["--llm", "openai-chat"]).unwrap().work.requests()[0].stream.clone().unwrap();
     assert_eq!((chat.form, chat.end.as_deref()), (StreamForm::Sse, Some("[DONE]")));
     assert_eq!(chat.token[0], "json:$.choices[0].delta.content");
     assert_eq!(chat.tokens, Some(Tokens::At("json:$.usage.completion_tokens".to_owned())));
     assert_eq!(chat.input_tokens.as_deref(), Some("json:$.usage.prompt_tokens"));
     let own = ["--llm", "openai-chat", "--tokens", "events", "--token", "json:$.t"];
-    let own = plan(&own).unwrap().requests.list[0].stream.clone().unwrap();
+    let own = plan(&own).unwrap().work.requests()[0].stream.clone().unwrap();
     assert_eq!((own.tokens, own.token), (Some(Tokens::Events), vec!["json:$.t".to_owned()]));
     assert_eq!((own.end, own.input_tokens), (chat.end, chat.input_tokens));
     let text =
         "url = \"http://h/\"\n[[request]]\nllm = \"anthropic-messages\"\ntoken = \"json:$.a\"\n";
-    let of_request = from_toml(text).unwrap().requests.list[0].stream.clone().unwrap();
+    let of_request = from_toml(text).unwrap().work.requests()[0].stream.clone().unwrap();
     assert_eq!((of_request.token, of_request.end), (vec!["json:$.a".to_owned()], None));
 }
 

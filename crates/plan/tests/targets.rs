@@ -46,7 +46,7 @@ fn steps_go_to_targets_by_name_and_by_url() {
         ]
     );
     let ways: Vec<_> =
-        plan.requests.list.iter().map(|one| (one.target, one.path.as_str())).collect();
+        plan.work.requests().iter().map(|one| (one.target, one.path.as_str())).collect();
     let orders = "/v1/orders?id=${random 1..9}";
     assert_eq!(ways, [(0, "/start"), (1, "/v1"), (1, orders), (2, "/a.png")]);
     let api = &plan.others[0];
@@ -57,7 +57,7 @@ fn steps_go_to_targets_by_name_and_by_url() {
     assert_eq!(plan.most_threads(), 3);
     // Fields of the target, but a step's own go before.
     let fields = |at: usize| {
-        let list = plan.requests.list[at].headers.iter();
+        let list = plan.work.requests()[at].headers.iter();
         list.map(|(name, value)| format!("{name}: {value}")).collect::<Vec<_>>()
     };
     assert_eq!(fields(0), ["X-Run: 1"]);

@@ -1,7 +1,7 @@
 //! Plans as bytes: they come back as they were, and no other bytes become a plan that cannot run.
 
 use crate::common::{build, flags, plan};
-use candor_plan::{Load, Parts, Plan, PlanError, Rate, Segment};
+use candor_plan::{Load, Parts, Plan, PlanError, Rate, Segment, Work};
 use proptest::prelude::*;
 use proptest::sample::subsequence;
 
@@ -108,11 +108,23 @@ fn what_cannot_run_is_refused_by_its_part() {
         (|parts| parts.connections.count = 0, "connections"),
         (|parts| parts.connections.max = 1, "--max-connections: 1 is below the 7 connections"),
         (|parts| parts.threads.count = Some(8), "--threads: 8 threads cannot share 7 connections"),
-        (|parts| parts.requests.list.clear(), "requests.list"),
-        (|parts| parts.requests.sequence = [2].into(), "sequence"),
-        (|parts| parts.requests.list[0].method = "GET /".into(), "a request's method"),
-        (|parts| parts.requests.list[0].path = "/ HTTP/1.1\r\nX: y".into(), "a request's path"),
-        (|parts| parts.requests.list[0].headers[0].1 = "a\r\nb: c".into(), "a request's header"),
+        (|parts| parts.work = Vec::new().into(), "work"),
+        (
+            |parts| {
+                let Work::Requests(requests) = &mut parts.work else { panic!() };
+                requests.sequence = [2].into();
+            },
+            "sequence",
+        ),
+        (|parts| parts.work.requests_mut()[0].method = "GET /".into(), "a request's method"),
+        (
+            |parts| parts.work.requests_mut()[0].path = "/ HTTP/1.1\r\nX: y".into(),
+            "a request's path",
+        ),
+        (
+            |parts| parts.work.requests_mut()[0].headers[0].1 = "a\r\nb: c".into(),
+            "a request's header",
+        ),
         (|parts| parts.target.authority = "h\r\nX: y".into(), "target.authority"),
         (
             |parts| parts.stop = candor_plan::Stop { duration_ns: None, count: None, ..parts.stop },
@@ -149,7 +161,7 @@ fn what_cannot_run_is_refused_by_its_part() {
 fn what_is_left_out_can_be_told_apart() {
     let of = |url: &str, body: &str, more: &[&str]| {
         let all = [&["-H", "X-Access-Key: hunter2", "-H", "Accept: text/html"], more].concat();
-        plan(&[&all[..], &["--body", body, url]].concat()).redacted().requests.list.remove(0)
+        plan(&[&all[..], &["--body", body, url]].concat()).redacted().work.requests()[0].clone()
     };
     let one = of("http://h/p?access_token=hunter2", "hunter2", &[]);
     assert_eq!((one.path.as_str(), one.body.count()), ("/p?access_token=…", 7));

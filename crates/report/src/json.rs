@@ -73,7 +73,7 @@ mod tests {
     #[test]
     fn fields_of_later_minor_versions_are_skipped() {
         let text = render(&testing::healthy_open())
-            .replacen("candor.result/2", "candor.result/2.3", 1)
+            .replacen("candor.result/3", "candor.result/3.3", 1)
             .replacen('{', "{\"weather\": {\"rain\": true},", 1);
         assert_eq!(Document::from_json(&text).unwrap().ledger.ok, 6000);
     }
@@ -81,11 +81,11 @@ mod tests {
     #[test]
     fn what_is_no_result_is_refused_with_a_reason() {
         let text = render(&testing::healthy_open());
-        let other = text.replacen("candor.result/2", "candor.result/3", 1);
+        let other = text.replacen("candor.result/3", "candor.result/4", 1);
         let error = Document::from_json(&other).unwrap_err();
         assert!(matches!(error, ReadError::OtherMajor { .. }));
         assert!(error.to_string().contains("candor.result/3"), "{error}");
-        let longer = text.replacen("candor.result/2", "candor.result/10", 1);
+        let longer = text.replacen("candor.result/3", "candor.result/10", 1);
         assert!(matches!(Document::from_json(&longer), Err(ReadError::OtherMajor { .. })));
         for (text, part) in [
             ("", "not JSON"),

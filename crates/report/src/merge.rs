@@ -46,8 +46,12 @@ impl Document {
         };
         let records: Result<Vec<RunRecord>, _> = parts.iter().enumerate().map(record).collect();
         let plan = &first.plan;
-        let merged =
-            merge(records?, plan.recording.digits, plan.requests.list.len(), plan.journeys.len());
+        let merged = merge(
+            records?,
+            plan.recording.digits,
+            plan.work.requests().len(),
+            plan.work.journeys().len(),
+        );
         let merged = merged.map_err(PartError::Records)?;
         if let Some((ended, begun)) = apart(parts) {
             return Err(PartError::Apart(ended, begun));
@@ -91,7 +95,7 @@ fn apart(parts: &[Document]) -> Option<(usize, usize)> {
 fn difference(one: &Parts, other: &Parts) -> Option<&'static str> {
     let differs = [
         ("the target", one.target != other.target),
-        ("the requests", one.requests != other.requests),
+        ("the requests", one.work != other.work),
         ("the load", one.load != other.load),
         ("when the run ends", one.stop != other.stop),
         ("the connections", one.connections != other.connections),

@@ -78,7 +78,7 @@ pub enum ReadError {
 
 /// A document that can be saved in files.
 pub trait Saved: DeserializeOwned {
-    /// Its format and major version, such as `candor.result/2`. Earlier versions are read, too.
+    /// Its format and major version, such as `candor.result/3`. Earlier versions are read, too.
     const FORMAT: &'static str;
     /// Known fields, if serde buffers unknown ones, which takes memory; `None` if it skips them.
     const KNOWN: Option<&'static [&'static str]> = None;
@@ -101,7 +101,7 @@ pub fn text_of(path: &Path) -> io::Result<String> {
         .map_err(|_| io::Error::new(io::ErrorKind::InvalidData, "it is not text in UTF-8"))
 }
 
-/// The format of a document, e.g. `candor.peak/2`.
+/// The format of a document, e.g. `candor.peak/3`.
 pub fn format_of(text: &str) -> Option<String> {
     let Probe { format } = serde_json::from_str(text).ok()?;
     format
@@ -124,19 +124,21 @@ pub(crate) fn read<T: Saved>(text: &str) -> Result<T, ReadError> {
     let (name, version) = found.split_once('/').unwrap_or_default();
     let (our_name, our_major) = wanted.split_once('/').unwrap_or_default();
     let number = |version: &str| version.split('.').next()?.parse::<u32>().ok();
-    let is_older = match (name == our_name, number(version), number(our_major)) {
-        (true, Some(major), Some(ours)) if major > 0 && major <= ours => major < ours,
+    let older = match (name == our_name, number(version), number(our_major)) {
+        (true, Some(major), Some(ours)) if major > 0 && major <= ours => {
+            Some(major).filter(|major| *major < ours)
+        }
         (true, ..) => return Err(ReadError::OtherMajor { found: quoted(&found), wanted }),
         _ => return Err(ReadError::Other { found: quoted(&found), wanted }),
     };
     let newer;
-    let text = if is_older {
+    let text = if let Some(major) = older {
         // It is a tree until it is text again.
         let as_tree = Weight::of(text, T::KNOWN, true).map_err(|why| damaged(&why))?;
         if as_tree.bytes > MOST_WEIGHT_BYTES {
             return Err(ReadError::TooLarge);
         }
-        newer = older::upgraded(text, wanted).map_err(|why| damaged(&why))?;
+        newer = older::upgraded(text, major, wanted).map_err(|why| damaged(&why))?;
         weight = Weight::of(&newer, T::KNOWN, false).map_err(|why| damaged(&why))?;
         &newer
     } else {

@@ -6,7 +6,7 @@
 use crate::document::{Document, FORMAT, live, progress};
 
 /// The checked-in schema.
-const SCHEMA: &str = include_str!("../schema/candor.result-2.json");
+const SCHEMA: &str = include_str!("../schema/candor.result-3.json");
 
 /// The schema of the present structs.
 fn generate() -> String {
@@ -47,7 +47,7 @@ mod tests {
 
     #[test]
     fn the_checked_in_schema_is_fresh() {
-        testing::golden("schema/candor.result-2.json", &generate());
+        testing::golden("schema/candor.result-3.json", &generate());
     }
 
     #[test]
@@ -56,8 +56,8 @@ mod tests {
             |file: &str, schema: String| testing::golden(&format!("schema/{file}"), &schema);
         fresh("candor.live-1.json", of::<live::Line>(live::FORMAT));
         fresh("candor.progress-1.json", of::<progress::Line>(progress::FORMAT));
-        fresh("candor.peak-2.json", of::<peak::Peak>(peak::FORMAT));
-        fresh("candor.sweep-2.json", of::<sweep::Sweep>(sweep::FORMAT));
+        fresh("candor.peak-3.json", of::<peak::Peak>(peak::FORMAT));
+        fresh("candor.sweep-3.json", of::<sweep::Sweep>(sweep::FORMAT));
         fresh("candor.comparison-1.json", of::<comparison::Comparison>(comparison::FORMAT));
         fresh("candor.suite-1.json", of::<suite::Suite>(suite::FORMAT));
         fresh("candor.clients-1.json", of::<clients::Clients>(clients::FORMAT));
@@ -79,7 +79,7 @@ mod tests {
             let path = format!("{}/schema/candor.{kind}.json", env!("CARGO_MANIFEST_DIR"));
             validator(&std::fs::read_to_string(path).unwrap())
         };
-        let [peak, sweep] = [of("peak-2"), of("sweep-2")];
+        let [peak, sweep] = [of("peak-3"), of("sweep-3")];
         let [comparison, suite] = [of("comparison-1"), of("suite-1")];
         assert_eq!(errors(&peak, &sample_peak()), [""; 0]);
         assert_eq!(errors(&sweep, &sample_sweep()), [""; 0]);

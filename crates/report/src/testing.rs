@@ -98,13 +98,8 @@ fn plan(load: Load, warm_up_ns: u64) -> Parts {
             tls: None,
             http: candor_plan::HttpVersion::H1,
         },
-        requests: Requests {
-            list: vec![request("GET /hello", "/hello")],
-            order: Order::Rotation,
-            sequence: [].into(),
-        },
-        journeys: Vec::new(),
-        users: None,
+        work: vec![request("GET /hello", "/hello")].into(),
+        wire: Wire::Http,
         load,
         stop: Stop {
             duration_ns: Some(3000 * MS),
@@ -146,9 +141,6 @@ fn plan(load: Load, warm_up_ns: u64) -> Parts {
         seed: 42,
         data: Vec::new(),
         environment: Vec::new(),
-        websocket: None,
-        calls: None,
-        script: None,
         secrets: Default::default(),
     }
 }
@@ -219,7 +211,7 @@ pub fn healthy_closed_run() -> Run {
 /// Users who log in and look at their cart.
 pub fn users_run() -> Run {
     let mut run = healthy_open_run();
-    run.plan.requests.list = vec![request("login", "/login"), request("cart", "/cart")];
+    let requests = vec![request("login", "/login"), request("cart", "/cart")];
     let step = |request, captures| Step {
         request,
         think: Think::None,
@@ -228,13 +220,14 @@ pub fn users_run() -> Run {
         captures,
     };
     let token = Capture { variable: "token".to_owned(), source: "json:$.token".to_owned() };
-    run.plan.journeys = vec![Journey {
+    let journey = Journey {
         name: "buy".to_owned(),
         weight: 1,
         steps: vec![step(0, vec![token]), step(1, Vec::new())],
         cookies: false,
         on_failure: OnFailure::End,
-    }];
+    };
+    run.plan.work = Work::from(requests).walked(vec![journey], None);
     for (index, one) in run.requests.iter_mut().enumerate() {
         one.request = index as u32 % 2;
     }
@@ -244,7 +237,7 @@ pub fn users_run() -> Run {
 /// A healthy run whose responses are streams of four events, each a token.
 pub fn streams_run() -> Run {
     let mut run = healthy_open_run();
-    run.plan.requests.list[0].stream = Some(Streaming {
+    run.plan.work.requests_mut()[0].stream = Some(Streaming {
         tokens: Some(Tokens::Events),
         input_tokens: Some("json:$.n".to_owned()),
         ..Streaming::new(StreamForm::Sse)
@@ -257,7 +250,7 @@ pub fn streams_run() -> Run {
 pub fn broken_run() -> Run {
     let mut run = healthy_open_run();
     run.plan.recording.warm_up_ns = 500 * MS;
-    run.plan.requests.list = vec![request("front", "/"), request("search", "/search?q=1")];
+    run.plan.work = vec![request("front", "/"), request("search", "/search?q=1")].into();
     for (index, one) in run.requests.iter_mut().enumerate() {
         let index = index as u64;
         one.request = (index % 4 / 2) as u32;
@@ -320,7 +313,7 @@ pub fn broken() -> Document {
 /// Messages of a WebSocket, each of which has its reply.
 pub fn messages() -> Document {
     let mut document = healthy_closed();
-    document.plan.websocket = Some(WebSocket {
+    document.plan.wire = Wire::WebSocket(WebSocket {
         binary: false,
         fragment_bytes: None,
         replies: Replies::Ordered,

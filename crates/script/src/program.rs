@@ -85,7 +85,7 @@ impl Program {
 
     /// The engine's scripts, one for each thread.
     pub fn scripts(&self, plan: &Plan) -> Result<Scripts, ScriptError> {
-        let body_limit = plan.script.as_ref().map_or(0, |script| script.limits.body_bytes);
+        let body_limit = plan.work.script().map_or(0, |script| script.limits.body_bytes);
         let mut all: Vec<Box<dyn EngineScript>> = Vec::new();
         for (state, shared) in &self.threads {
             let has = |name| state.function(name).is_some();
@@ -134,7 +134,7 @@ impl Program {
 /// the plan, so that such a script costs nothing. `None` if the script replaced that function and
 /// its text has chunks: a plan cannot contain such a request, so the script keeps making it.
 fn fixed_request(state: &State, plan: &Plan) -> Result<Option<Request>, ScriptError> {
-    let Some(base) = plan.requests.list.first() else { return Ok(None) };
+    let Some(base) = plan.work.requests().first() else { return Ok(None) };
     let formatted = state.call(|| state.lua.load("return wrk.format()").eval::<mlua::LuaString>());
     let text = formatted.map_err(|error| state.failed("wrk.format", &error))?;
     let mut batch = Batch::new(0);

@@ -130,7 +130,7 @@ fn given(lua: &Lua, plan: &Plan, shared: Option<Arc<Shared>>) -> mlua::Result<Ta
     given.set("port", port)?;
     let headers = lua.create_table()?;
     headers.set("Host", authority)?;
-    if let Some(request) = plan.requests.list.first() {
+    if let Some(request) = plan.work.requests().first() {
         given.set("method", request.method.as_str())?;
         given.set("path", request.path.as_str())?;
         for (name, value) in &request.headers {

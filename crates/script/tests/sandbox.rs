@@ -30,7 +30,7 @@ fn load(script: &str) -> (Result<(), String>, Duration) {
     let plan = plan(script);
     std::thread::spawn(move || {
         let began = Instant::now();
-        let loaded = Program::load(&plan, plan.script.as_ref().unwrap(), 1);
+        let loaded = Program::load(&plan, plan.work.script().unwrap(), 1);
         let outcome = loaded.map(|_| ()).map_err(|error| error.to_string());
         (outcome, began.elapsed())
     })

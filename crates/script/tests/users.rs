@@ -70,7 +70,7 @@ type Failure = (fn(usize) -> bool, fn(u64) -> Reaction);
 type Outcome = (RunRecord, Vec<String>, Result<(), String>);
 
 fn run_at(plan: &Plan, is_bad: fn(usize) -> bool, bad: fn(u64) -> Reaction) -> Outcome {
-    let program = Program::load(plan, plan.script.as_ref().unwrap(), 1).unwrap();
+    let program = Program::load(plan, plan.work.script().unwrap(), 1).unwrap();
     let scripts = program.scripts(plan).unwrap();
     let paths = Rc::default();
     let server = Server { paths: Rc::clone(&paths), is_bad, bad };
@@ -235,7 +235,7 @@ fn there_is_no_user_outside_of_calls_for_one() {
             format!("function setup() local x = wrk.user.{name} end"),
         ] {
             let (plan, _directory) = plan(&script, OPEN);
-            let loaded = Program::load(&plan, plan.script.as_ref().unwrap(), 1);
+            let loaded = Program::load(&plan, plan.work.script().unwrap(), 1);
             let found = loaded.unwrap_err().to_string();
             assert!(found.contains("load.lua:1: ") && found.contains(&error), "{found}");
         }
@@ -268,7 +268,7 @@ fn rows_that_cannot_be_read_any_more_end_the_run() {
     std::fs::write(&file, format!("name,password\n{lines}")).unwrap();
     let (_, paths, ended) = run_at(&plan, |_| false, |_| Reaction::Never);
     assert_eq!((paths.len(), ended), (200, Ok(())));
-    let program = Program::load(&plan, plan.script.as_ref().unwrap(), 1).unwrap();
+    let program = Program::load(&plan, plan.work.script().unwrap(), 1).unwrap();
     let scripts = program.scripts(&plan).unwrap();
     let server = move |at_ns: u64, _, nth: u64| {
         if nth == 5 {

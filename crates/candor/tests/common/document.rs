@@ -5,7 +5,7 @@ use std::sync::OnceLock;
 
 use serde_json::Value;
 
-const SCHEMA: &str = include_str!("../../../report/schema/candor.result-2.json");
+const SCHEMA: &str = include_str!("../../../report/schema/candor.result-3.json");
 
 /// Asserts that a document is valid by the repository's schema of its kind, e.g. `peak`.
 ///

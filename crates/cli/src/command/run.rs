@@ -164,7 +164,7 @@ fn run_to(
     facts.target_delay_ns = embedded.as_ref().and_then(|_| target_flags::least_delay_ns(&plan));
     let written = outputs::Outputs::open(&outputs, &plan, &facts)?;
     // A script prints to the standard output during the run.
-    let shares_stdout = plan.script.is_some() || outputs::write_meanwhile(&outputs.list);
+    let shares_stdout = plan.work.script().is_some() || outputs::write_meanwhile(&outputs.list);
     let asked = Asked { shares_stdout, ..Asked::of(&outputs) };
     let shown = Some((plan.clone(), facts.clone()));
     let show = Show::start(asked, "", Some(Arc::clone(&interrupt)), shown)?;

@@ -92,7 +92,7 @@ impl Fleet {
         let link =
             Link::of_coordinator(&self.operator.broker, id).map_err(|error| failed(&error))?;
         // With journeys the schedule is one of users.
-        let what = if plan.journeys.is_empty() { "request" } else { "user" };
+        let what = if plan.work.journeys().is_empty() { "request" } else { "user" };
         let driven = Driven {
             fleet: self,
             coordinator,

@@ -49,7 +49,7 @@ pub(super) fn make(to: &Making<'_>) -> Result<Box<dyn Output>, UserError> {
         Ok((draft, sink))
     };
     let (draft, mut sink) = begin().map_err(|error| cannot_write(path, &error))?;
-    let names = to.plan.requests.list.iter().map(|request| request.name.clone()).collect();
+    let names = to.plan.work.requests().iter().map(|request| request.name.clone()).collect();
     let rule = to.plan.recording.trace.map_or(String::new(), |rule| rule.to_string());
     let mut head = Vec::new();
     put_head(&mut head, &Head { seed: to.plan.seed, rule, names });

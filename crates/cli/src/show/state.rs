@@ -162,12 +162,12 @@ pub(crate) struct State {
 
 impl Head {
     pub(crate) fn of(plan: &Plan) -> Self {
-        let first = plan.requests.list.first();
+        let first = plan.work.requests().first();
         let method = first.map_or("GET", |request| request.method.as_str());
         let asked = u64::from(plan.connections_in_all().0);
         let connections = fmt_plural(asked, "connection");
         let url = Secrets::Hidden.url(&plan.target.url);
-        let several = match plan.requests.list.len() {
+        let several = match plan.work.requests().len() {
             0 | 1 => String::new(),
             count => format!(" and {} more", count - 1),
         };

@@ -40,13 +40,13 @@ pub(super) fn journeys(plan: &Plan) -> Vec<Journey> {
         cookies: one.cookies,
         on_failure: one.on_failure,
     };
-    plan.journeys.iter().map(compiled).collect()
+    plan.work.journeys().iter().map(compiled).collect()
 }
 
 /// The steps of all journeys, each at the place of its request.
 pub(super) fn steps(plan: &Plan) -> Vec<Step> {
-    let variables = Variables::of(&plan.journeys);
-    let schema = plan.calls.as_ref().and_then(|calls| calls.schema().ok());
+    let variables = Variables::of(plan.work.journeys());
+    let schema = plan.wire.calls().and_then(|calls| calls.schema().ok());
     let of_journey = |journey: &'_ candor_plan::Journey| {
         let following = journey.steps.iter().skip(1).map(|step| Some(step.request));
         let following = following.chain([None]);
@@ -58,7 +58,7 @@ pub(super) fn steps(plan: &Plan) -> Vec<Step> {
             .collect();
         all
     };
-    plan.journeys.iter().flat_map(of_journey).collect()
+    plan.work.journeys().iter().flat_map(of_journey).collect()
 }
 
 fn step(
@@ -70,7 +70,7 @@ fn step(
 ) -> Step {
     let captured = variables.before(step.request);
     let names = Names { data: &plan.data, environment: &plan.environment, captured };
-    let request = &plan.requests.list[step.request as usize];
+    let request = &plan.work.requests()[step.request as usize];
     let template = Template::compile(request, step.request as usize, names).ok();
     let capture = |one: &candor_plan::Capture| {
         let variable = variables.number(&one.variable)? as u32;
@@ -126,7 +126,8 @@ pub(crate) fn kept(plan: &Plan) -> Option<Box<[Keep]>> {
         }
     };
     let kept: Box<[Keep]> = plan
-        .journeys
+        .work
+        .journeys()
         .iter()
         .flat_map(|one| one.steps.iter().map(|step| of_step(one.cookies, step)))
         .collect();

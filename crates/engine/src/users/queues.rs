@@ -28,7 +28,7 @@ impl Queues {
     pub(super) fn new(plan: &Plan) -> Option<Self> {
         let count = plan.targets().count();
         (count > 1).then(|| Queues {
-            targets: plan.requests.list.iter().map(|one| one.target as u16).collect(),
+            targets: plan.work.requests().iter().map(|one| one.target as u16).collect(),
             due: (0..count).map(|_| VecDeque::new()).collect(),
         })
     }

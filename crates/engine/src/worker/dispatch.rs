@@ -60,7 +60,7 @@ impl Dispatch {
             is_closed: source.is_closed(),
             source,
             author,
-            picker: Picker::new(&plan.requests, plan.seed),
+            picker: Picker::new(&plan.work, plan.seed),
             until: own.stop_ns.map_or(Until::Exhausted, Until::Time),
         }
     }

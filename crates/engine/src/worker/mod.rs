@@ -147,8 +147,8 @@ impl<R: Reactor, S: Protocol> Worker<R, S> {
             warm_up_ns: own.warm_up_ns,
             window_end_ns: own.stop_ns,
             drain_ns: own.drain_ns,
-            requests: plan.requests.list.len(),
-            journeys: plan.journeys.len(),
+            requests: plan.work.requests().len(),
+            journeys: plan.work.journeys().len(),
         };
         let has_stamps = reactor.has_stamps() || reactor.dozes();
         let mut pool = Pool::new(&own, plan.connections.places());
@@ -160,7 +160,7 @@ impl<R: Reactor, S: Protocol> Worker<R, S> {
             books: Books::new(
                 Recorder::before_run(settings),
                 trace::tracer(plan, share),
-                &plan.requests.list,
+                plan.work.requests(),
             ),
             kernel: KernelBooks::new(if has_stamps { plan.recording.digits } else { 1 }),
             pool,

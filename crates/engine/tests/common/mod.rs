@@ -24,9 +24,8 @@ pub(crate) fn plan(connections: u32, load: Load, duration_ns: u64) -> Parts {
             tls: None,
             http: HttpVersion::H1,
         },
-        requests: Requests { list: vec![get("/")], order: Order::Rotation, sequence: [].into() },
-        journeys: Vec::new(),
-        users: None,
+        work: vec![get("/")].into(),
+        wire: Wire::Http,
         load,
         stop: Stop {
             duration_ns: Some(duration_ns),
@@ -68,9 +67,6 @@ pub(crate) fn plan(connections: u32, load: Load, duration_ns: u64) -> Parts {
         seed: 1,
         data: Vec::new(),
         environment: Vec::new(),
-        websocket: None,
-        calls: None,
-        script: None,
         secrets: Default::default(),
     }
 }

@@ -103,7 +103,7 @@ fn what_breaks_off_is_heard_to_the_end(on: On) {
         let (address, seen) = after_the_end(then);
         let mut plan = counted(2, 6);
         plan.timeouts.request_ns = request_ns;
-        let request = &mut plan.requests.list[0];
+        let request = &mut plan.work.requests_mut()[0];
         request.method = "POST".to_owned();
         request.body = (*b"hello").into();
         request.delivery = Delivery { break_off_after: Some(3), ..Delivery::default() };

@@ -89,7 +89,7 @@ fn ipv6(on: On) {
 fn large_uploads(on: On) {
     let peer = Peer::start(Script::answers());
     let mut plan = counted(2, 6);
-    let request = &mut plan.requests.list[0];
+    let request = &mut plan.work.requests_mut()[0];
     request.method = "POST".to_owned();
     request.body = vec![b'u'; 6 << 20].into();
     let record = on.run(&plan, &tcp(peer.addr()));

@@ -15,8 +15,8 @@ impl Coordinator {
         let of = self.members.first().map_or(1, |one| one.workers.of);
         CollectorSettings {
             digits: plan.recording.digits,
-            requests: plan.requests.list.len(),
-            journeys: plan.journeys.len(),
+            requests: plan.work.requests().len(),
+            journeys: plan.work.journeys().len(),
             warm_up_ns: plan.recording.warm_up_ns,
             connections_asked: plan.connections_in_all().0.into(),
             workers: Workers::all(of),

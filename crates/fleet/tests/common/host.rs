@@ -63,8 +63,8 @@ impl Host {
     fn new(key: RunKey, plan: Plan, workers: Workers) -> Self {
         let settings = CollectorSettings {
             digits: plan.recording.digits,
-            requests: plan.requests.list.len(),
-            journeys: plan.journeys.len(),
+            requests: plan.work.requests().len(),
+            journeys: plan.work.journeys().len(),
             warm_up_ns: plan.recording.warm_up_ns,
             connections_asked: workers.count.into(),
             workers,
@@ -132,8 +132,8 @@ impl Host {
         let recording = &self.plan.recording;
         let mut interval = Interval::new(
             recording.digits,
-            self.plan.requests.list.len(),
-            self.plan.journeys.len(),
+            self.plan.work.requests().len(),
+            self.plan.work.journeys().len(),
         );
         (interval.index, interval.start_ns, interval.end_ns) = (self.index, self.begins_ns, end_ns);
         let within = self.begins_ns..end_ns;

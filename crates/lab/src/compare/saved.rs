@@ -98,7 +98,7 @@ fn cautions(groups: &[Group], variants: &[Variant]) -> Vec<String> {
     differ("the number of connections", &connections, &mut all);
     let request = |one: &Document| {
         // Results have a hash of a query and of a body, which is enough to distinguish them.
-        let texts = one.plan.requests.list.iter().take(3).map(|r| {
+        let texts = one.plan.work.requests().iter().take(3).map(|r| {
             let query = r.redacted.as_ref().and_then(|one| one.query_hash.as_deref());
             let hashes = query.into_iter().chain(r.body.hash()).map(|hash| format!(" #{hash}"));
             format!("{} {}{}", r.method, r.path, hashes.collect::<String>())

@@ -266,7 +266,7 @@ pub(super) fn sentences(peak: &Peak) -> Vec<String> {
             said.extend(repetitions(answer));
         }
     }
-    if !peak.plan.journeys.is_empty() {
+    if !peak.plan.work.journeys().is_empty() {
         said.push(
             "Rates of open loads count users, those of the closed loop responses.".to_owned(),
         );

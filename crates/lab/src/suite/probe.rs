@@ -51,13 +51,13 @@ pub(super) fn probe(plan: &Plan, checks: &[Check], control: &Control) -> Result<
     candor_engine::run(&once, control, &mut looker)
         .map_err(|error| Fault::None(error.to_string()))?;
     let all = exchanges.take();
-    if all.len() < once.requests.list.len() && !control.is_stopping() {
-        let (made, list) = (all.len(), once.requests.list.len());
+    if all.len() < once.work.requests().len() && !control.is_stopping() {
+        let (made, list) = (all.len(), once.work.requests().len());
         return Err(Fault::None(format!("only {made} of {list} requests could be made")));
     }
     all.iter().try_for_each(|one| {
         judged(one, checks).map_err(|why| {
-            let name = &once.requests.list[one.request as usize].name;
+            let name = &once.work.requests()[one.request as usize].name;
             match one.response {
                 Some(_) => Fault::Wrong(format!("the response to {name} is wrong: {why}")),
                 None => Fault::None(format!("{name} has no response: {why}")),

@@ -86,13 +86,13 @@ impl Evidence {
 
     /// The request of each arrival of the schedule; with several queues, it selects the queue.
     pub(super) fn requests(&self) -> impl Iterator<Item = usize> + use<> {
-        let picker = Picker::new(&self.plan.requests, self.plan.seed);
+        let picker = Picker::new(&self.plan.work, self.plan.seed);
         schedule(&self.plan, self.plan.seed).map(move |due| picker.pick(due.index))
     }
 
     /// How many queues the server has.
     pub(super) fn queues(&self) -> usize {
-        if self.plan.journeys.is_empty() { self.plan.requests.list.len() } else { 1 }
+        if self.plan.work.journeys().is_empty() { self.plan.work.requests().len() } else { 1 }
     }
 
     /// Three lines that must hold on any machine, however busy, and one on the server's own
@@ -209,7 +209,7 @@ impl Evidence {
             return 0;
         }
         // Of users the first steps are scheduled.
-        let is_scheduled = |one: &&Traced| self.plan.journeys.is_empty() || one.request == 0;
+        let is_scheduled = |one: &&Traced| self.plan.work.journeys().is_empty() || one.request == 0;
         let scheduled = self.traced.iter().filter(is_scheduled);
         let mut due: Vec<u64> = scheduled.map(|one| one.due_ns).collect();
         due.sort_unstable();
@@ -218,7 +218,7 @@ impl Evidence {
 
     /// The differences between the numbers of requests per queue in the log and in the schedule.
     fn not_in_their_queue(&self) -> usize {
-        if matches!(self.plan.load, Load::Closed { .. }) || !self.plan.journeys.is_empty() {
+        if matches!(self.plan.load, Load::Closed { .. }) || self.plan.work.has_users() {
             return 0;
         }
         let mut missing = vec![0i64; self.queues()];

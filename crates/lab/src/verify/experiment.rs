@@ -11,7 +11,7 @@ use std::thread;
 use candor_engine::{Control, Observer};
 use candor_files::{Private, private};
 use candor_plan::options::{Options, ReadFile};
-use candor_plan::{Order, Parts, Plan, Request, Requests, Trace};
+use candor_plan::{Order, Parts, Plan, Request, Requests, Trace, Work};
 use candor_record::trace::Traced;
 use candor_serve::{PartLog, truth};
 use clap::Parser;
@@ -96,7 +96,7 @@ impl Experiment {
         let url = server.url();
         let plan = plan(&self.load, url)?;
         let plan = plan.with(|parts| {
-            divide(&mut parts.requests, self.queues);
+            divide(&mut parts.work, self.queues);
             (self.change)(parts);
         })?;
         let plan = waits(plan);
@@ -126,12 +126,12 @@ pub(super) fn plan(flags: &str, url: &str) -> Result<Plan, LabError> {
 }
 
 /// Divides the requests of a plan with one request among the queues.
-fn divide(requests: &mut Requests, queues: NonZeroU32) {
+fn divide(work: &mut Work, queues: NonZeroU32) {
     if queues.get() > 1 {
-        let one = requests.list[0].clone();
+        let one = work.requests()[0].clone();
         let to = |queue| Request { path: format!("/{queue}"), ..one.clone() };
-        requests.list = (0..queues.get()).map(to).collect();
-        requests.order = Order::Weighted;
+        let list = (0..queues.get()).map(to).collect();
+        *work = Work::Requests(Requests { list, order: Order::Weighted, sequence: [].into() });
     }
 }
 

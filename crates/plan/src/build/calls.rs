@@ -12,12 +12,14 @@ use super::{Files, conflict};
 use crate::call::{Call, CallKind, CallMethod, Calls, Messages};
 use crate::error::PlanError;
 use crate::journey::Variables;
-use crate::model::{Parts, Request};
+use crate::model::Parts;
 use crate::options::{Options, RequestOptions, Unanswered};
 use crate::plan::Plan;
+use crate::request::Request;
 use crate::template;
 use crate::url::HttpUrl;
 use crate::values::{CallName, PositiveNanos, Size};
+use crate::wire::Wire;
 
 /// The longest message that is accepted, unless the plan has another: that of most clients.
 const DEFAULT_MESSAGE_BYTES: u64 = 4 << 20;
@@ -103,12 +105,12 @@ pub(super) fn complete(
     if !are_asked(options) {
         return needless(options);
     }
-    let mut names: Vec<String> = parts.requests.list.iter().map(|one| one.path.clone()).collect();
+    let mut names: Vec<String> = parts.work.requests().iter().map(|one| one.path.clone()).collect();
     let schema = schema(options, parts, &names, files)?;
     names.sort();
     names.dedup();
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
-    parts.calls = Some(Calls {
+    parts.wire = Wire::Grpc(Calls {
         protoset: schema.protoset(&names).map_err(of_schema)?.into(),
         message_bytes: options
             .websocket
@@ -119,8 +121,8 @@ pub(super) fn complete(
     if let Some(deadline) = options.calls.deadline {
         parts.timeouts.request_ns = parts.timeouts.request_ns.min(deadline.get());
     }
-    let mut list = std::mem::take(&mut parts.requests.list);
-    let variables = Variables::of(&parts.journeys);
+    let mut list = parts.work.requests().to_vec();
+    let variables = Variables::of(parts.work.journeys());
     for (number, request) in list.iter_mut().enumerate() {
         let method = schema.method(&request.path).map_err(of_schema)?;
         // The body is read as a call's.
@@ -128,7 +130,7 @@ pub(super) fn complete(
         let messages = encode(parts, &variables, &method, number, request)?;
         request.call = Some(Call { kind: method.kind, messages });
     }
-    parts.requests.list = list;
+    parts.work.requests_mut().clone_from_slice(&list);
     Ok(())
 }
 
@@ -276,7 +278,7 @@ fn asked(
 /// A plan with a single call: this question.
 fn question_plan(parts: &Parts, version: Version, question: &[u8]) -> Result<Plan, PlanError> {
     let mut parts = parts.clone();
-    let mut request = parts.requests.list.swap_remove(0);
+    let mut request = parts.work.requests()[0].clone();
     let schema = version.schema().map_err(of_schema)?;
     request.name = version.path()[1..].to_owned();
     request.path = version.path().to_owned();
@@ -284,14 +286,13 @@ fn question_plan(parts: &Parts, version: Version, question: &[u8]) -> Result<Pla
     (request.holes, request.literal_body) = (false, true);
     request.headers.retain(|(_, value)| !template::has_holes(value));
     request.call = Some(Call { kind: CallKind::Bidirectional, messages: 1 });
-    parts.requests.list = vec![request];
-    parts.requests.sequence = [].into();
-    parts.calls = Some(Calls {
+    parts.work = vec![request].into();
+    parts.wire = Wire::Grpc(Calls {
         protoset: schema.protoset(&[version.path()]).map_err(of_schema)?.into(),
         message_bytes: MOST_REFLECTED_BYTES as u64,
         deadline_ns: None,
     });
-    (parts.journeys, parts.users, parts.data) = (Vec::new(), None, Vec::new());
+    parts.data = Vec::new();
     parts.connections.own = false;
     parts.look_once(1, 1);
     parts.try_into()

@@ -5,8 +5,9 @@ use std::collections::HashSet;
 use super::Files;
 use crate::data::{DataFormat, DataSet};
 use crate::error::PlanError;
-use crate::model::{Request, Variable};
+use crate::model::Variable;
 use crate::options::Options;
+use crate::request::Request;
 use crate::template;
 
 /// The name of the set that a list of URLs is.

@@ -3,8 +3,9 @@
 use super::conflict;
 use crate::delivery::{Delivery, Pieces};
 use crate::error::PlanError;
-use crate::model::{NS_PER_S, Request};
+use crate::model::NS_PER_S;
 use crate::options::{Options, RequestOptions};
+use crate::request::Request;
 use crate::values::{Header, PositiveNanos, Size, SmallCount};
 
 /// The same as curl's.

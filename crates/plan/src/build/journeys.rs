@@ -4,8 +4,9 @@ use super::target::Targets;
 use super::{Files, calls, conflict, requests};
 use crate::error::PlanError;
 use crate::journey::{ConnectionUse, Journey, RateOf, Step};
-use crate::model::{Load, Rate, Request, Segment};
+use crate::model::{Load, Rate, Segment};
 use crate::options::{JourneyOptions, Options, RequestOptions};
+use crate::request::Request;
 use crate::values::SmallCount;
 
 /// The journeys, and the requests of their steps.
@@ -77,14 +78,8 @@ pub(super) fn count(
     load: &mut Load,
 ) -> Result<(), PlanError> {
     const OPTION: &str = "--rate-of requests";
-    match options.load.rate_of {
-        None | Some(RateOf::Users) if !journeys.is_empty() => return Ok(()),
-        None => return Ok(()),
-        Some(_) if journeys.is_empty() => {
-            let problem = "only a plan with a [[journey]] has users; leave it out".to_owned();
-            return Err(PlanError::Value { option: "--rate-of", problem });
-        }
-        Some(_) => {}
+    if options.load.rate_of != Some(RateOf::Requests) {
+        return Ok(());
     }
     let Load::Open(open) = load else {
         let why = "nothing is due there; add --rate or --load, or leave it out";

@@ -7,12 +7,13 @@ use super::data::URLS;
 use super::target::{Targets, Way};
 use super::{Files, calls, conflict, delivery, streams};
 use crate::error::PlanError;
-use crate::model::{BodyExpect, Expect, OF_LIST, Order, Request, Requests, StatusSet};
 use crate::options::{Options, RequestOptions, headers_over};
 use crate::redact::Secrets;
+use crate::request::{BodyExpect, Expect, OF_LIST, Request, StatusSet};
 use crate::stream::StreamForm;
 use crate::template;
 use crate::values::{Header, RequestPath, Size, SmallCount};
+use crate::work::{Order, Requests};
 
 pub(super) fn requests(
     options: &Options,
@@ -31,12 +32,6 @@ pub(super) fn requests(
             let why = "only a user has steps; put the request into a [[journey.step]]";
             return Err(conflict(key, "[[request]]", why));
         }
-    }
-    if let (false, false) =
-        (options.requests.request.is_empty(), options.requests.journey.is_empty())
-    {
-        let why = "a plan has requests or users; make each request a [[journey]] of one step";
-        return Err(conflict("[[request]]", "[[journey]]", why));
     }
     let only = [RequestOptions::default()];
     let tables =

@@ -2,8 +2,9 @@
 
 use super::{Files, conflict};
 use crate::error::PlanError;
-use crate::model::{NS_PER_S, Script, ScriptLimits};
+use crate::model::NS_PER_S;
 use crate::options::Options;
+use crate::script::{Script, ScriptLimits};
 
 /// No hook of a load test takes this long, unless it never returns.
 const DEFAULT_CALL_NS: u64 = 10 * NS_PER_S;
@@ -34,13 +35,6 @@ pub(super) fn script(
             )),
         };
     };
-    if !options.requests.request.is_empty() {
-        return Err(conflict(
-            "--script",
-            "[[request]]",
-            "the script makes the requests; leave one of them out",
-        ));
-    }
     Ok(Some(Script {
         path: file.display().to_string(),
         source: files.read("--script", file)?.into(),

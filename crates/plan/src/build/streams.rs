@@ -1,8 +1,8 @@
 //! Streams of events: what of a response is an event, and what is asked of it.
 
 use crate::error::PlanError;
-use crate::model::Request;
 use crate::options::{Options, RequestOptions, StreamsOptions};
+use crate::request::Request;
 use crate::stream::{ModelApi, Streaming, Tokens};
 
 /// The stream of the request of `table`. Missing keys are taken from the top level, and then from the interface.

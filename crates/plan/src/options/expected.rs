@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use super::group::group;
-use crate::model::StatusSet;
+use crate::request::StatusSet;
 use crate::values::{Size, typed};
 
 group! {

@@ -6,7 +6,7 @@ use serde::Deserialize;
 
 use super::TargetName;
 use crate::journey::Capture;
-use crate::model::StatusSet;
+use crate::request::StatusSet;
 use crate::stream::{ModelApi, StreamForm};
 use crate::values::{
     CallName, Header, Method, PositiveNanos, Repeat, RequestPath, Size, SmallCount, ThinkTime,

@@ -4,11 +4,11 @@ use std::path::PathBuf;
 
 use super::group::group;
 use super::{JourneyOptions, RequestOptions};
-use crate::model::Order;
 use crate::values::{
     Count, Data, DataFile, Header, Method, PositiveNanos, Size, SmallCount, data, headers, typed,
     urls,
 };
+use crate::work::Order;
 
 group! {
     "Requests",

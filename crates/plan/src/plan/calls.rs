@@ -5,21 +5,26 @@ use crate::build::conflict;
 use crate::call::Messages;
 use crate::error::PlanError;
 use crate::journey::Variables;
-use crate::model::{HttpVersion, Parts, Request};
+use crate::model::{HttpVersion, Parts};
+use crate::request::Request;
 
 const CALL: &str = "--call";
 
 pub(super) fn check(parts: &Parts, variables: &Variables<'_>) -> Result<(), PlanError> {
-    let list = &parts.requests.list;
-    let Some(calls) = &parts.calls else {
+    let list = parts.work.requests();
+    let Some(calls) = parts.wire.calls() else {
         return need(list.iter().all(|one| one.call.is_none()), "calls", "has the schema of calls");
     };
     need(parts.target.http == HttpVersion::H2, "target.http", "is HTTP/2 for calls")?;
-    need(parts.websocket.is_none() && parts.script.is_none(), "calls", "is all that is sent")?;
+    need(
+        parts.wire.websocket().is_none() && parts.work.script().is_none(),
+        "calls",
+        "is all that is sent",
+    )?;
     if !(1..=u64::from(u32::MAX)).contains(&calls.message_bytes) {
         return Err(value("--max-message", "a message has from 1 byte to 4 GiB"));
     }
-    if parts.journeys.iter().any(|one| one.cookies) {
+    if parts.work.journeys().iter().any(|one| one.cookies) {
         let why = "calls have no cookies; leave them out, or send metadata with --header";
         return Err(conflict("cookies", CALL, why));
     }

@@ -13,16 +13,18 @@ use crate::delivery::Delivery;
 use crate::error::PlanError;
 use crate::journey::{Journey, Step, Think, Variables};
 use crate::model::{
-    Arrivals, BodyExpect, Connections, Endpoint, HttpVersion, Load, NS_PER_S, OpenLoad, Pacing,
-    Parts, Proxy, Rate, ReactorChoice, Request, Segment, Target, Trace,
+    Arrivals, Connections, Endpoint, HttpVersion, Load, NS_PER_S, OpenLoad, Pacing, Parts, Proxy,
+    Rate, ReactorChoice, Segment, Target, Trace,
 };
 use crate::redact::{REDACTED, without_refused};
+use crate::request::{BodyExpect, Request};
 use crate::template::{self, Names, Template, TemplateError};
 use crate::tls::{Pem, Tls, TlsVersion, Trust};
 use crate::units::{MAX_DURATION_NS, fmt_count, fmt_duration_ns};
 use crate::url::{parse_host_port, parse_path};
 use crate::values::{Header, Method, SmallCount};
 use crate::websocket::Replies;
+use crate::work::{Journeys, Requests, Work};
 
 /// The most requests of a plan, steps of journeys included: one takes some 6 kB from its line to its response.
 const MOST_REQUESTS: usize = 250_000;
@@ -40,10 +42,10 @@ const LARGEST_TABLE: u32 = 1 << 20;
 const LARGEST_OWN_TABLE: u32 = 4096;
 
 pub(super) fn check(parts: &Parts) -> Result<(), PlanError> {
-    fits(parts.requests.list.len())?;
+    fits(parts.work.requests().len())?;
     whole(parts)?;
     targets(parts)?;
-    let variables = Variables::of(&parts.journeys);
+    let variables = Variables::of(parts.work.journeys());
     journeys(parts, &variables)?;
     requests(parts, &variables)?;
     connections(parts)?;
@@ -53,10 +55,8 @@ pub(super) fn check(parts: &Parts) -> Result<(), PlanError> {
     if let Load::Open(open) = &parts.load {
         schedule(open)?;
     }
-    if let Some(script) = &parts.script {
-        let limits = script.limits;
-        need(parts.requests.list.len() == 1, "script", "begins with one request")?;
-        need(is_time(limits.call_ns), "script.limits.call_ns", "is a time above zero")?;
+    if let Some(script) = parts.work.script() {
+        need(is_time(script.limits.call_ns), "script.limits.call_ns", "is a time above zero")?;
         data_of_script(parts)?;
     }
     times(parts)?;
@@ -98,14 +98,14 @@ fn whole(parts: &Parts) -> Result<(), PlanError> {
             || tls.identity.as_ref().is_some_and(|own| pem(&own.certificates) || pem(&own.key))
     };
     let is_hidden = |proxy: &Proxy| proxy.user.as_deref() == Some(REDACTED);
-    let left_out = parts.requests.list.iter().any(request)
-        || parts.requests.sequence.is_left_out()
+    let left_out = parts.work.requests().iter().any(request)
+        || matches!(&parts.work, Work::Requests(requests) if requests.sequence.is_left_out())
         || load
         || parts.targets().filter_map(|one| one.tls.as_ref()).any(tls)
-        || parts.calls.as_ref().is_some_and(|calls| calls.protoset.is_left_out())
+        || parts.wire.calls().is_some_and(|calls| calls.protoset.is_left_out())
         || parts.environment.iter().any(|one| one.value.is_left_out())
         || parts.targets().filter_map(|one| one.proxy.as_ref()).any(is_hidden)
-        || parts.script.as_ref().is_some_and(|script| script.source.is_left_out());
+        || parts.work.script().is_some_and(|script| script.source.is_left_out());
     if left_out { Err(PlanError::LeftOut) } else { Ok(()) }
 }
 
@@ -132,14 +132,14 @@ fn targets(parts: &Parts) -> Result<(), PlanError> {
         return Err(value("[target.NAME]", problem));
     }
     let is_one = |one: &Request| (one.target as usize) < count;
-    need(parts.requests.list.iter().all(is_one), "a request's target", "is one of the targets")?;
+    need(parts.work.requests().iter().all(is_one), "a request's target", "is one of the targets")?;
     if parts.others.is_empty() {
         return Ok(());
     }
     let unused = parts
         .targets()
         .zip(0u32..)
-        .find(|(_, number)| parts.requests.list.iter().all(|one| one.target != *number));
+        .find(|(_, number)| parts.work.requests().iter().all(|one| one.target != *number));
     if let Some((target, number)) = unused {
         let problem = match number {
             0 => "no request goes to the plan's own url; make it the url of a target that has some",
@@ -152,17 +152,17 @@ fn targets(parts: &Parts) -> Result<(), PlanError> {
     let refused = [
         (
             "ws",
-            parts.websocket.is_some(),
+            parts.wire.websocket().is_some(),
             "all messages go to one WebSocket; write a plan for each",
         ),
         (
             "--call",
-            parts.calls.is_some(),
+            parts.wire.calls().is_some(),
             "the calls of a plan go to one server; write a plan for each",
         ),
         (
             "--script",
-            parts.script.is_some(),
+            parts.work.script().is_some(),
             "the script decides what is sent; leave one of them out",
         ),
         (
@@ -242,7 +242,7 @@ fn target(target: &Target) -> Result<(), PlanError> {
 /// The conditions for messages of a WebSocket.
 fn websocket(parts: &Parts) -> Result<(), PlanError> {
     const WS: &str = "ws";
-    let Some(socket) = &parts.websocket else { return Ok(()) };
+    let Some(socket) = parts.wire.websocket() else { return Ok(()) };
     let is_field = match &socket.replies {
         Replies::Field { prefix, delimiter } => {
             !prefix.is_empty() && delimiter.is_none_or(|byte| byte.is_ascii())
@@ -263,19 +263,19 @@ fn websocket(parts: &Parts) -> Result<(), PlanError> {
     }
     need(socket.ping_ns.is_none_or(is_time), "websocket.ping_ns", "is a time above zero")?;
     let is_plain = parts.connections.pipeline == 1
-        && parts.script.is_none()
+        && parts.work.script().is_none()
         && parts.target.http != HttpVersion::Upgrade;
     need(is_plain, "websocket", "has no pipeline, no script and no upgrade to HTTP/2")?;
     if parts.target.tls.as_ref().is_some_and(|tls| tls.early_data) {
         let why = "the server opens a WebSocket before the first message; leave it out";
         return Err(conflict("--early-data", WS, why));
     }
-    if parts.journeys.iter().any(|one| one.cookies) {
+    if parts.work.journeys().iter().any(|one| one.cookies) {
         let why = "messages have no cookies; leave them out, or send a Cookie field with --header";
         return Err(conflict("cookies", WS, why));
     }
-    let Some(first) = parts.requests.list.first() else { return Ok(()) };
-    for one in &parts.requests.list {
+    let Some(first) = parts.work.requests().first() else { return Ok(()) };
+    for one in parts.work.requests() {
         if (&one.path, &one.headers) != (&first.path, &first.headers) {
             let why = "all messages go to one WebSocket; set the path in the URL, and fields for the whole plan";
             return Err(conflict("path or headers of a request", WS, why));
@@ -315,12 +315,12 @@ fn early_data(parts: &Parts) -> Result<(), PlanError> {
         let problem = "the version of HTTP must be known before the handshake; add --h1 or --h2";
         return Err(value(OPTION, problem));
     }
-    if parts.script.is_some() {
+    if parts.work.script().is_some() {
         let why = "requests of a script may not be safe to repeat; leave one of them out";
         return Err(conflict(OPTION, "--script", why));
     }
     let is_unsafe = |one: &&Request| !SAFE.contains(&one.method.as_str());
-    match parts.requests.list.iter().find(is_unsafe) {
+    match parts.work.requests().iter().find(is_unsafe) {
         Some(request) => Err(value(
             OPTION,
             format!(
@@ -333,9 +333,9 @@ fn early_data(parts: &Parts) -> Result<(), PlanError> {
 }
 
 fn requests(parts: &Parts, variables: &Variables<'_>) -> Result<(), PlanError> {
-    let requests = &parts.requests;
-    need(!requests.list.is_empty(), "requests.list", "has at least one request")?;
-    for (number, one) in requests.list.iter().enumerate() {
+    let list = parts.work.requests();
+    need(!list.is_empty(), "work", "has at least one request")?;
+    for (number, one) in list.iter().enumerate() {
         request(one)?;
         delivery(parts, one)?;
         if let Some(streaming) = &one.stream {
@@ -346,8 +346,9 @@ fn requests(parts: &Parts, variables: &Variables<'_>) -> Result<(), PlanError> {
         }
     }
     data(parts)?;
-    let named = requests.list.len();
-    if requests.sequence.whole().iter().any(|&one| one as usize >= named) {
+    if let Work::Requests(Requests { list, sequence, .. }) = &parts.work
+        && sequence.whole().iter().any(|&one| one as usize >= list.len())
+    {
         let problem = "unknown request; use the names of [[request]]";
         return Err(value("sequence", problem));
     }
@@ -442,7 +443,7 @@ fn holes(
         ("--expect-continue", one.delivery.continue_ns.is_some()),
         ("--break-off-after", one.delivery.break_off_after.is_some()),
         ("--chunked", one.delivery.chunk_bytes.is_some()),
-        ("--script", parts.script.is_some()),
+        ("--script", parts.work.script().is_some()),
         ("--early-data", parts.target.tls.as_ref().is_some_and(|tls| tls.early_data)),
         ("--h2c-upgrade", parts.target.http == HttpVersion::Upgrade),
     ];
@@ -457,33 +458,23 @@ fn holes(
 }
 
 fn journeys(parts: &Parts, variables: &Variables<'_>) -> Result<(), PlanError> {
-    if parts.journeys.is_empty() {
-        need(!parts.connections.own, "connections.own", "is for users")?;
-        return match parts.users {
-            Some(_) => {
-                Err(value("--users", "only a plan with a [[journey]] has users; use --connections"))
-            }
-            None => Ok(()),
-        };
-    }
-    need(parts.users.is_none_or(is_small), "users", "is from 1 to 1,000,000")?;
     let Connections { count, max, own, once, .. } = parts.connections;
-    let is_own = parts.users == Some(count) && max == count && !once;
+    let Work::Journeys(Journeys { list, requests, users }) = &parts.work else {
+        return need(!own, "connections.own", "is for users");
+    };
+    need(!list.is_empty(), "journeys", "has at least one")?;
+    need(users.is_none_or(is_small), "users", "is from 1 to 1,000,000")?;
+    let is_own = *users == Some(count) && max == count && !once;
     need(!own || is_own, "connections.own", "has a connection for each of the users")?;
-    let steps = parts.journeys.iter().flat_map(|one| &one.steps);
-    let in_order = steps.clone().map(|step| step.request as usize).eq(0..parts.requests.list.len());
+    let steps = list.iter().flat_map(|one| &one.steps);
+    let in_order = steps.map(|step| step.request as usize).eq(0..requests.len());
     need(in_order, "journeys", "has each request once, in order")?;
-    need(parts.requests.sequence.is_empty(), "requests.sequence", "is empty beside journeys")?;
-    if parts.script.is_some() {
-        let why = "the script decides what is sent; leave one of them out";
-        return Err(conflict("--script", "[[journey]]", why));
-    }
     if parts.target.http == HttpVersion::Upgrade {
         let why = "an upgraded connection cannot be given requests of users; use --h2";
         return Err(conflict("--h2c-upgrade", "[[journey]]", why));
     }
     let mut names = HashSet::new();
-    for journey in &parts.journeys {
+    for journey in list {
         let wrong =
             |problem: String| Err(PlanError::Journey { name: journey.name.clone(), problem });
         if !names.insert(&journey.name) {
@@ -495,8 +486,7 @@ fn journeys(parts: &Parts, variables: &Variables<'_>) -> Result<(), PlanError> {
         need(is_small(journey.weight), "a journey's weight", "is from 1 to 1,000,000")?;
         let mut names = HashSet::new();
         for step in &journey.steps {
-            let is_first_of_its_name =
-                names.insert(&parts.requests.list[step.request as usize].name);
+            let is_first_of_its_name = names.insert(&requests[step.request as usize].name);
             step_of(parts, journey, step, is_first_of_its_name, variables)?;
         }
     }
@@ -510,7 +500,7 @@ fn step_of(
     is_first_of_its_name: bool,
     variables: &Variables<'_>,
 ) -> Result<(), PlanError> {
-    let name = &parts.requests.list[step.request as usize].name;
+    let name = &parts.work.requests()[step.request as usize].name;
     let wrong = |problem: String| {
         let problem = format!("step {name:?}: {problem}");
         Err(PlanError::Journey { name: journey.name.clone(), problem })
@@ -617,7 +607,7 @@ fn delivery(parts: &Parts, request: &Request) -> Result<(), PlanError> {
         let why = "it is for HTTP/1.1 only; add --h1, or leave it out";
         return Err(conflict(option, "HTTP/2", why));
     }
-    if parts.script.is_some() {
+    if parts.work.script().is_some() {
         let why = "the script decides what is written; leave one of them out";
         return Err(conflict(option, "--script", why));
     }
@@ -701,7 +691,7 @@ fn connections(parts: &Parts) -> Result<(), PlanError> {
                 ),
             ));
         }
-        if let Some(users) = parts.users.filter(|users| threads > *users) {
+        if let Some(users) = parts.work.users().filter(|users| threads > *users) {
             let cannot = format!("{threads} threads cannot share {users} users");
             return Err(value("--threads", format!("{cannot}; raise --users, or lower --threads")));
         }
@@ -794,10 +784,10 @@ fn stamps_refused(parts: &Parts) -> Option<(&'static str, &'static str)> {
             "--shed-after",
             "what is shed depends on when a response was read; leave one of them out",
         ),
-        (!parts.journeys.is_empty(), "journeys", goes_on),
-        (parts.script.is_some(), "--script", goes_on),
-        (parts.requests.list.iter().any(|one| one.stream.is_some()), "--stream", goes_on),
-        (parts.websocket.is_some(), "WebSockets", several),
+        (parts.work.has_users(), "journeys", goes_on),
+        (parts.work.script().is_some(), "--script", goes_on),
+        (parts.work.requests().iter().any(|one| one.stream.is_some()), "--stream", goes_on),
+        (parts.wire.websocket().is_some(), "WebSockets", several),
         (
             !parts.others.is_empty(),
             "several targets",

@@ -42,7 +42,7 @@ impl Hidden {
         for user in plan.targets().filter_map(|one| one.proxy.as_ref()?.user.as_ref()) {
             hidden.url(&format!("{user}@"));
         }
-        for request in plan.requests.list.iter().take(MOST_REQUESTS) {
+        for request in plan.work.requests().iter().take(MOST_REQUESTS) {
             for (name, value) in &request.headers {
                 hidden.field(name, value);
             }
@@ -53,10 +53,10 @@ impl Hidden {
                 hidden.content(body);
             }
         }
-        if let Some(script) = &plan.script {
+        if let Some(script) = plan.work.script() {
             script.arguments.iter().for_each(|argument| hidden.unnamed(argument));
         }
-        for name in plan.websocket.iter().flat_map(|socket| &socket.subprotocols) {
+        for name in plan.wire.websocket().into_iter().flat_map(|socket| &socket.subprotocols) {
             if super::subprotocol(name) != *name {
                 hidden.unnamed(name.rsplit('.').next().unwrap_or(name));
             }

@@ -3,7 +3,7 @@
 use super::*;
 use crate::data::{DataFormat, DataOrder};
 use crate::journey::Known;
-use crate::model::{BodyExpect, Expect, StatusSet};
+use crate::request::{BodyExpect, Expect, StatusSet};
 
 fn request(path: &str, headers: &[(&str, &str)], body: &str) -> Request {
     let owned = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());

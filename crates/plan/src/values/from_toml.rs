@@ -19,10 +19,10 @@ use super::{
 use crate::allow::Allowed;
 use crate::journey::RateOf;
 use crate::load::Shape;
-use crate::model::{
-    Arrivals, KernelTimestamps, Order, Pacing, Rate, ReactorChoice, StatusSet, Trace,
-};
+use crate::model::{Arrivals, KernelTimestamps, Pacing, Rate, ReactorChoice, Trace};
+use crate::request::StatusSet;
 use crate::tls::TlsVersion;
+use crate::work::Order;
 
 /// Takes a TOML string, or a number by its text, and parses it as a flag's value is parsed.
 ///

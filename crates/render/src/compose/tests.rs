@@ -118,7 +118,7 @@ fn a_peak_in_all_forms() {
     forms("peak", |depth| super::peak(&peak, depth), &csv::peak(&peak));
     let json = json::any(&peak);
     assert_eq!(Peak::from_json(&json).unwrap(), peak);
-    assert!(Sweep::from_json(&json).unwrap_err().to_string().contains("candor.peak/2"));
+    assert!(Sweep::from_json(&json).unwrap_err().to_string().contains("candor.peak/3"));
     assert!(Peak::from_json("{}").is_err() && Peak::from_json("x").is_err());
 }
 

@@ -37,7 +37,7 @@ pub(super) const ROWS: [&str; 9] =
 pub(super) fn what(document: &Document) -> String {
     let plan = &document.plan;
     let note = document.target_note.as_ref().map_or(String::new(), |note| format!(" ({note})"));
-    match plan.requests.list.as_slice() {
+    match plan.work.requests() {
         [one] if one.call.is_some() => {
             format!("{} {}{note}", one.path.trim_start_matches('/'), plan.target.url)
         }
@@ -75,7 +75,7 @@ pub(super) fn how(document: &Document) -> Vec<String> {
         parts.push(format!("{} in a pipeline", connections.pipeline));
     }
     if connections.streams > 1 {
-        let what = match document.plan.websocket {
+        let what = match document.plan.wire.websocket() {
             Some(_) => "messages in flight",
             None => "streams",
         };
@@ -417,11 +417,11 @@ pub(super) fn untimed(document: &Document) -> &'static str {
 pub(super) fn feed(document: &Document) -> Option<String> {
     let plan = &document.plan;
     let awaits_none =
-        plan.websocket.as_ref().is_some_and(|socket| socket.replies == Replies::Nothing);
+        plan.wire.websocket().is_some_and(|socket| socket.replies == Replies::Nothing);
     if !(document.is_feed() || awaits_none && document.parts.count > 0) {
         return None;
     }
-    let are_messages = plan.websocket.is_some() || plan.calls.is_some();
+    let are_messages = plan.wire.websocket().is_some() || plan.wire.calls().is_some();
     let what = if are_messages { "messages" } else { "events" };
     let per_s = document.parts_per_s().map_or("–".to_owned(), fmt_per_second);
     Some(format!("{per_s} {what}"))

@@ -28,7 +28,7 @@ pub fn report(
         "date": document.started_at,
         "endReason": if document.plan.stop.count.is_some() { "normal" } else { "timeout" },
         "options": {
-            "call": document.plan.requests.list.first().map(|one| one.path.trim_start_matches('/')),
+            "call": document.plan.work.requests().first().map(|one| one.path.trim_start_matches('/')),
             "host": document.plan.target.authority,
             "insecure": document.plan.target.tls.is_none(),
             "connections": document.plan.connections.count,

@@ -346,7 +346,7 @@ impl RequestRow {
     pub(super) fn of_targets(plan: &Parts, total: &Interval) -> Vec<Self> {
         let several = plan.targets().zip(0u32..).filter(|_| !plan.others.is_empty());
         let row = |(target, number): (&Target, u32)| {
-            let all = plan.requests.list.iter().zip(&total.requests);
+            let all = plan.work.requests().iter().zip(&total.requests);
             let own = all.filter(|(request, _)| request.target == number).map(|(_, counts)| counts);
             let mut row = RequestRow { name: target.name.clone(), ..RequestRow::default() };
             let mut response: Option<Histogram> = None;
@@ -366,10 +366,11 @@ impl RequestRow {
     }
 
     pub(super) fn all(plan: &Parts, total: &Interval) -> Vec<Self> {
-        let is_several = plan.requests.list.len() > 1 || !plan.journeys.is_empty();
-        let several = Some(&plan.requests.list).filter(|_| is_several);
-        let journey =
-            |number: usize| step_of(&plan.journeys, number as u32).map(|(one, _)| one.name.clone());
+        let is_several = plan.work.requests().len() > 1 || plan.work.has_users();
+        let several = Some(plan.work.requests()).filter(|_| is_several);
+        let journey = |number: usize| {
+            step_of(plan.work.journeys(), number as u32).map(|(one, _)| one.name.clone())
+        };
         several
             .into_iter()
             .flatten()

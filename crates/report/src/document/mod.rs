@@ -49,7 +49,7 @@ pub use time::rfc3339;
 use users::Users;
 
 /// The value of [`Document::format`] that this version writes.
-pub const FORMAT: &str = "candor.result/2";
+pub const FORMAT: &str = "candor.result/3";
 
 /// The facts of the caller.
 #[derive(Debug, Clone, Default)]
@@ -72,7 +72,7 @@ pub struct Facts {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Document {
-    /// `candor.result/2`. Fields may be added under the same number; none changes its meaning.
+    /// `candor.result/3`. Fields may be added under the same number; none changes its meaning.
     pub format: String,
     /// The program that made the document.
     pub tool: Tool,
@@ -558,7 +558,7 @@ impl Rates {
         Rates {
             // With journeys it is the users' rate that is asked for.
             asked_per_s: asked
-                .filter(|_| plan.journeys.is_empty())
+                .filter(|_| plan.work.journeys().is_empty())
                 .and_then(|count| per_s(count * record.of.share())),
             scheduled_per_s: per_s(record.total.ledger.scheduled as f64),
             achieved_per_s: per_s(record.answered_in_window as f64),

@@ -82,7 +82,7 @@ pub struct Spread {
 
 impl Streams {
     pub(super) fn of(plan: &Parts, record: &RunRecord) -> Option<Self> {
-        let list = &plan.requests.list;
+        let list = plan.work.requests();
         if !list.iter().any(candor_plan::Request::has_parts) {
             return None;
         }

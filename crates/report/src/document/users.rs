@@ -90,7 +90,7 @@ impl Users {
         let asked = asked_between(&plan.load, from_ns, from_ns.saturating_add(record.window_ns));
         let counts = &record.total.journeys;
         let started = counts.iter().fold(0u64, |sum, one| sum.saturating_add(one.started));
-        let variables = Variables::of(&plan.journeys);
+        let variables = Variables::of(plan.work.journeys());
         let failures = |one: &Failures| StepFailures::of(plan, &variables, one);
         let row = |(journey, counts): (&candor_plan::Journey, &JourneyCounts)| JourneyRow {
             name: journey.name.clone(),
@@ -104,11 +104,11 @@ impl Users {
             duration: Distribution::of(&counts.duration),
             active: Distribution::of(&counts.active),
         };
-        (!plan.journeys.is_empty()).then(|| Users {
+        (plan.work.has_users()).then(|| Users {
             asked_per_s: asked.and_then(|count| per_s(count * record.of.share())),
             started_per_s: per_s(started as f64),
             unaccounted: record.total.users_unaccounted,
-            journeys: plan.journeys.iter().zip(counts).map(row).collect(),
+            journeys: plan.work.journeys().iter().zip(counts).map(row).collect(),
         })
     }
 }
@@ -125,7 +125,7 @@ impl StepFailures {
     /// Parts of other processes may name what the plan does not have.
     fn of(plan: &Parts, variables: &Variables<'_>, failures: &Failures) -> Self {
         let Failures { request, why, count } = *failures;
-        let step = plan.requests.list.get(request as usize).map(|one| one.name.clone());
+        let step = plan.work.requests().get(request as usize).map(|one| one.name.clone());
         let named =
             |number: u32| variables.names().get(number as usize).map(|name| (*name).to_owned());
         let captured = |step: &Step, capture: u32| {
@@ -134,7 +134,7 @@ impl StepFailures {
         let (reason, variable) = match why {
             StepFailure::Error(kind) => (kind.id(), None),
             StepFailure::Capture(capture) => {
-                let step = step_of(&plan.journeys, request);
+                let step = step_of(plan.work.journeys(), request);
                 ("capture", step.and_then(|(_, step)| captured(step, capture)))
             }
             StepFailure::Unset(variable) => ("unset", named(variable)),

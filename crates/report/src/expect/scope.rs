@@ -49,8 +49,8 @@ impl Expectation {
     /// No step, request or journey has the name: a sentence with its remedy.
     pub fn check(&self, plan: &Parts) -> Result<(), String> {
         let Some(scope) = &self.scope else { return Ok(()) };
-        let steps = plan.requests.list.iter().map(|one| one.name.as_str());
-        let journeys = plan.journeys.iter().map(|one| one.name.as_str());
+        let steps = plan.work.requests().iter().map(|one| one.name.as_str());
+        let journeys = plan.work.journeys().iter().map(|one| one.name.as_str());
         let several = plan.targets().filter(|_| !plan.others.is_empty());
         let targets: Vec<String> = several.map(|one| format!("{TARGET}{}", one.name)).collect();
         let known: Vec<&str> =

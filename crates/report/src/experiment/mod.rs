@@ -1,6 +1,6 @@
 //! Documents of experiments, which consist of several runs.
 //!
-//! Each is one versioned value, e.g. `candor.peak/2`, made by crate `lab` and the only source of
+//! Each is one versioned value, e.g. `candor.peak/3`, made by crate `lab` and the only source of
 //! renderings. The runs themselves are [`crate::Document`]s; these documents have the figures of
 //! them that renderings need.
 

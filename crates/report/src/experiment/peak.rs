@@ -11,13 +11,13 @@ use crate::document::{Host, Tool};
 use crate::read::{self, ReadError, Saved};
 
 /// The value of [`Peak::format`] that this version writes.
-pub const FORMAT: &str = "candor.peak/2";
+pub const FORMAT: &str = "candor.peak/3";
 
 /// The highest rate that meets the objectives.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Peak {
-    /// `candor.peak/2`. Fields may be added under the same number; none changes its meaning.
+    /// `candor.peak/3`. Fields may be added under the same number; none changes its meaning.
     pub format: String,
     /// The program that made the document.
     pub tool: Tool,

@@ -8,13 +8,13 @@ use crate::document::{Host, Tool};
 use crate::read::{self, ReadError, Saved};
 
 /// The value of [`Sweep::format`] that this version writes.
-pub const FORMAT: &str = "candor.sweep/2";
+pub const FORMAT: &str = "candor.sweep/3";
 
 /// Latency against rate.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Sweep {
-    /// `candor.sweep/2`. Fields may be added under the same number; none changes its meaning.
+    /// `candor.sweep/3`. Fields may be added under the same number; none changes its meaning.
     pub format: String,
     /// The program that made the document.
     pub tool: Tool,

@@ -1,8 +1,8 @@
-//! Documents of the first major version: their plans had another form, and results had only one
-//! machine.
+//! Documents of earlier major versions. In the first, plans had another form, and results only one machine; in the
+//! second, plans had a field for each kind of work and wire.
 //!
-//! Only this module reads that form: it writes such a document's text again in the present form, so that
-//! documents have one reader. Fields that the old form lacks get their defaults.
+//! Only this module reads those forms: it writes such a document's text again in the present form, so that
+//! documents have one reader. Fields that an old form lacks get their defaults.
 
 use candor_plan::units::fmt_rate;
 use candor_plan::url::parse_host_port;
@@ -12,14 +12,11 @@ use serde_json::{Map, Value, json};
 /// Fields of results that now belong to a machine.
 const MACHINE: [&str; 3] = ["host", "hiccups", "memory"];
 
-/// The text of a document of the first version, as one of `format`, or what cannot be read in it.
-pub(super) fn upgraded(text: &str, format: &'static str) -> Result<String, String> {
+/// The text of a document of an earlier version, as one of `format`, or what cannot be read in it.
+pub(super) fn upgraded(text: &str, version: u32, format: &'static str) -> Result<String, String> {
     let mut document: Map<String, Value> =
         serde_json::from_str(text).map_err(|error| error.to_string())?;
-    if let Some(old) = document.get_mut("plan") {
-        *old = plan(old).ok_or("its plan cannot be read")?;
-    }
-    if format.starts_with("candor.result/") {
+    if version == 1 && format.starts_with("candor.result/") {
         // It had all workers.
         let mut machine = json!({ "first_worker": 0, "workers": u32::MAX });
         for name in MACHINE {
@@ -29,11 +26,42 @@ pub(super) fn upgraded(text: &str, format: &'static str) -> Result<String, Strin
         }
         document.insert("machines".to_owned(), json!([machine]));
     }
+    if let Some(old) = document.get_mut("plan") {
+        let second = if version == 1 { plan(old) } else { Some(old.take()) };
+        *old = second.and_then(chosen).ok_or("its plan cannot be read")?;
+    }
     document.insert("format".to_owned(), format.into());
     Ok(Value::from(document).to_string())
 }
 
-/// The present form of a plan. `None` if a text in it is invalid.
+/// A plan of the second version with its work and its wire, each one choice.
+fn chosen(mut plan: Value) -> Option<Value> {
+    let fields = plan.as_object_mut()?;
+    let mut take = |name| fields.remove(name).unwrap_or_default();
+    let mut requests = take("requests");
+    let (script, journeys, users) = (take("script"), take("journeys"), take("users"));
+    let (websocket, calls) = (take("websocket"), take("calls"));
+    let list = requests.get_mut("list")?;
+    let has_journeys = journeys.as_array().is_some_and(|all| !all.is_empty());
+    let work = match (script, has_journeys) {
+        (Value::Null, false) => json!({ "requests": requests }),
+        (Value::Null, true) => {
+            json!({ "journeys": { "list": journeys, "requests": list.take(), "users": users } })
+        }
+        (script, _) => {
+            json!({ "script": { "request": list.get_mut(0)?.take(), "script": script } })
+        }
+    };
+    let wire = match (websocket, calls) {
+        (Value::Null, Value::Null) => json!("http"),
+        (Value::Null, calls) => json!({ "grpc": calls }),
+        (websocket, _) => json!({ "websocket": websocket }),
+    };
+    fields.extend([("work".to_owned(), work), ("wire".to_owned(), wire)]);
+    Some(plan)
+}
+
+/// A plan of the first version as one of the second. `None` if a text in it is invalid.
 fn plan(old: &Value) -> Option<Value> {
     let connections = &old["connections"];
     let once = connections["once"] == true;
@@ -215,14 +243,14 @@ fn rate(per_s: f64, description: &str) -> Rate {
 
 #[cfg(test)]
 mod tests {
-    use candor_plan::{Load, Parts, Plan, PlanError, Trust, describe};
+    use candor_plan::{Load, Parts, Plan, PlanError, Replies, Trust, Wire, Work, describe};
 
     use crate::document::{Document, FORMAT};
     use crate::experiment::{peak::Peak, sweep::Sweep};
     use crate::json;
 
-    const OPEN: &str = include_str!("../../older/open.json");
-    const CLOSED: &str = include_str!("../../older/closed.json");
+    const OPEN: &str = include_str!("../../older/1/open.json");
+    const CLOSED: &str = include_str!("../../older/1/closed.json");
 
     #[test]
     fn an_open_load_over_tls() {
@@ -236,7 +264,7 @@ mod tests {
         assert_eq!(plan.target.endpoint.to_string(), "127.0.0.1:45593");
         let tls = plan.target.tls.as_ref().unwrap();
         assert_eq!((&tls.trust, tls.min.to_string().as_str()), (&Trust::Anybody, "1.2"));
-        let request = &plan.requests.list[0];
+        let request = &plan.work.requests()[0];
         assert_eq!(request.headers[1], ("Accept".to_owned(), "text/html".to_owned()));
         assert_eq!((request.body.count(), request.body.hash()), (9, Some("bf48")));
         let expect = (request.expect.status.to_string(), request.expect.body.to_string());
@@ -247,9 +275,9 @@ mod tests {
 
     #[test]
     fn a_closed_load_in_pieces() {
-        let Parts { load, requests, recording, .. } = Document::from_json(CLOSED).unwrap().plan;
+        let Parts { load, work, recording, .. } = Document::from_json(CLOSED).unwrap().plan;
         assert_eq!(load, Load::Closed { think_time_ns: 5_000_000 });
-        let delivery = requests.list[0].delivery;
+        let delivery = work.requests()[0].delivery;
         assert_eq!(delivery.chunk_bytes, Some(3));
         assert_eq!(
             delivery.pieces.map(|pieces| (pieces.count, pieces.gap_ns)),
@@ -260,8 +288,8 @@ mod tests {
 
     #[test]
     fn experiments_have_plans_too() {
-        let peak = Peak::from_json(include_str!("../../older/peak.json")).unwrap();
-        let sweep = Sweep::from_json(include_str!("../../older/sweep.json")).unwrap();
+        let peak = Peak::from_json(include_str!("../../older/1/peak.json")).unwrap();
+        let sweep = Sweep::from_json(include_str!("../../older/1/sweep.json")).unwrap();
         assert_eq!((peak.plan.recording.digits, sweep.plan.recording.digits), (3, 3));
     }
 
@@ -273,6 +301,27 @@ mod tests {
             assert_eq!(Document::from_json(&json::render(&document)).unwrap(), document);
             assert!(matches!(Plan::try_from(document.plan), Err(PlanError::LeftOut)));
         }
+    }
+
+    #[test]
+    fn the_second_versions_users_scripts_and_messages() {
+        let read = |text| {
+            let document = Document::from_json(text).unwrap();
+            assert_eq!(Document::from_json(&json::render(&document)).unwrap(), document);
+            document
+        };
+        let users = read(include_str!("../../older/2/users.json"));
+        let Work::Journeys(journeys) = &users.plan.work else { panic!("{:?}", users.plan.work) };
+        let names: Vec<_> = journeys.requests.iter().map(|one| one.name.as_str()).collect();
+        assert_eq!((names.as_slice(), journeys.users), (["look", "pay"].as_slice(), Some(4)));
+        assert_eq!(journeys.list[0].steps[0].captures[0].variable, "message");
+        assert_eq!(users.plan.wire, Wire::Http);
+        let script = read(include_str!("../../older/2/script.json")).plan;
+        assert_eq!(script.work.script().unwrap().path, "s.lua");
+        assert_eq!(script.work.requests()[0].path, "/");
+        let messages = read(include_str!("../../older/2/messages.json")).plan;
+        assert_eq!(messages.wire.websocket().unwrap().replies, Replies::Ordered);
+        assert!(matches!(messages.work, Work::Requests(one) if one.list.len() == 1));
     }
 
     #[test]

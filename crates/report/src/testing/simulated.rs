@@ -70,8 +70,8 @@ impl Run {
         let digits = plan.recording.digits;
         let mut collector = Collector::new(CollectorSettings {
             digits,
-            requests: plan.requests.list.len(),
-            journeys: plan.journeys.len(),
+            requests: plan.work.requests().len(),
+            journeys: plan.work.journeys().len(),
             warm_up_ns: plan.recording.warm_up_ns,
             connections_asked: plan.connections.count.into(),
             workers: Workers::all(WORKERS as u32),
@@ -83,8 +83,8 @@ impl Run {
                 warm_up_ns: plan.recording.warm_up_ns,
                 window_end_ns: Some(self.window_end_ns()),
                 drain_ns: plan.stop.drain_ns,
-                requests: plan.requests.list.len(),
-                journeys: plan.journeys.len(),
+                requests: plan.work.requests().len(),
+                journeys: plan.work.journeys().len(),
             });
             self.drive(worker, &mut recorder);
             while let Some(interval) = recorder.take_finished() {
@@ -180,7 +180,7 @@ impl Run {
             events.push((ends_ns, Event::Ended(*one)));
         }
         events.sort_by_key(|(at_ns, _)| *at_ns);
-        let has_streams = self.plan.requests.list.iter().any(candor_plan::Request::has_parts);
+        let has_streams = self.plan.work.requests().iter().any(candor_plan::Request::has_parts);
         for (at_ns, event) in events {
             if let Event::Ended(one) = &event
                 && has_streams
@@ -190,7 +190,7 @@ impl Run {
             }
             self.apply(recorder, at_ns, event);
         }
-        if !self.plan.journeys.is_empty() && worker == 0 {
+        if self.plan.work.has_users() && worker == 0 {
             users(recorder, end_ns);
         }
         recorder.judge(&self.pauses, u64::MAX);

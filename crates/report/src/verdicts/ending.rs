@@ -60,7 +60,7 @@ pub(super) fn script_failed(document: &Document) -> Option<Finding> {
 pub(super) fn data_failed(document: &Document) -> Option<Finding> {
     const REMEDY: &str = "Leave data files as they are while a run uses them, and run again.";
     const REMEDY_OF_CALLS: &str = "Leave data files as they are while a run uses them, and see that values of numeric fields are numbers.";
-    let (what, remedy) = match document.plan.calls {
+    let (what, remedy) = match document.plan.wire.calls() {
         None => ("A data file changed or could no longer be read", REMEDY),
         Some(_) => (
             "A data file changed, or has a value that does not fit its field of a message",

@@ -57,7 +57,7 @@ pub(super) fn dominate(document: &Document) -> Option<Finding> {
 /// Most responses were redirects, and nobody said that they are meant.
 pub(super) fn redirects(document: &Document) -> Option<Finding> {
     let default = StatusSet::below_400();
-    let is_meant = document.plan.requests.list.iter().all(|one| one.expect.status != default);
+    let is_meant = document.plan.work.requests().iter().all(|one| one.expect.status != default);
     // 304 is the response to a condition and points nowhere.
     let is_redirect = |one: &&StatusCount| (300..400).contains(&one.status) && one.status != 304;
     let count = |all: u64, one: &StatusCount| all.saturating_add(one.count);
@@ -133,7 +133,7 @@ mod tests {
         assert!(found(&document, "redirects").is_none());
         document.statuses[0].status = 302;
         assert_eq!(found(&document, "redirects").unwrap().evidence["redirects"], 6000.0);
-        document.plan.requests.list[0].expect.status = "302".parse().unwrap();
+        document.plan.work.requests_mut()[0].expect.status = "302".parse().unwrap();
         assert!(found(&document, "redirects").is_none());
     }
 

@@ -8,7 +8,7 @@ use crate::document::Document;
 /// A message came that nobody asked for, and each message is taken for the reply to the oldest of ours: so replies may
 /// have shifted, and times with them. What greets once shifts all of them.
 pub(super) fn mispaired(document: &Document) -> Option<Finding> {
-    let socket = document.plan.websocket.as_ref()?;
+    let socket = document.plan.wire.websocket()?;
     let unasked = document.parts.unasked;
     if !socket.pairs_by_order() || unasked == 0 {
         return None;
@@ -26,7 +26,7 @@ pub(super) fn mispaired(document: &Document) -> Option<Finding> {
 
 #[cfg(test)]
 mod tests {
-    use candor_plan::Replies;
+    use candor_plan::{Replies, Wire};
 
     use super::super::found;
     use crate::testing;
@@ -44,7 +44,8 @@ mod tests {
             |socket: &mut candor_plan::WebSocket| socket.replies = Replies::Nothing,
         ] {
             let mut document = document.clone();
-            change(document.plan.websocket.as_mut().unwrap());
+            let Wire::WebSocket(socket) = &mut document.plan.wire else { panic!() };
+            change(socket);
             assert!(found(&document, "replies-mispaired").is_none());
         }
     }

@@ -217,7 +217,7 @@ fn counts(document: &Document, found: &mut Vec<String>) {
     let sum = |counts: &mut dyn Iterator<Item = u64>| counts.fold(0, u64::saturating_add);
     let by_status = |all: &[StatusCount]| sum(&mut all.iter().map(|one| one.count));
     // Messages have no status.
-    let with_status = if document.plan.websocket.is_some() { 0 } else { answered };
+    let with_status = if document.plan.wire.websocket().is_some() { 0 } else { answered };
     equal("responses by status and in the ledger", by_status(&document.statuses), with_status);
     let by_kind = sum(&mut document.errors.iter().map(|one| one.count));
     equal("errors by kind and in the ledger", by_kind, ledger.errors);
@@ -239,7 +239,7 @@ fn counts(document: &Document, found: &mut Vec<String>) {
     }
     let replies = document.parts.count.saturating_sub(document.parts.unasked);
     let messages = ledger.sent.saturating_add(document.warm_up.sent);
-    if document.plan.websocket.is_some() && replies > messages {
+    if document.plan.wire.websocket().is_some() && replies > messages {
         found.push(format!("{replies} replies to {messages} messages"));
     }
     let heard = by_status(&document.broken_off_statuses);

@@ -51,7 +51,7 @@ pub(super) fn measure(
     let settings = arguments.settings(is_open);
     let names: Vec<&str> = variants.iter().map(|one| one.name.as_str()).collect();
     let title = format!("compare {}", names.join(", "));
-    let shares_stdout = plans.iter().any(|plan| plan.script.is_some());
+    let shares_stdout = plans.iter().any(|plan| plan.work.script().is_some());
     let asked = Asked { shares_stdout, ..Asked::of(&arguments.options.outputs()) };
     let (mut watched, show) = Watched::show(asked, &title)?;
     let mut runner = watched.runner(facts.clone(), None);

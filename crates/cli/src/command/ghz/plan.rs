@@ -25,7 +25,11 @@ pub(super) fn build(asked: &Asked, files: &dyn ReadFile) -> Result<(Plan, Output
     // In turn, unless the method takes all of them: its schema says so.
     let in_turn = built(in_turn(options.clone(), &messages, asked), files)?;
     let streams = |plan: &Plan| {
-        plan.requests.list.iter().filter_map(|one| one.call).all(|call| call.kind.client_streams())
+        plan.work
+            .requests()
+            .iter()
+            .filter_map(|one| one.call)
+            .all(|call| call.kind.client_streams())
     };
     if !streams(&in_turn.0) || messages.len() == 1 && asked.stream_call_count.is_none() {
         return Ok(in_turn);
@@ -254,9 +258,9 @@ mod tests {
         assert_eq!(plan.stop.count, Some(200));
         assert_eq!((plan.connections.count, plan.connections.streams), (1, 50));
         assert_eq!(plan.timeouts.request_ns, 20_000_000_000);
-        assert_eq!(plan.requests.list[0].path, "/a.S/One");
+        assert_eq!(plan.work.requests()[0].path, "/a.S/One");
         let deadline =
-            plan.requests.list[0].headers.iter().find(|(name, _)| name == "grpc-timeout");
+            plan.work.requests()[0].headers.iter().find(|(name, _)| name == "grpc-timeout");
         assert_eq!(deadline.unwrap().1, "20000000u");
         assert!(!plan.load.is_open());
     }
@@ -304,13 +308,13 @@ mod tests {
     fn data_are_in_turn_or_the_messages_of_a_stream() {
         let two = r#"[{"id": 1}, {"id": {{.RequestNumber}}}]"#;
         let plan_of = plan(&["-d", two]);
-        assert_eq!(plan_of.requests.list.len(), 2);
-        assert!(plan_of.requests.list[1].holes && !plan_of.requests.list[0].holes);
+        assert_eq!(plan_of.work.requests().len(), 2);
+        assert!(plan_of.work.requests()[1].holes && !plan_of.work.requests()[0].holes);
         let many = |words: &[&str]| {
             let fixed = ["--insecure", "--proto=a.proto", "--call", "a.S.Many", "h:1"];
             let plan = built_of(&[&fixed[..], words].concat()).unwrap();
-            assert_eq!(plan.requests.list.len(), 1);
-            plan.requests.list[0].call.unwrap().messages
+            assert_eq!(plan.work.requests().len(), 1);
+            plan.work.requests()[0].call.unwrap().messages
         };
         assert_eq!(many(&["-d", two]), 2);
         assert_eq!(many(&["-d", two, "--stream-call-count", "5"]), 5);
@@ -324,12 +328,12 @@ mod tests {
         assert_eq!((of_file.stop.count, of_file.target.authority.as_str()), (Some(7), "h:1"));
         let both = built_of(&["--config=c.json", "-n", "9", "other:2", "-M", "m.json"]).unwrap();
         assert_eq!((both.stop.count, both.target.authority.as_str()), (Some(9), "other:2"));
-        assert!(
-            both.requests.list[0]
-                .headers
-                .iter()
-                .any(|(name, value)| (name.as_str(), value.as_str()) == ("x-id", "${seq}"))
-        );
+        assert!(both.work.requests()[0].headers.iter().any(|(name, value)| (
+            name.as_str(),
+            value.as_str()
+        ) == (
+            "x-id", "${seq}"
+        )));
     }
 
     #[test]

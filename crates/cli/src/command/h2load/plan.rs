@@ -229,7 +229,7 @@ impl ReadFile for WithSchedule<'_> {
 
 #[cfg(test)]
 mod tests {
-    use candor_plan::{HttpVersion, Load, Segment};
+    use candor_plan::{HttpVersion, Load, Segment, Work};
 
     use super::super::Name;
     use super::super::arguments::{Request, parse};
@@ -280,7 +280,7 @@ mod tests {
     }
 
     fn paths(plan: &Plan) -> Vec<&str> {
-        plan.requests.list.iter().map(|one| one.path.as_str()).collect()
+        plan.work.requests().iter().map(|one| one.path.as_str()).collect()
     }
 
     #[test]
@@ -304,7 +304,7 @@ mod tests {
         assert_eq!((one.frames.max_bytes, one.frames.header_table_bytes), (32768, 0));
         assert_eq!(plan("--h1 -n20 -c2 -m8 http://h/").connections.pipeline, 8);
         assert_eq!(plan("--h1 -n20 -c2 -m8 -d body http://h/").connections.pipeline, 1);
-        assert_eq!(plan("-d body http://h/").requests.list[0].method, "POST");
+        assert_eq!(plan("-d body http://h/").work.requests()[0].method, "POST");
     }
 
     #[test]
@@ -341,7 +341,8 @@ mod tests {
         assert_eq!(load.segments, [Segment::replay(offsets_ns)]);
         // A path alone belongs to the server of the first URI.
         assert_eq!(paths(&plan), ["/a", "/b", "/a"]);
-        assert_eq!(plan.requests.sequence.whole(), [0, 0, 1, 1, 2, 2]);
+        let Work::Requests(requests) = &plan.work else { panic!("{:?}", plan.work) };
+        assert_eq!(requests.sequence.whole(), [0, 0, 1, 1, 2, 2]);
         let short = self::plan("--timing-script-file script -n 1 -c 1");
         assert_eq!(paths(&short), ["/a"]);
     }

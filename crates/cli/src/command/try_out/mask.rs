@@ -33,7 +33,7 @@ impl Masks {
                 }
             }
         }
-        let steps = plan.journeys.iter().flat_map(|one| &one.steps);
+        let steps = plan.work.journeys().iter().flat_map(|one| &one.steps);
         let is_secret = |one: &candor_plan::Capture| {
             let place = one.source.split_once(':');
             let is_place = place.is_some_and(|(kind, name)| {
@@ -145,7 +145,7 @@ impl Masks {
 
 /// Names and values of the header fields of all requests.
 fn fields(plan: &Parts) -> impl Iterator<Item = (&str, &str)> {
-    let all = plan.requests.list.iter().flat_map(|request| &request.headers);
+    let all = plan.work.requests().iter().flat_map(|request| &request.headers);
     all.map(|(name, value)| (name.as_str(), value.as_str()))
 }
 

@@ -117,7 +117,7 @@ fn try_all(plan: &Plan) -> Result<Exit, UserError> {
                 ));
             }
             EndReason::DataFailed => {
-                let why = match plan.calls {
+                let why = match plan.wire.calls() {
                     None => "a data file has changed; try again",
                     Some(_) => {
                         "a value does not fit its field of a message; a numeric field takes a number"

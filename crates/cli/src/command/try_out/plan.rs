@@ -1,7 +1,7 @@
 //! The plan of a try: each request once, one after the other.
 
 use candor_engine::{Control, EngineError, Part};
-use candor_plan::{Order, Parts, Plan, PlanError, Think};
+use candor_plan::{Parts, Plan, PlanError, Think, Work};
 use candor_record::Workers;
 
 /// A run of a try: all requests of a plan without journeys, or a user of one journey.
@@ -17,23 +17,24 @@ pub(super) type Rows = Vec<Vec<Vec<Vec<u8>>>>;
 
 /// The runs of a try.
 pub(super) fn trials(plan: &Plan) -> Result<Vec<Trial>, PlanError> {
-    if plan.journeys.is_empty() && !plan.others.is_empty() {
+    if plan.work.journeys().is_empty() && !plan.others.is_empty() {
         // Each target has requests of its own; a user goes from one to the next.
         let plan = plan.with(|parts| parts.walk_once(&[]))?;
         return Ok(vec![Trial { plan, part: part(0, 1), journey: None }]);
     }
-    if plan.journeys.is_empty() {
-        let count = plan.requests.list.len() as u64;
+    if plan.work.journeys().is_empty() {
+        let count = plan.work.requests().len() as u64;
         let plan = plan.with(|parts| {
             parts.look_once(count, 1);
-            parts.requests.order = Order::Rotation;
-            parts.requests.sequence = [].into();
+            if let Work::Requests(requests) = &mut parts.work {
+                parts.work = std::mem::take(&mut requests.list).into();
+            }
         })?;
         return Ok(vec![Trial { plan, part: part(0, 1), journey: None }]);
     }
-    let users = plan.journeys.len() as u32;
+    let users = plan.work.journeys().len() as u32;
     let trial = |number: u32| {
-        let journey = plan.journeys[number as usize].clone();
+        let journey = plan.work.journeys()[number as usize].clone();
         let plan = plan.with(|parts| {
             parts.look_once(users.into(), users);
             only(parts, number as usize);
@@ -53,8 +54,8 @@ pub(super) fn rows(
     if plan.data.is_empty() {
         return Ok(vec![Rows::new(); trials.len()]);
     }
-    match plan.journeys.is_empty() && plan.others.is_empty() {
-        true => Ok(vec![candor_engine::rows(plan, plan.requests.list.len() as u64, control)?]),
+    match plan.work.journeys().is_empty() && plan.others.is_empty() {
+        true => Ok(vec![candor_engine::rows(plan, plan.work.requests().len() as u64, control)?]),
         false => {
             let rows = candor_engine::rows(plan, trials.len() as u64, control)?;
             Ok(rows.into_iter().map(|row| vec![row]).collect())
@@ -69,13 +70,14 @@ fn part(number: u32, of: u32) -> Part {
 
 /// Leaves out all journeys but one, and their requests.
 fn only(parts: &mut Parts, number: usize) {
-    let mut journey = parts.journeys.swap_remove(number);
-    let list = std::mem::take(&mut parts.requests.list);
+    let Work::Journeys(journeys) = &mut parts.work else { return };
+    let mut journey = journeys.list.swap_remove(number);
+    let list = std::mem::take(&mut journeys.requests);
     for (place, step) in journey.steps.iter_mut().enumerate() {
-        parts.requests.list.push(list[step.request as usize].clone());
+        journeys.requests.push(list[step.request as usize].clone());
         step.request = place as u32;
         step.think = Think::None;
         step.repeat = (1, 1);
     }
-    parts.journeys = vec![journey];
+    journeys.list = vec![journey];
 }

@@ -30,8 +30,8 @@ const MOST_COLUMNS: usize = 12;
 /// The beginning of all.
 pub(super) fn beginning(plan: &Plan, style: Style) -> String {
     let url = visible(&plan.secrets.url(&plan.target.url)).into_owned();
-    let what = match plan.journeys.len() {
-        0 => fmt_plural(plan.requests.list.len() as u64, "request"),
+    let what = match plan.work.journeys().len() {
+        0 => fmt_plural(plan.work.requests().len() as u64, "request"),
         1 => "a user of 1 journey".to_owned(),
         many => format!("a user of each of {many} journeys"),
     };
@@ -100,7 +100,7 @@ impl<'a> View<'a> {
                 self.problem(None, "it has no user: there are fewer rows than journeys");
             }
         }
-        for request in 0..self.trial.plan.requests.list.len() {
+        for request in 0..self.trial.plan.work.requests().len() {
             self.request(request);
         }
         std::mem::take(&mut self.out)
@@ -132,7 +132,7 @@ impl<'a> View<'a> {
     /// A request of the plan, or a step.
     fn request(&mut self, request: usize) {
         let plan = &self.trial.plan;
-        let name = &plan.requests.list[request].name;
+        let name = &plan.work.requests()[request].name;
         let title = match &self.trial.journey {
             Some(_) => format!("{}. {}", request + 1, visible(name)),
             None => visible(name).into_owned(),
@@ -165,7 +165,7 @@ impl<'a> View<'a> {
         let went_on = self.has_completed
             || self.exchanged.iter().any(|one| one.exchange.request as usize > request);
         if let Some((variable, why)) = self.failures.iter().find_map(unset) {
-            let variables = Variables::of(&self.trial.plan.journeys);
+            let variables = Variables::of(self.trial.plan.work.journeys());
             let variable =
                 visible(variables.names().get(variable as usize).unwrap_or(&"?")).into_owned();
             self.problem(Some(request), &format!("not sent: ${{{variable}}} {why}"));
@@ -228,19 +228,19 @@ impl<'a> View<'a> {
 
     /// Whether requests are messages of a WebSocket, which have no head and no status.
     fn is_message(&self) -> bool {
-        self.trial.plan.websocket.is_some()
+        self.trial.plan.wire.websocket().is_some()
     }
 
     /// Whether requests are calls, of which the status of the call decides, and not that of HTTP.
     fn is_call(&self) -> bool {
-        self.trial.plan.calls.is_some()
+        self.trial.plan.wire.calls().is_some()
     }
 
     /// The messages of a call: bodies are binary. Those that cannot be shown as JSON are bytes.
     fn messages(&mut self, mark: char, request: usize, body: &Text, is_response: bool) {
         let plan = &self.trial.plan;
-        let path = &plan.requests.list[request].path;
-        let schema = plan.calls.as_ref().and_then(|calls| calls.schema().ok());
+        let path = &plan.work.requests()[request].path;
+        let schema = plan.wire.calls().and_then(|calls| calls.schema().ok());
         let Some(method) = schema.and_then(|schema| schema.method(path).ok()) else { return };
         let kind = if is_response { &method.output } else { &method.input };
         let mut rest = &body.bytes[..];
@@ -343,7 +343,7 @@ impl<'a> View<'a> {
 
     /// What was expected of a response, what was captured from it, and whether that holds.
     fn judged(&mut self, request: usize, exchange: &Exchange, response: &Response, end: &Traced) {
-        let expect = &self.trial.plan.requests.list[request].expect;
+        let expect = &self.trial.plan.work.requests()[request].expect;
         let status = format!("status {}, expected {}", response.status, expect.status);
         if end.outcome != Outcome::Ok {
             let why = match (&exchange.problem, end.outcome) {
@@ -427,7 +427,7 @@ impl<'a> View<'a> {
         let mark = self.style.paint(Tone::Bad, "✗");
         let _ = writeln!(self.out, "{mark} {what}");
         let journey = self.trial.journey.as_ref().map(|one| visible(&one.name).into_owned());
-        let names = &self.trial.plan.requests.list;
+        let names = self.trial.plan.work.requests();
         let name = request.map(|number| self.masks.target(&visible(&names[number].name)));
         let place: Vec<String> = journey.into_iter().chain(name).collect();
         self.problems.push(format!("{}: {what}", place.join(", ")));

@@ -5,7 +5,7 @@
 use std::collections::HashMap;
 
 use candor_engine::Control;
-use candor_plan::{Capture, Journey, OnFailure, Parts, Plan, Request, Step, Think};
+use candor_plan::{Capture, Journey, OnFailure, Parts, Plan, Request, Step, Think, Work};
 use candor_record::RunRecord;
 use candor_record::trace::Traced;
 
@@ -40,18 +40,19 @@ fn step(request: u32, think: Think) -> Step {
     Step { request, think, repeat: (1, 1), when: None, captures: Vec::new() }
 }
 
-fn of_steps(steps: Vec<Step>) -> Vec<Journey> {
+fn of_steps(requests: Vec<Request>, steps: Vec<Step>) -> Work {
     let name = "journey".to_owned();
-    vec![Journey { name, weight: 1, steps, cookies: false, on_failure: OnFailure::End }]
+    let one = Journey { name, weight: 1, steps, cookies: false, on_failure: OnFailure::End };
+    Work::from(requests).walked(vec![one], None)
 }
 
 /// Makes the one request of a plan the steps of a journey.
 pub(super) fn journey(parts: &mut Parts) {
-    let one = parts.requests.list[0].clone();
+    let one = parts.work.requests()[0].clone();
     let named = |step| Request { name: format!("step {step}"), ..one.clone() };
-    parts.requests.list = (0..STEPS).map(named).collect();
     let think = Think::Fixed { ns: THINK_NS };
-    parts.journeys = of_steps((0..STEPS).map(|request| step(request, think)).collect());
+    let steps = (0..STEPS).map(|request| step(request, think)).collect();
+    parts.work = of_steps((0..STEPS).map(named).collect(), steps);
 }
 
 pub(super) fn judge(evidence: &Evidence) -> Vec<Line> {
@@ -99,7 +100,7 @@ fn with_tokens(run_s: &str) -> Result<RunRecord, LabError> {
     let server = Running::start(&TargetSpec::embedded(Vec::new())?)?;
     let flags = format!("-R 400 --arrivals poisson -c 20 -t 1 -d {run_s}s");
     let plan: Plan = plan(&flags, server.url())?.with(|parts| {
-        let one = parts.requests.list[0].clone();
+        let one = parts.work.requests()[0].clone();
         let get = |path: &str| Request {
             name: path.to_owned(),
             path: path.to_owned(),
@@ -108,11 +109,11 @@ fn with_tokens(run_s: &str) -> Result<RunRecord, LabError> {
             call: None,
             ..one.clone()
         };
-        parts.requests.list = vec![get("/token/${seq}"), get("/token/${seq}/${token}")];
+        let requests = vec![get("/token/${seq}"), get("/token/${seq}/${token}")];
         let token = Capture { variable: "token".to_owned(), source: "body".to_owned() };
         let login = Step { captures: vec![token], ..step(0, Think::None) };
         let uses = step(1, Think::Exponential { mean_ns: THINK_NS });
-        parts.journeys = of_steps(vec![login, Step { repeat: (1, 3), ..uses }]);
+        parts.work = of_steps(requests, vec![login, Step { repeat: (1, 3), ..uses }]);
     })?;
     let record = candor_engine::run(&plan, &Control::default(), &mut Traces::default())?;
     server.stop()?;

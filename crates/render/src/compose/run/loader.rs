@@ -3,7 +3,7 @@
 use candor_plan::units::{
     fmt_bytes, fmt_count, fmt_duration_ns, fmt_per_second, fmt_plural, fmt_share,
 };
-use candor_plan::{HttpVersion, Order, describe};
+use candor_plan::{HttpVersion, Order, Work, describe};
 
 use super::super::{or_nothing, trials, words};
 use crate::page::{Block, Column, Section, Table};
@@ -135,10 +135,11 @@ fn asked(section: &mut Section, document: &Document) {
         let from = format!("{} to {}", tls.min, tls.max);
         ("TLS", format!("{from}, server name {}, trust {}", tls.server_name, tls.trust))
     }));
-    if plan.requests.list.len() > 1 {
-        let order = match plan.requests.order {
-            Order::Rotation => "one after the other",
-            Order::Weighted => "at random by weight",
+    if plan.work.requests().len() > 1 {
+        let order = match &plan.work {
+            Work::Requests(requests) if requests.order == Order::Weighted => "at random by weight",
+            Work::Requests(_) | Work::Script { .. } => "one after the other",
+            Work::Journeys(_) => "step by step, as users make them",
         };
         section.fact("Order", None, order);
     }
@@ -146,7 +147,7 @@ fn asked(section: &mut Section, document: &Document) {
         ["request", "method", "path", "header fields", "body", "right"].map(Column::words).into();
     columns[4] = Column::figures("body");
     let mut table = Table::new(columns);
-    for one in plan.requests.list.iter().take(MOST) {
+    for one in plan.work.requests().iter().take(MOST) {
         let headers = one.headers.iter();
         let headers: Vec<_> = headers.map(|(name, value)| format!("{name}: {value}")).collect();
         let hash = one.body.hash().map_or(String::new(), |hash| format!(" #{hash}"));
@@ -160,7 +161,8 @@ fn asked(section: &mut Section, document: &Document) {
         ]);
     }
     section.table(table);
-    if plan.requests.list.len() > MOST {
-        section.remark(format!("and {} more", fmt_count((plan.requests.list.len() - MOST) as u64)));
+    if plan.work.requests().len() > MOST {
+        section
+            .remark(format!("and {} more", fmt_count((plan.work.requests().len() - MOST) as u64)));
     }
 }

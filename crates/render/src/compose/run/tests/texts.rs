@@ -101,7 +101,7 @@ fn a_profiled_target() {
 fn no_line_is_too_wide_and_none_ends_in_blanks() {
     let mut long = testing::broken();
     long.plan.target.url = format!("http://127.0.0.1/{}", "x".repeat(300));
-    long.plan.requests.list[0].path = "/a b".repeat(60);
+    long.plan.work.requests_mut()[0].path = "/a b".repeat(60);
     long.errors[0].example = Some("word ".repeat(60) + &"y".repeat(200));
     long.requests[1].name = "n".repeat(120);
     for document in testing::every_document().into_iter().chain([long]) {
