@@ -25,14 +25,14 @@ use candor_record::{Workers, wire};
 use crate::audit::{Line, What};
 use crate::file::DataFile;
 use crate::grant::{Grant, Nonces};
+use crate::identity::{AgentName, Digest, RunId, RunKey};
 use crate::lease::Lease;
 use crate::message::{
-    AgentName, Beat, Command, Digest, Echo, Ends, Go, Head, Hello, Kept, Message, Order, Phase,
-    Reserve, RunId, RunKey,
+    Beat, Command, Echo, Ends, Go, Head, Hello, Kept, Message, Order, Phase, Reserve,
 };
 use crate::outbox::Outbox;
 use crate::policy::Policy;
-use crate::refusal::{Refusal, words};
+use crate::refusal::{MOST_PLAN_BYTES, Refusal, words};
 use crate::timings::{MOST_ROUND_TRIP_NS, Timings};
 use crate::{MS, S};
 use kept::Store;
@@ -40,8 +40,6 @@ use prepare::Fetch;
 pub use prepare::read_plan;
 use refusals::Refusals;
 
-/// The largest plan that an agent takes.
-pub const MOST_PLAN_BYTES: u32 = 64 << 20;
 /// The shortest time from an order to start until the start.
 const LEAST_LEAD_NS: u64 = 10 * MS;
 /// The longest such time.

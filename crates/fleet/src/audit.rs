@@ -5,7 +5,7 @@
 
 use serde::Serialize;
 
-use crate::message::{AgentName, RunKey};
+use crate::identity::{AgentName, RunKey};
 
 /// One line.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -72,7 +72,7 @@ impl Line {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::message::RunId;
+    use crate::identity::RunId;
 
     #[test]
     fn a_line_is_one_line() {

@@ -82,7 +82,8 @@ pub fn decode(bytes: &[u8]) -> Result<Message, CodecError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::message::{Ends, Head, RunId, RunKey, Segment};
+    use crate::identity::{RunId, RunKey};
+    use crate::message::{Ends, Head, Segment};
 
     #[test]
     fn size_version_and_lists_are_bounded() {
@@ -96,7 +97,7 @@ mod tests {
         assert_eq!(decode(&encode(&segment(PIECE_BYTES + 1))), Err(CodecError::Long("segment")));
         let huge = encode(&segment(MOST_BYTES));
         assert_eq!(decode(&huge), Err(CodecError::Size(huge.len())));
-        let of = crate::message::Digest::of(b"");
+        let of = crate::identity::Digest::of(b"");
         let want = Message::Want { head, of, chunks: vec![0; MOST_WANTED + 1] };
         assert_eq!(decode(&encode(&want)), Err(CodecError::Long("list of chunks")));
         let mut other = encode(&Message::Settled { head });

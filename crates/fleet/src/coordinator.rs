@@ -27,10 +27,9 @@ use candor_record::{EndReason, Merging, Stretch, Workers, wire};
 use crate::codec::PIECE_BYTES;
 use crate::file::DataFile;
 use crate::grant::OperatorKey;
+use crate::identity::{AgentName, Digest, RunKey};
 use crate::lease::Standing;
-use crate::message::{
-    AgentName, Beat, Command, Digest, Echo, Head, Message, Order, Phase, RunKey, Segment,
-};
+use crate::message::{Beat, Command, Echo, Head, Message, Order, Phase, Segment};
 use crate::offset::Exchange;
 use crate::refusal::Refusal;
 use crate::settlement::Item;

@@ -5,11 +5,8 @@
 
 use candor_plan::{DataSet, Kept, Plan};
 
-use crate::message::Digest;
-use crate::refusal::{Refusal, words};
-
-/// The most bytes of data files that a plan may have.
-pub const MOST_DATA_BYTES: u64 = 1 << 30;
+use crate::identity::Digest;
+use crate::refusal::{MOST_DATA_BYTES, Refusal, words};
 
 /// A data file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]

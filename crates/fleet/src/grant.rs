@@ -16,7 +16,7 @@ use candor_plan::Rate;
 use candor_record::{Workers, wire};
 use serde::{Deserialize, Serialize};
 
-use crate::message::{AgentName, Digest, RunKey};
+use crate::identity::{AgentName, Digest, RunKey};
 use crate::share::Shares;
 
 /// The signed bytes begin with this, so that no signature for another purpose is valid for a grant.
@@ -249,7 +249,7 @@ impl Nonces {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::message::RunId;
+    use crate::identity::RunId;
 
     const NOW: u64 = 1_800_000_000;
     const HALF: Workers = Workers { first: 0, count: 2, of: 4 };

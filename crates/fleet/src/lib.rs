@@ -22,6 +22,18 @@
 //! coordinator that has heard nothing for longer than that knows that the agent has stopped. The
 //! results of a run reach the coordinator as numbered segments, each of which counts once
 //! ([`Inbox`]). An agent keeps its segments until the run is settled.
+//!
+//! Modules know only those above them in this table:
+//!
+//! ```text
+//! identity                    names of runs and agents, digests
+//! share, grant, audit         who takes part and with what permission; lines of the audit file
+//! refusal                     why an agent does not take part
+//! message, codec, file        what is sent, as values and as bytes; data files
+//! policy, lease, offset,      parts of the state machines, each for one question
+//! outbox, settlement
+//! agent, coordinator          the state machines
+//! ```
 #![forbid(unsafe_code)]
 
 pub mod agent;
@@ -31,6 +43,7 @@ pub mod codec;
 pub mod coordinator;
 mod file;
 mod grant;
+mod identity;
 mod lease;
 pub mod message;
 mod offset;
@@ -43,14 +56,15 @@ mod timings;
 
 pub use agent::Agent;
 pub use coordinator::Coordinator;
-pub use file::{DataFile, MOST_DATA_BYTES};
+pub use file::DataFile;
 pub use grant::{Caps, Grant, GrantError, Nonces, OperatorKey, PublicKey, SignedGrant};
+pub use identity::{AgentName, Digest, Hasher, RunId, RunKey};
 pub use lease::{Lease, Silence, Standing};
-pub use message::{AgentName, Digest, Hasher, Head, Message, RunId, RunKey};
+pub use message::{Head, Message};
 pub use offset::{Clock, Drift, Exchange, MOST_DRIFT_PPM, Reading};
 pub use outbox::Outbox;
-pub use policy::{Demand, Policy, PolicyRefusal, Scripts};
-pub use refusal::{Refusal, in_one_line};
+pub use policy::{Demand, Policy, Scripts};
+pub use refusal::{MOST_DATA_BYTES, MOST_PLAN_BYTES, PolicyRefusal, Refusal, in_one_line};
 pub use settlement::{Inbox, Item, ItemError};
 pub use share::{ShareError, Shares, Threads, planned, split};
 pub use timings::{MOST_ROUND_TRIP_NS, Timings};

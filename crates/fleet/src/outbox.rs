@@ -4,7 +4,8 @@
 //! then makes the result from the segments that the agents keep.
 
 use crate::codec::PIECE_BYTES;
-use crate::message::{Ends, Final, Hasher, Have, Segment};
+use crate::identity::Hasher;
+use crate::message::{Ends, Final, Have, Segment};
 
 /// The segments of one run.
 #[derive(Debug, Default)]

@@ -24,14 +24,14 @@ use std::net::IpAddr;
 use candor_pace::LANES;
 use candor_plan::allow::{AllowList, Allowed, Asked};
 use candor_plan::plan_file::{explain, keys_of};
-use candor_plan::units::{fmt_duration_ns, fmt_plural, fmt_rate, parse_duration_ns, parse_rate};
+use candor_plan::units::{parse_duration_ns, parse_rate};
 use candor_plan::{Arrivals, Endpoint, Journey, Load, NS_PER_S, Plan, PlanError, Rate, Segment};
 use candor_record::Workers;
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 
 use crate::grant::{Caps, Grant, GrantError, PublicKey};
-use crate::message::Digest;
-use crate::refusal::{Refusal, words};
+use crate::identity::Digest;
+use crate::refusal::{PolicyRefusal, Refusal, words};
 
 /// The policy of an agent.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -56,78 +56,6 @@ pub enum Scripts {
     Refused,
     /// The script must be in a sandbox.
     Sandboxed,
-}
-
-/// Why a policy forbids a plan.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
-pub enum PolicyRefusal {
-    /// Agents never use unix sockets.
-    #[error("an agent does not connect to unix sockets")]
-    UnixSocket,
-    /// A proxy may lead anywhere.
-    #[error("an agent uses no proxy, which may lead anywhere; leave it out")]
-    Proxy,
-    /// No entry allows the target.
-    #[error("no entry allows the target {0}")]
-    Target(String),
-    /// The plan has a script, or one that is not in a sandbox.
-    #[error("scripts are {0}")]
-    Script(String),
-    /// The rate is too high.
-    #[error(
-        "this agent's share is {asked}{users}; the limit is {most}",
-        asked = fmt_rate(*asked), users = of_users(*each), most = fmt_rate(*most)
-    )]
-    Rate {
-        /// The agent's share.
-        asked: Rate,
-        /// The most requests of a user; `None`: the plan has no users.
-        each: Option<u64>,
-        /// The limit.
-        most: Rate,
-    },
-    /// The rate is limited, but a closed load has none.
-    #[error("it limits the rate, but a closed load has none; use an open load")]
-    NoRate,
-    /// There are too many connections.
-    #[error("this agent's share is {asked} connections; the limit is {most}")]
-    Connections {
-        /// The agent's share.
-        asked: u32,
-        /// The limit.
-        most: u32,
-    },
-    /// The run is too long.
-    #[error("the run takes {asked}; the limit is {most}", asked = fmt_duration_ns(*asked_ns), most = fmt_duration_ns(*most_ns))]
-    Duration {
-        /// The plan's duration.
-        asked_ns: u64,
-        /// The limit.
-        most_ns: u64,
-    },
-    /// The duration is limited, but the plan has none.
-    #[error("it limits the duration, but the plan has none; set one")]
-    NoDuration,
-    /// Agents read no files.
-    #[error("an agent reads no files, but the plan names one for its data and does not have it")]
-    Data,
-}
-
-/// The words for a rate of requests that users make.
-fn of_users(each: Option<u64>) -> String {
-    each.map_or_else(String::new, |each| {
-        format!(" if each user makes {}, the most", fmt_plural(each, "request"))
-    })
-}
-
-impl PolicyRefusal {
-    /// The bytes of the words in it.
-    pub(crate) fn length(&self) -> usize {
-        match self {
-            PolicyRefusal::Target(words) | PolicyRefusal::Script(words) => words.len(),
-            _ => 0,
-        }
-    }
 }
 
 /// One entry.

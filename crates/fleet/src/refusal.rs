@@ -1,10 +1,19 @@
 //! Reasons why an agent does not take part in a run, or leaves it.
+//!
+//! Values that a message carries, with the limits that their sentences name. Who decides is not here: grants are
+//! checked in `grant.rs`, plans in `policy.rs` and `file.rs`, the rest by the agent.
 
+use candor_plan::Rate;
+use candor_plan::units::{fmt_duration_ns, fmt_plural, fmt_rate};
 use serde::{Deserialize, Serialize};
 
 use crate::grant::GrantError;
-use crate::message::RunKey;
-use crate::policy::PolicyRefusal;
+use crate::identity::RunKey;
+
+/// The largest plan that an agent takes.
+pub const MOST_PLAN_BYTES: u32 = 64 << 20;
+/// The most bytes of data files that a plan may have.
+pub const MOST_DATA_BYTES: u64 = 1 << 30;
 
 /// Why an agent does not take part in a run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
@@ -25,10 +34,10 @@ pub enum Refusal {
     #[error("its share has no workers, or more than the run")]
     Share,
     /// The plan is too large.
-    #[error("the plan has {0} bytes; the limit is {most}; shorten its bodies or replays", most = crate::agent::MOST_PLAN_BYTES)]
+    #[error("the plan has {0} bytes; the limit is {most}; shorten its bodies or replays", most = MOST_PLAN_BYTES)]
     PlanSize(u32),
     /// Its data files are too large.
-    #[error("its data files have {0} bytes; the limit is {most}; take fewer rows", most = crate::file::MOST_DATA_BYTES)]
+    #[error("its data files have {0} bytes; the limit is {most}; take fewer rows", most = MOST_DATA_BYTES)]
     DataSize(u64),
     /// It fetched another plan.
     #[error("the fetched plan is not the announced one")]
@@ -67,6 +76,78 @@ impl Refusal {
             | Refusal::Prepare(words)
             | Refusal::Failed(words) => words.len(),
             Refusal::Policy(why) => why.length(),
+            _ => 0,
+        }
+    }
+}
+
+/// Why a policy forbids a plan.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
+pub enum PolicyRefusal {
+    /// Agents never use unix sockets.
+    #[error("an agent does not connect to unix sockets")]
+    UnixSocket,
+    /// A proxy may lead anywhere.
+    #[error("an agent uses no proxy, which may lead anywhere; leave it out")]
+    Proxy,
+    /// No entry allows the target.
+    #[error("no entry allows the target {0}")]
+    Target(String),
+    /// The plan has a script, or one that is not in a sandbox.
+    #[error("scripts are {0}")]
+    Script(String),
+    /// The rate is too high.
+    #[error(
+        "this agent's share is {asked}{users}; the limit is {most}",
+        asked = fmt_rate(*asked), users = of_users(*each), most = fmt_rate(*most)
+    )]
+    Rate {
+        /// The agent's share.
+        asked: Rate,
+        /// The most requests of a user; `None`: the plan has no users.
+        each: Option<u64>,
+        /// The limit.
+        most: Rate,
+    },
+    /// The rate is limited, but a closed load has none.
+    #[error("it limits the rate, but a closed load has none; use an open load")]
+    NoRate,
+    /// There are too many connections.
+    #[error("this agent's share is {asked} connections; the limit is {most}")]
+    Connections {
+        /// The agent's share.
+        asked: u32,
+        /// The limit.
+        most: u32,
+    },
+    /// The run is too long.
+    #[error("the run takes {asked}; the limit is {most}", asked = fmt_duration_ns(*asked_ns), most = fmt_duration_ns(*most_ns))]
+    Duration {
+        /// The plan's duration.
+        asked_ns: u64,
+        /// The limit.
+        most_ns: u64,
+    },
+    /// The duration is limited, but the plan has none.
+    #[error("it limits the duration, but the plan has none; set one")]
+    NoDuration,
+    /// Agents read no files.
+    #[error("an agent reads no files, but the plan names one for its data and does not have it")]
+    Data,
+}
+
+/// The words for a rate of requests that users make.
+fn of_users(each: Option<u64>) -> String {
+    each.map_or_else(String::new, |each| {
+        format!(" if each user makes {}, the most", fmt_plural(each, "request"))
+    })
+}
+
+impl PolicyRefusal {
+    /// The bytes of the words in it.
+    fn length(&self) -> usize {
+        match self {
+            PolicyRefusal::Target(words) | PolicyRefusal::Script(words) => words.len(),
             _ => 0,
         }
     }

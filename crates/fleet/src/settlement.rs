@@ -6,7 +6,8 @@
 
 use std::collections::BTreeMap;
 
-use crate::message::{Ends, Final, Hasher, Have, Segment};
+use crate::identity::Hasher;
+use crate::message::{Ends, Final, Have, Segment};
 
 /// A complete result.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -7,7 +7,7 @@ use candor_pace::{LANES, Limit, Schedule, Share};
 use candor_plan::{Arrivals, Load, Plan};
 use candor_record::{Planned, Workers};
 
-use crate::message::AgentName;
+use crate::identity::AgentName;
 
 /// The agents of a run, each with its life and its share, in the order of the shares.
 pub type Shares = Vec<(AgentName, u64, Workers)>;

@@ -8,12 +8,12 @@ use crate::common::lone::{
     reserve, said, usual,
 };
 use crate::common::{MS, S, UNIX_S, operator, plan};
-use candor_fleet::agent::{Event, MOST_PLAN_BYTES, Now, read_plan};
+use candor_fleet::agent::{Event, Now, read_plan};
 use candor_fleet::audit::What;
 use candor_fleet::message::{Command, Go, Have, Order, Phase};
 use candor_fleet::{
-    Caps, Demand, Grant, GrantError, Head, Message, OperatorKey, Policy, PolicyRefusal, Refusal,
-    RunId, SignedGrant,
+    Caps, Demand, Grant, GrantError, Head, MOST_PLAN_BYTES, Message, OperatorKey, Policy,
+    PolicyRefusal, Refusal, RunId, SignedGrant,
 };
 use candor_plan::{Plan, Rate, Work};
 use candor_record::{Workers, wire};

@@ -10,7 +10,8 @@ use candor_record::wire;
 use super::{Agent, Event, Now, Stage};
 use crate::codec::{MOST_WANTED, PIECE_BYTES};
 use crate::file::DataFile;
-use crate::message::{Digest, Head, RunKey};
+use crate::identity::{Digest, RunKey};
+use crate::message::Head;
 use crate::refusal::{Refusal, words};
 use crate::{MS, S};
 

@@ -2,7 +2,7 @@
 //! permission and must not fill a disk.
 
 use crate::S;
-use crate::message::RunKey;
+use crate::identity::RunKey;
 use crate::refusal::Refusal;
 
 /// Lines that may follow each other at once.

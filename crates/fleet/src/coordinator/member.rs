@@ -6,8 +6,9 @@ use candor_record::Workers;
 
 use super::Loss;
 use super::stored::Replay;
+use crate::identity::{AgentName, Digest, RunKey};
 use crate::lease::Silence;
-use crate::message::{AgentName, Digest, Go, Head, Message, Phase, RunKey};
+use crate::message::{Go, Head, Message, Phase};
 use crate::offset::Clock;
 use crate::settlement::Inbox;
 

@@ -2,7 +2,7 @@
 
 use candor_record::RunRecord;
 
-use crate::message::AgentName;
+use crate::identity::AgentName;
 use crate::refusal::Refusal;
 use crate::share::ShareError;
 

@@ -8,8 +8,9 @@
 
 use super::Coordinator;
 use crate::codec::CodecError;
+use crate::identity::AgentName;
 use crate::lease::Standing;
-use crate::message::{AgentName, Beat, Message, Phase};
+use crate::message::{Beat, Message, Phase};
 
 /// How far the stream was read for an agent.
 #[derive(Debug, Default)]
