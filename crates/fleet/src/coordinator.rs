@@ -13,37 +13,35 @@
 //! pace and then looks at every agent.
 
 mod gather;
+mod losses;
 mod member;
 mod outcome;
 mod results;
+mod sending;
 mod stages;
 mod stored;
 
 use std::collections::{BTreeMap, VecDeque};
 
 use candor_plan::Plan;
-use candor_record::{EndReason, Merging, Stretch, Workers, wire};
+use candor_record::{Merging, Stretch, Workers, wire};
 
-use crate::codec::PIECE_BYTES;
 use crate::file::DataFile;
 use crate::grant::OperatorKey;
 use crate::identity::{AgentName, Digest, RunKey};
-use crate::lease::Standing;
 use crate::message::{Beat, Command, Echo, Head, Message, Order, Phase, Segment};
 use crate::offset::Exchange;
 use crate::refusal::Refusal;
 use crate::settlement::Item;
 use crate::share::{Shares, Threads};
 use crate::timings::{MOST_ROUND_TRIP_NS, PROBE_NS, Timings};
-use crate::{MS, S, policy::Demand};
+use crate::{MS, policy::Demand};
 use gather::Candidate;
 use member::{Fate, Member};
 pub use outcome::{Loss, Outcome, Verdict, Void};
 
 /// From one look at all agents to the next.
 const TICK_NS: u64 = 50 * MS;
-/// From one report of how much of the plan was sent to the next.
-const PROGRESS_NS: u64 = 5 * S;
 /// The number of exchanges that read a clock before the start.
 const EXCHANGES: u64 = 16;
 /// How many intervals one agent may be ahead of another. Each of these is in memory once, merged.
@@ -127,7 +125,7 @@ pub enum Event {
     /// Too few agents are free until now.
     Gathers(Void),
     /// Send this chunk of a data file to an agent: [`Message::Chunk`] with the bytes from `index` times
-    /// [`PIECE_BYTES`] on. If the file cannot be read, [`Coordinator::handle_lost_file`].
+    /// [`PIECE_BYTES`](crate::codec::PIECE_BYTES) on. If the file cannot be read, [`Coordinator::handle_lost_file`].
     Piece {
         /// The agent.
         to: AgentName,
@@ -463,74 +461,6 @@ impl Coordinator {
         }
     }
 
-    fn handle_want(
-        &mut self,
-        now_ns: u64,
-        from: &AgentName,
-        head: Head,
-        of: Digest,
-        chunks: &[u32],
-    ) {
-        let Some(at) = self.place(from, head) else { return };
-        let file = self.files.iter().find(|file| file.digest == of).copied();
-        if file.is_none() && of != self.plan_digest {
-            return;
-        }
-        for &index in chunks {
-            let begins = u64::from(index).saturating_mul(PIECE_BYTES as u64);
-            let member = &mut self.members[at];
-            if begins > file.map_or(self.plan_bytes.len() as u64, |file| file.bytes) {
-                continue;
-            }
-            match file {
-                Some(file) => {
-                    let to = member.name.clone();
-                    self.events.push_back(Event::Piece { to, head, file, index });
-                }
-                None => {
-                    let rest = &self.plan_bytes[begins as usize..];
-                    let bytes = rest[..rest.len().min(PIECE_BYTES)].to_vec();
-                    let chunk = Message::Chunk { head, of, index, bytes };
-                    self.transmits.push_back((member.name.clone(), chunk));
-                }
-            }
-            let sent = member.sent.entry(of).or_default();
-            if index >= *sent {
-                // It has room for another one, because earlier ones have arrived.
-                (*sent, member.progress_ns) = (index + 1, now_ns);
-            }
-        }
-    }
-
-    /// The host cannot read a data file any more, for this reason.
-    pub fn handle_lost_file(&mut self, now_ns: u64, why: String) {
-        if self.stage < Stage::Armed {
-            self.void(now_ns, Void::Data(why));
-        }
-    }
-
-    /// Tells the user how much of the plan was sent to all agents, if that takes long.
-    fn tell_progress(&mut self, now_ns: u64) {
-        let pieces = |bytes: u64| bytes.div_ceil(PIECE_BYTES as u64).max(1);
-        let of_files: u64 = self.files.iter().map(|file| pieces(file.bytes)).sum();
-        let each = pieces(self.plan_bytes.len() as u64) + of_files;
-        let chunks = each * self.members.len() as u64;
-        let sent = |one: &Member| match one.is_prepared() {
-            // It had some of the files.
-            true => each,
-            false => one.sent.values().map(|&sent| u64::from(sent)).sum(),
-        };
-        let sent: u64 = self.members.iter().map(sent).sum();
-        if self.stage == Stage::Preparing
-            && sent < chunks
-            && now_ns.saturating_sub(self.told_ns) >= PROGRESS_NS
-        {
-            self.told_ns = now_ns;
-            let percent = u8::try_from(100 * sent / chunks).unwrap_or(100);
-            self.events.push_back(Event::Sending { percent });
-        }
-    }
-
     fn handle_echo(&mut self, now_ns: u64, from: &AgentName, head: Head, echo: Echo) {
         let Some(at) = self.place(from, head) else { return };
         let Echo { sent_ns, received_ns, replied_ns } = echo;
@@ -592,58 +522,6 @@ impl Coordinator {
         }
     }
 
-    /// Loses an agent that has left the run, was silent for too long, or makes no progress.
-    fn look_after(&mut self, now_ns: u64, at: usize) {
-        let Timings { suspect_ns, lost_ns, gather_ns, lease_ns, linger_ns, .. } =
-            self.settings.timings;
-        let patience_ns = self.patience_ns();
-        let is_fetching = self.is_fetching(now_ns, at);
-        let member = &mut self.members[at];
-        let way_ns = member.round_trip_ns;
-        let is_hurried = self.hurried_ns.is_some_and(|hurried_ns| {
-            now_ns.saturating_sub(hurried_ns) >= linger_ns.saturating_add(way_ns)
-        });
-        if !member.is_active() || self.stage == Stage::Over {
-            return;
-        }
-        let standing = match (self.stage, member.phase) {
-            // A reservation has a timeout of its own.
-            (Stage::Reserving, None) => Standing::Heard,
-            // An agent may need a while until it hears that it is recalled.
-            (_, None) if self.is_recall => member.silence.standing(now_ns, suspect_ns, gather_ns),
-            _ => {
-                let [suspect_ns, lost_ns] =
-                    [suspect_ns, lost_ns].map(|ns| ns.saturating_add(way_ns));
-                member.silence.standing(now_ns, suspect_ns, lost_ns)
-            }
-        };
-        // The clocks may differ by their drift.
-        let stopped_ns = member.granted_ns.saturating_add(lost_ns.saturating_sub(lease_ns));
-        let silent = (standing == Standing::Lost && now_ns >= stopped_ns).then_some(Loss::Silent);
-        let is_measuring = matches!(self.stage, Stage::Running | Stage::Settling);
-        match member.gone.clone().or(silent) {
-            Some(why) if !is_fetching => self.lose(now_ns, at, why),
-            None if is_hurried => self.lose(now_ns, at, Loss::Unawaited),
-            None if standing == Standing::Suspect && !member.is_suspect => {
-                member.is_suspect = true;
-                self.events.push_back(Event::Suspect(member.name.clone()));
-            }
-            _ if is_measuring && now_ns > member.progress_ns.saturating_add(patience_ns) => {
-                self.lose(now_ns, at, Loss::Overdue);
-            }
-            _ => {}
-        }
-    }
-
-    /// How long an agent may take until its next interval or phase. The warm-up is one interval, and the
-    /// drain may have none.
-    fn patience_ns(&self) -> u64 {
-        let plan = &self.settings.plan;
-        let interval_ns = plan.recording.interval_ns.max(plan.recording.warm_up_ns);
-        let longest_ns = interval_ns.saturating_add(plan.stop.drain_ns);
-        longest_ns.saturating_mul(2).saturating_add(self.settings.timings.overdue_ns)
-    }
-
     /// Sends the messages that are no replies: reservations, probes, orders to start, recalls.
     fn speak(&mut self, now_ns: u64) {
         let beat_ns = self.settings.timings.beat_ns;
@@ -688,61 +566,6 @@ impl Coordinator {
             if self.members[at].is_active() && self.members[at].inbox.is_waiting() {
                 self.take(now_ns, at, None);
             }
-        }
-    }
-
-    /// Loses an agent.
-    fn lose(&mut self, now_ns: u64, at: usize, why: Loss) {
-        if !self.members[at].is_active() || self.stage == Stage::Over {
-            return;
-        }
-        let agent = self.members[at].name.clone();
-        if self.stage < Stage::Running {
-            return self.void(now_ns, Void::Lost { agent, why });
-        }
-        let member = &mut self.members[at];
-        let end = match why {
-            Loss::Unawaited => EndReason::Interrupted,
-            _ => EndReason::AgentLost,
-        };
-        // What it keeps is still wanted.
-        let is_away = why == Loss::Silent;
-        member.was_away |= is_away;
-        member.fate = if is_away { Fate::Away } else { Fate::Lost(why.clone()) };
-        if let Some(merging) = &mut self.merging {
-            merging.lost(at, end);
-        }
-        self.events.push_back(Event::Lost(agent, why));
-        self.after_loss(now_ns);
-    }
-
-    /// Whether the results of this agent, which is away, are waited for: it has some time to return, and more if no
-    /// agent is heard, because then the coordinator itself may be cut off.
-    fn is_awaited(&self, now_ns: u64, member: &Member) -> bool {
-        let return_ns = self.settings.timings.return_ns;
-        let is_unheard = |one: &Member| matches!(one.fate, Fate::Away | Fate::Lost(_));
-        let times = if self.members.iter().all(is_unheard) { 2 } else { 1 };
-        let time_ns = (times * return_ns).saturating_add(member.round_trip_ns);
-        !self.is_forsaking
-            && member.fate == Fate::Away
-            && member.silence.silent_ns(now_ns) < time_ns
-    }
-
-    /// An agent has stopped by itself; it delivers its results until then.
-    fn lapse(&mut self, now_ns: u64, at: usize) {
-        let member = &mut self.members[at];
-        if member.is_active()
-            && !std::mem::replace(&mut member.has_lapsed, true)
-            && !member.was_away
-        {
-            self.events.push_back(Event::Lost(member.name.clone(), Loss::Lapsed));
-            self.after_loss(now_ns);
-        }
-    }
-
-    fn after_loss(&mut self, now_ns: u64) {
-        if self.settings.on_loss == OnLoss::Stop && self.stage == Stage::Running {
-            self.stop_agents(now_ns);
         }
     }
 
