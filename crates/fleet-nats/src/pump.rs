@@ -18,9 +18,13 @@ use tokio::sync::Notify;
 use tokio::sync::mpsc::{Receiver as Queue, Sender, channel};
 use tokio::time::{Instant, sleep, timeout_at};
 
+use crate::arrival::Arrival;
+use crate::broker::{Broker, LinkError, sentence};
 use crate::stream::Ask;
-use crate::{Arrival, Broker, LinkError, QUEUE, version};
+use crate::version;
 
+/// The most messages in the queue to the broker, and in the one from it.
+const QUEUE: usize = 1024;
 /// The longest wait for one message to leave, and for the last ones at the end.
 const LEAVE: Duration = Duration::from_secs(1);
 /// From one ping to the next, if the broker is near. One that does not respond to two of them is gone.
@@ -32,8 +36,6 @@ const RETRY: Duration = Duration::from_millis(250);
 const ATTEMPT: Duration = Duration::from_secs(2);
 /// up to this.
 const LONGEST_ATTEMPT: Duration = Duration::from_secs(16);
-/// The longest wait for the reply to a request.
-pub(crate) const REPLY: Duration = Duration::from_secs(5);
 
 /// What is on its way to the broker.
 #[derive(Debug)]
@@ -269,13 +271,4 @@ fn put(incoming: &SyncSender<Arrival>, dropped: &AtomicU64, arrival: Arrival) {
 
 async fn within<T>(deadline: Instant, future: impl Future<Output = T>) -> Option<T> {
     timeout_at(deadline, future).await.ok()
-}
-
-/// An error with its causes.
-pub(crate) fn sentence(error: &dyn std::error::Error) -> String {
-    let causes = std::iter::successors(error.source(), |cause| cause.source());
-    causes.fold(error.to_string(), |text, cause| match text.contains(&cause.to_string()) {
-        true => text,
-        false => format!("{text}: {cause}"),
-    })
 }

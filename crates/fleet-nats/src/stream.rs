@@ -5,17 +5,22 @@
 //! so, and one that gives no permission says nothing. A fetch names the message that it wants by number, so the
 //! broker keeps no state for a reader and a lost reply is fetched again.
 
+use std::time::Duration;
+
 use async_nats::Client;
 use async_nats::client::RequestErrorKind;
 use candor_fleet::{AgentName, RunId, codec};
 use serde_json::{Value, json};
 use tokio::time::{Instant, timeout_at};
 
-use crate::pump::{REPLY, sentence};
-use crate::{Arrival, subjects};
+use crate::arrival::Arrival;
+use crate::broker::sentence;
+use crate::subjects;
 
 /// The stream's name.
 const NAME: &str = "candor";
+/// The longest wait for the reply to a request.
+const REPLY: Duration = Duration::from_secs(5);
 /// How long a message is kept.
 const AGE_S: u64 = 3600;
 /// The most bytes in the stream; the oldest messages go first. A broker needs room for twice as much: the request
