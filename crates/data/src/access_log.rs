@@ -5,7 +5,7 @@
 
 use memchr::memmem;
 
-use crate::urls::{is_blank, is_token};
+use crate::request_line::{is_blank, is_token};
 use crate::values::Values;
 
 /// The request of a line, between its quotes: `… [date] "request" status …`.

@@ -9,8 +9,8 @@ use memchr::{memchr, memchr_iter, memchr2_iter};
 
 use crate::MOST_COLUMNS;
 use crate::fault::{Problem, Wrong};
-use crate::format::Step;
 use crate::names::Names;
+use crate::step::Step;
 use crate::values::Values;
 
 /// Bytes that continue a field without quotes.

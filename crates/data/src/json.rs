@@ -12,8 +12,8 @@ use serde_json::value::RawValue;
 
 use crate::MOST_COLUMNS;
 use crate::fault::{Problem, Wrong, plain, shown};
-use crate::format::{Scratch, Step};
 use crate::names::Names;
+use crate::step::{Scratch, Step};
 use crate::values::Values;
 
 /// Decodes the row that `bytes` begin with. `is_last`: the file ends with them. Allocates nothing

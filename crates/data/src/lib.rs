@@ -18,8 +18,10 @@ mod index;
 mod json;
 mod names;
 mod reader;
+mod request_line;
 mod rows;
 mod select;
+mod step;
 mod table;
 #[cfg(test)]
 mod tests;

@@ -9,7 +9,8 @@ use std::os::unix::fs::{FileExt, MetadataExt};
 
 use crate::MOST_ROW_BYTES;
 use crate::fault::{Problem, Wrong};
-use crate::format::{Format, Scratch, Step};
+use crate::format::Format;
+use crate::step::{Scratch, Step};
 use crate::values::Values;
 
 /// An open file, as it was when it was opened.

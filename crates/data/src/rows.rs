@@ -8,9 +8,9 @@ use std::sync::Arc;
 
 use crate::Table;
 use crate::fault::{Fault, Problem, Wrong};
-use crate::format::Step;
 use crate::index::Index;
 use crate::reader::{Reader, Source};
+use crate::step::Step;
 use crate::table::Store;
 use crate::values::Values;
 

@@ -10,9 +10,10 @@ use candor_plan::{DataFormat, DataSet};
 use rustix::fs::{MemfdFlags, memfd_create};
 
 use crate::fault::{Fault, Problem, Wrong, shown};
-use crate::format::{self, Format, Step};
+use crate::format::{self, Format};
 use crate::index::Index;
 use crate::reader::{Reader, Source, unreadable};
+use crate::step::Step;
 use crate::values::Values;
 use crate::{HEAD_BYTES, urls};
 

@@ -9,7 +9,8 @@ use memchr::{memchr, memchr2, memchr3};
 
 use crate::access_log;
 use crate::fault::{Problem, Wrong, shown};
-use crate::format::Step;
+use crate::request_line::{is_blank, is_token};
+use crate::step::Step;
 use crate::values::Values;
 
 /// The columns of every such file.
@@ -138,15 +139,4 @@ fn split(url: &[u8]) -> Option<(&[u8], &[u8])> {
     }
     let length = memchr3(b'/', b'?', b'#', &url[host..]);
     Some(url.split_at(length.map_or(url.len(), |length| host + length)))
-}
-
-/// A byte that would end a request line, or a part of it, early.
-pub(crate) fn is_blank(byte: u8) -> bool {
-    byte <= b' ' || byte == 0x7f
-}
-
-/// RFC 9110 section 5.6.2.
-pub(crate) fn is_token(word: &[u8]) -> bool {
-    let is_tchar = |byte: &u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(byte);
-    !word.is_empty() && word.iter().all(is_tchar)
 }
