@@ -9,6 +9,7 @@
 //! and a worker can use it: variables are numbers here.
 #![forbid(unsafe_code)]
 
+mod buffer;
 mod captures;
 mod cookies;
 mod fields;

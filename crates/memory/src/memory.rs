@@ -3,17 +3,13 @@
 //! Each user that is under way has one, a hundred thousand at times, so it is compact: the values lie
 //! one after the other in a single buffer, in the order of their variables, and the cookies in another.
 //! To change a value moves the bytes behind it, at most [`MOST_USER_BYTES`].
-//!
-//! A buffer stays when the user is done, so that the next user allocates nothing.
 
 use std::ops::Range;
 
+use crate::buffer::{clear_bytes, replace};
 use crate::cookies::{CookieCounts, Cookies, Sites};
 use crate::{MOST_USER_BYTES, MOST_VALUE_BYTES, Why};
 
-/// Longer buffers are freed when a user is done: one long response must not cost the memory of every
-/// later user.
-const KEPT_BYTES: usize = 4 << 10;
 /// In an end: the variable has a value.
 const IS_SET: u32 = 1 << 31;
 
@@ -151,26 +147,6 @@ impl Memory {
             // Bounded by MOST_USER_BYTES, so the flag is never reached.
             *end = *end + new - old;
         }
-    }
-}
-
-/// Replaces a part of `text`, without a second buffer.
-pub(crate) fn replace(text: &mut Vec<u8>, place: Range<usize>, with: &[u8]) {
-    let length = text.len();
-    let end = place.start + with.len();
-    if with.len() > place.len() {
-        text.resize(length + (with.len() - place.len()), 0);
-    }
-    text.copy_within(place.end..length, end);
-    text.truncate(length - place.len() + with.len());
-    text[place.start..end].copy_from_slice(with);
-}
-
-/// Empties a buffer, and keeps its memory if that is little.
-pub(crate) fn clear_bytes(text: &mut Vec<u8>) {
-    match text.capacity() > KEPT_BYTES {
-        true => *text = Vec::new(),
-        false => text.clear(),
     }
 }
 

@@ -5,7 +5,7 @@
 
 use super::{Ignored, Reach, Sites};
 use crate::MOST_COOKIES;
-use crate::memory::{clear_bytes, replace};
+use crate::buffer::{clear_bytes, replace};
 
 /// Cookies, in the order of RFC 6265 5.4: longer paths first, then those that were created earlier.
 #[derive(Debug, Default)]
