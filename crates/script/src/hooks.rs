@@ -11,8 +11,8 @@ use mlua::{Lua, Table, Value};
 
 use crate::error::ScriptError;
 use crate::raw::Hot;
+use crate::seat::Seat;
 use crate::thread::Shared;
-use crate::watch::Seat;
 
 /// The first failure of any thread.
 pub(crate) type FirstFailure = Arc<Mutex<Option<ScriptError>>>;

@@ -17,10 +17,12 @@ mod program;
 #[allow(unsafe_code)]
 mod raw;
 mod sandbox;
+mod seat;
 mod state;
 mod stats;
 mod thread;
 mod user;
+mod users;
 mod value;
 mod watch;
 

@@ -21,7 +21,7 @@ use mlua::{Function, Lua};
 use candor_protocol::Captured;
 
 use crate::error::MOST_WORDS;
-use crate::watch::Seat;
+use crate::seat::Seat;
 
 /// The number of instructions between two checks of a sandbox's limits.
 const STEP: c_int = 10_000;

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use mlua::{FromLua, IntoLua, Lua, LuaString, MultiValue, Value};
 
 use crate::pattern::{self, Capture};
-use crate::watch::Seat;
+use crate::seat::Seat;
 
 /// The longest Lua text that is loaded. The parser runs no hook, and its worst-case time is
 /// quadratic in the text.

@@ -9,9 +9,10 @@ use mlua::{Function, Lua, LuaOptions, StdLib, Table, Value};
 use crate::error::{ScriptError, words};
 use crate::raw;
 use crate::sandbox;
+use crate::seat::Seat;
 use crate::thread::{Shared, ThreadHandle, connect, lookup};
 use crate::user;
-use crate::watch::{Seat, Watch};
+use crate::watch::Watch;
 
 /// A state. A clone of `lua` keeps it open.
 #[derive(Debug)]

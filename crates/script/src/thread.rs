@@ -13,9 +13,9 @@ use mlua::{
     AnyUserData, AppDataRef, Lua, MetaMethod, UserData, UserDataFields, UserDataMethods, Value,
 };
 
-use crate::user::Users;
+use crate::seat::Seat;
+use crate::users::Users;
 use crate::value::copy;
-use crate::watch::Seat;
 
 /// `wrk.connect` does not wait longer.
 const CONNECT_PATIENCE: Duration = Duration::from_secs(5);

@@ -1,20 +1,16 @@
-//! `wrk.user`: the user of the current call, its rows of data, and its state.
+//! `wrk.user`: what a script sees of the user of the current call, its rows of data, and its state.
 //!
-//! Everything is looked up when a script asks for it: a call for a user costs one store, and a user has a state only
-//! if the script used it. The views that a script sees are in `prelude.lua`, and so are its states, in a table of
-//! Lua; which place of that table a user has is decided here, because the engine says when a user has left.
+//! Everything is looked up when a script asks for it: [`crate::users`] has the user of the call. The views that a
+//! script sees are in `prelude.lua`, and so are its states, in a table of Lua.
 
-use std::collections::HashMap;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
-use candor_engine::script::DataRows;
 use candor_plan::suggest::did_you_mean;
 use candor_plan::{DataSet, Plan};
 use mlua::{Lua, MultiValue, Table, Value};
 
+use crate::seat::Seat;
 use crate::thread::Shared;
-use crate::watch::Seat;
 
 /// The instructions charged in a sandbox for a value of a row, beside one for each of its bytes.
 const VALUE_INSTRUCTIONS: u64 = 100;
@@ -22,81 +18,6 @@ const VALUE_INSTRUCTIONS: u64 = 100;
 const OWN: [&str; 3] = ["index", "row", "state"];
 /// The most names that an error lists.
 const MOST_LISTED: usize = 20;
-
-/// The users of one thread.
-#[derive(Debug, Default)]
-pub(crate) struct Users {
-    /// The user of the current call, from 1; 0: there was no call yet.
-    present: AtomicU64,
-    /// How many have a state.
-    with_state: AtomicUsize,
-    places: Mutex<Places>,
-    rows: Mutex<Option<DataRows>>,
-}
-
-impl Users {
-    /// A call begins that is for this user.
-    #[inline]
-    pub(crate) fn call_for(&self, user: u64) {
-        self.present.store(user.saturating_add(1), Ordering::Relaxed);
-    }
-
-    fn present(&self) -> Option<u64> {
-        self.present.load(Ordering::Relaxed).checked_sub(1)
-    }
-
-    pub(crate) fn take_rows(&self, rows: DataRows) {
-        *locked(&self.rows) = Some(rows);
-    }
-
-    /// Whether any user has a state.
-    #[inline]
-    pub(crate) fn have_state(&self) -> bool {
-        self.with_state.load(Ordering::Relaxed) > 0
-    }
-
-    /// The place of the state of the current call's user.
-    fn place(&self) -> Option<u32> {
-        let user = self.present()?;
-        let mut places = locked(&self.places);
-        let place = places.of(user);
-        self.with_state.store(places.of_users.len(), Ordering::Relaxed);
-        Some(place)
-    }
-
-    /// A user has left. If it has a state, `free` empties its place, which is given to nobody if that fails.
-    #[cold]
-    pub(crate) fn leave(&self, user: u64, free: impl FnOnce(u32) -> bool) {
-        let mut places = locked(&self.places);
-        if let Some(place) = places.of_users.remove(&user) {
-            match free(place) {
-                true => places.free.push(place),
-                false => places.lost += 1,
-            }
-        }
-        self.with_state.store(places.of_users.len(), Ordering::Relaxed);
-    }
-}
-
-fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// The places of states: numbers from 1, as few as there are users with a state at a time.
-#[derive(Debug, Default)]
-struct Places {
-    of_users: HashMap<u64, u32>,
-    free: Vec<u32>,
-    lost: u32,
-}
-
-impl Places {
-    fn of(&mut self, user: u64) -> u32 {
-        let Places { of_users, free, lost } = self;
-        let next = of_users.len() as u32 + *lost + 1;
-        *of_users.entry(user).or_insert_with(|| free.pop().unwrap_or(next))
-    }
-}
 
 /// The prelude's input for `wrk.user`.
 pub(crate) fn given(
@@ -128,7 +49,7 @@ pub(crate) fn given(
     let own = Arc::clone(&shared);
     let row = move |_: &Lua, set: usize| {
         let user = own.users.present();
-        let rows = locked(&own.users.rows);
+        let rows = own.users.rows();
         let number = user.and_then(|user| rows.as_ref()?.number(set.wrapping_sub(1), user));
         Ok(number.map(|number| number as f64))
     };
@@ -155,7 +76,7 @@ fn value(
     column: usize,
 ) -> mlua::Result<MultiValue> {
     let Some(user) = shared.users.present() else { return Ok(MultiValue::new()) };
-    let mut rows = locked(&shared.users.rows);
+    let mut rows = shared.users.rows();
     let Some(rows) = rows.as_mut() else { return Ok(MultiValue::new()) };
     let values = match rows.value(set.wrapping_sub(1), column, user) {
         Ok(value) => {
@@ -194,44 +115,4 @@ fn unknown(data: &[DataSet], set: Option<&DataSet>, name: &Value) -> String {
         };
     }
     what + &hint
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn leave(users: &Users, user: u64) -> Option<u32> {
-        let mut left = None;
-        users.leave(user, |place| left.replace(place).is_none());
-        left
-    }
-
-    #[test]
-    fn a_place_is_given_to_another_user_when_its_own_has_left() {
-        let users = Users::default();
-        assert_eq!((users.present(), users.place(), users.have_state()), (None, None, false));
-        let place = |user| {
-            users.call_for(user);
-            users.place()
-        };
-        assert_eq!((place(0), place(9), place(0)), (Some(1), Some(2), Some(1)));
-        assert_eq!((leave(&users, 5), leave(&users, 0), leave(&users, 0)), (None, Some(1), None));
-        assert_eq!((place(7), place(8), place(9)), (Some(1), Some(3), Some(2)));
-        for user in 7..=9 {
-            leave(&users, user);
-        }
-        assert!(!users.have_state());
-    }
-
-    #[test]
-    fn a_place_that_could_not_be_emptied_is_given_to_nobody() {
-        let users = Users::default();
-        let place = |user| {
-            users.call_for(user);
-            users.place()
-        };
-        assert_eq!((place(0), place(1)), (Some(1), Some(2)));
-        users.leave(0, |_| false);
-        assert_eq!((place(2), place(3)), (Some(3), Some(4)));
-    }
 }

@@ -2,7 +2,7 @@
 
 use mlua::{Lua, Value};
 
-use crate::watch::Seat;
+use crate::seat::Seat;
 
 /// The instructions charged for copying a value, in a sandbox.
 const COPY_INSTRUCTIONS: u64 = 20;
