@@ -6,8 +6,10 @@ use std::num::NonZeroU64;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use crate::parts::LOG_CAPACITY;
 use crate::{Certificate, Fault};
+
+/// The default limit of the log: of parts, or of the truth server's requests, which take 40 MB.
+pub(crate) const LOG_CAPACITY: usize = 1_000_000;
 
 /// The configuration of a server.
 #[derive(Debug, Clone)]

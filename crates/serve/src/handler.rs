@@ -8,11 +8,12 @@ use hyper::header::{CONNECTION, CONTENT_LENGTH, HeaderValue};
 use hyper::{Method, Request, Response, StatusCode, Version};
 
 use crate::Fault;
+use crate::answer::Answer;
 use crate::body::{AnswerBody, Content};
 use crate::connection::Connection;
 use crate::control;
 use crate::route::Route;
-use crate::scenarios::{self, Answer};
+use crate::scenarios;
 
 /// The request gets no response, and its connection is closed.
 #[derive(Debug, thiserror::Error)]

@@ -77,6 +77,7 @@
 #![forbid(unsafe_code)]
 
 mod alarm;
+mod answer;
 mod body;
 mod chat;
 mod config;

@@ -5,6 +5,7 @@ use std::num::{NonZeroU64, NonZeroUsize};
 use std::path::PathBuf;
 use std::time::Duration;
 
+use crate::config::LOG_CAPACITY;
 use crate::truth::{self, Discipline};
 use crate::units::parse_duration;
 use crate::{Certificate, CloseAfter, Config, Fault, Faults, PlannedStall};
@@ -167,7 +168,7 @@ pub struct ServeOptions {
     pub log: Option<PathBuf>,
 
     /// Capacity of the log; parts or requests beyond it are served and counted
-    #[arg(long, value_name = "N", requires = "log", default_value_t = truth::LOG_CAPACITY)]
+    #[arg(long, value_name = "N", requires = "log", default_value_t = LOG_CAPACITY)]
     pub log_capacity: usize,
 }
 

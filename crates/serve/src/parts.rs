@@ -8,9 +8,6 @@ use std::io::{self, Write};
 
 use crate::route::Route;
 
-/// The default limit of logged parts, the same as that of the truth server's requests.
-pub(crate) const LOG_CAPACITY: usize = crate::truth::LOG_CAPACITY;
-
 /// One part that was sent. Times are nanoseconds of the system's monotonic clock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PartEntry {

@@ -6,10 +6,14 @@ use std::sync::Arc;
 use bytes::{Bytes, BytesMut};
 use http_body_util::BodyExt as _;
 use hyper::body::{Body as _, Incoming};
-use hyper::header::{self, HeaderMap, HeaderName, HeaderValue};
+use hyper::header::{self, HeaderMap, HeaderValue};
 use hyper::http::request::Parts;
 use hyper::{Method, Response, StatusCode};
 
+use crate::answer::{
+    Answer, BINARY, JSON_TYPE, TEXT, chunks, decimal, empty, fixed, insert, list, not_found,
+    refuse, text, whole, with_type,
+};
 use crate::body::Content;
 use crate::chat::{self, Chat};
 use crate::connection::Connection;
@@ -22,9 +26,6 @@ use crate::route::Route;
 use crate::units::{parse_duration, parse_size};
 use crate::{grpc, websocket};
 
-/// A response before the connection's faults apply to it.
-pub(crate) type Answer = Response<Content>;
-
 /// The limit of a body that has to be held in memory.
 const HELD_BODY_MAX_BYTES: usize = 64 << 20;
 /// The longest response of `/bytes`.
@@ -33,10 +34,6 @@ const FILLER_MAX_BYTES: u64 = 1 << 30;
 const CHUNK_MAX_BYTES: u64 = 16 << 20;
 /// Routes of the scenario varied_paths_router.
 const ROUTES: u32 = 100;
-
-const TEXT: HeaderValue = HeaderValue::from_static("text/plain");
-const JSON_TYPE: HeaderValue = HeaderValue::from_static("application/json");
-const BINARY: HeaderValue = HeaderValue::from_static("application/octet-stream");
 
 /// Responds to a request without a fault.
 pub(crate) async fn answer(
@@ -347,7 +344,6 @@ fn stream(argument: &str) -> Option<Answer> {
     Some(with_type(BINARY, Content::chunks(count, chunk, gap)))
 }
 
-/// The response to an unknown path.
 /// The token of a user; or whether a token is the user's.
 fn token(argument: &str) -> Answer {
     let of = |user: &str| {
@@ -366,68 +362,7 @@ fn token(argument: &str) -> Answer {
     }
 }
 
-pub(crate) fn not_found() -> Answer {
-    let mut answer = fixed(TEXT, b"not found\n");
-    *answer.status_mut() = StatusCode::NOT_FOUND;
-    answer
-}
-
-/// The response to a request that is wrong, and what is.
-pub(crate) fn refuse(status: StatusCode, says: &str) -> Answer {
-    let mut answer = text(format!("{says}\n").into());
-    *answer.status_mut() = status;
-    answer
-}
-
-// The pieces of responses.
-
-fn with_type(kind: HeaderValue, content: Content) -> Answer {
-    let mut answer = Response::new(content);
-    answer.headers_mut().insert(header::CONTENT_TYPE, kind);
-    answer
-}
-
-fn fixed(kind: HeaderValue, bytes: &'static [u8]) -> Answer {
-    with_type(kind, Content::Whole(Bytes::from_static(bytes)))
-}
-
-fn text(text: Bytes) -> Answer {
-    with_type(TEXT, whole(text))
-}
-
-fn chunks(count: u32, chunk: Bytes) -> Answer {
-    with_type(BINARY, Content::chunks(count, chunk, None))
-}
-
-fn empty(status: StatusCode) -> Answer {
-    let mut answer = Response::new(Content::Empty);
-    *answer.status_mut() = status;
-    answer
-}
-
-fn whole(bytes: Bytes) -> Content {
-    if bytes.is_empty() { Content::Empty } else { Content::Whole(bytes) }
-}
-
-fn decimal(number: u64) -> Bytes {
-    number.to_string().into()
-}
-
-fn insert(answer: &mut Answer, name: HeaderName, value: &'static str) {
-    answer.headers_mut().insert(name, HeaderValue::from_static(value));
-}
-
 // The pieces of requests.
-
-/// The elements of a comma-separated field, over all its lines.
-pub(crate) fn list(headers: &HeaderMap, name: HeaderName) -> impl Iterator<Item = &str> {
-    headers
-        .get_all(name)
-        .into_iter()
-        .filter_map(|line| line.to_str().ok())
-        .flat_map(|line| line.split(','))
-        .map(str::trim)
-}
 
 /// RFC 9110, section 12.5.3, as far as it is about gzip.
 fn accepts_gzip(headers: &HeaderMap) -> bool {
@@ -458,6 +393,7 @@ fn parameter<'q>(query: &'q str, name: &str) -> Option<&'q str> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use hyper::header::HeaderName;
 
     fn headers(name: HeaderName, value: &'static str) -> HeaderMap {
         HeaderMap::from_iter([(name, HeaderValue::from_static(value))])

@@ -1,6 +1,6 @@
 //! gRPC: the service `candor.Echo` of `proto/candor/echo.proto`, and server reflection.
 //!
-//! A request comes from [`crate::scenarios`] as HTTP, and its response goes back there. Messages are
+//! A request comes as HTTP, and its response goes back to the caller. Messages are
 //! not compressed, have 4 MiB at most, and are read only when there is room for them.
 
 mod framing;
@@ -22,12 +22,12 @@ use hyper::{Response, Version};
 use tokio::time::Instant;
 
 use crate::alarm::Alarm;
+use crate::answer::Answer;
 use crate::body::Content;
 use crate::connection::Connection;
 use crate::origin::{Origin, Part};
 use crate::produced::{End, Out};
 use crate::route::Route;
-use crate::scenarios::Answer;
 use crate::timetable::Timetable;
 use crate::waiting::Waiting;
 use framing::{Messages, Status, frame};

@@ -14,9 +14,11 @@
 //!
 //! - `queue.rs`: when each response has to leave. Pure, exact, tested on simulated time.
 //! - `http.rs`: where a request ends. Pure.
+//! - `config.rs`: what it should do, as values.
 //! - `server.rs`: from a configuration to a record; `serving.rs`: the loop; `connection.rs`: bytes.
 //! - `record.rs`: what happened, as CSV, and how late the server was.
 
+mod config;
 mod connection;
 mod http;
 mod queue;
@@ -24,8 +26,9 @@ mod record;
 mod server;
 mod serving;
 
+pub use config::Config;
 pub use queue::Discipline;
 pub use record::{Entry, Fate, Lateness, Record};
-pub use server::{Config, LOG_CAPACITY, Running, Server, Stopper};
+pub use server::{Running, Server, Stopper};
 pub(crate) use serving::cpu_ns;
 pub use serving::now_ns;

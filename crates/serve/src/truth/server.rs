@@ -5,7 +5,6 @@
 use std::fs::File;
 use std::io::BufWriter;
 use std::net::{SocketAddr, TcpListener};
-use std::num::NonZeroUsize;
 use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -13,34 +12,10 @@ use std::thread::JoinHandle;
 
 use rustix::event::{EventfdFlags, eventfd};
 
-use super::queue::Discipline;
+use super::config::Config;
 use super::record::Record;
 use super::serving::Serving;
-use crate::{PlannedStall, ServeError, listener, port_file};
-
-/// The configuration of a truth server.
-#[derive(Debug, Clone)]
-pub struct Config {
-    /// Where it listens; port 0 picks a free one.
-    pub listen: SocketAddr,
-    /// The discipline of its queue.
-    pub discipline: Discipline,
-    /// The number of independent queues.
-    pub queues: NonZeroUsize,
-    /// Stalls, counted from when it begins to serve.
-    pub stalls: Vec<PlannedStall>,
-    /// Whether it polls for requests all the time instead of sleeping.
-    pub spin: bool,
-    /// Its port file, written once it is ready.
-    pub port_file: Option<PathBuf>,
-    /// A file for its record, written when it ends.
-    pub log: Option<PathBuf>,
-    /// The most requests to log; their memory is allocated at once.
-    pub log_capacity: usize,
-}
-
-/// The default limit of logged requests: 40 MB.
-pub const LOG_CAPACITY: usize = 1_000_000;
+use crate::{ServeError, listener, port_file};
 
 /// A truth server that listens and does not yet accept.
 #[derive(Debug)]

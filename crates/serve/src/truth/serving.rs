@@ -16,11 +16,11 @@ use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::io::Errno;
 use rustix::time::{ClockId, clock_gettime};
 
+use super::config::Config;
 use super::connection::{Connection, Next, answer};
 use super::http::Asks;
 use super::queue::Queues;
 use super::record::{Entry, Fate, Log};
-use super::server::Config;
 
 /// It wakes this long before a response has to leave, and polls from then on.
 const WAKE_EARLY_NS: u64 = 150_000;

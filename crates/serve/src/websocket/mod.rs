@@ -1,8 +1,7 @@
 //! WebSocket (RFC 6455), over HTTP/1.1 and as a stream of HTTP/2 (RFC 8441): the handshake.
 //!
-//! A request comes from [`crate::scenarios`], its response goes back there, and the socket that
-//! follows runs as a task of its own ([`socket`]) on the connection's thread. No extension is
-//! negotiated, and no subprotocol.
+//! A request comes as HTTP, its response goes back to the caller, and the socket that follows runs as a
+//! task of its own ([`socket`]) on the connection's thread. No extension is negotiated, and no subprotocol.
 
 mod plan;
 mod socket;
@@ -18,10 +17,10 @@ use hyper::http::request::Parts;
 use hyper::upgrade::OnUpgrade;
 use hyper::{Method, Response, StatusCode, Version};
 
+use crate::answer::{Answer, list, refuse};
 use crate::body::Content;
 use crate::connection::Connection;
 use crate::route::Route;
-use crate::scenarios::{Answer, list, refuse};
 use plan::Plan;
 
 /// Answers a handshake and starts the socket.
