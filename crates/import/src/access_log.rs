@@ -12,6 +12,7 @@ use self::line::Line;
 use self::top::Top;
 use crate::draft::{Draft, Step, counted, slug};
 use crate::error::{Format, ImportError};
+use crate::finish::finish;
 use crate::recorded::{base_url, is_method};
 use crate::secrets::Secrets;
 use crate::target::Target;
@@ -94,7 +95,7 @@ impl AccessLog {
             });
         }
         let mut secrets = Secrets::default();
-        self.draft(options, &mut secrets).map(|draft| draft.finish(secrets))
+        self.draft(options, &mut secrets).map(|draft| finish(draft, secrets))
     }
 
     fn add(&mut self, piece: &[u8]) {

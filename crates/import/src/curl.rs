@@ -13,7 +13,8 @@ use candor_plan::redact::SecretKind;
 use self::arguments::{Command, Data};
 use crate::draft::{Body, Draft, Journey, Step, counted};
 use crate::error::{Format, ImportError};
-use crate::multipart;
+use crate::finish::finish;
+use crate::multipart::{self, Multipart};
 use crate::recorded::{self, Noise, Room, Server, base_url, is_browsers, most_frequent, split_url};
 use crate::secrets::Secrets;
 use crate::target::{Target, form_encoded, parse_form, sendable};
@@ -95,7 +96,7 @@ pub fn curl(bytes: &[u8], options: &Options) -> Result<Imported, ImportError> {
         }
         draft.journeys.push(Journey { name: "commands".to_owned(), steps, ..Journey::default() });
     }
-    Ok(draft.finish(secrets))
+    Ok(finish(draft, secrets))
 }
 
 /// What curl's options say about all requests.
@@ -213,7 +214,7 @@ fn step(
             },
             None => multipart::BOUNDARY.to_owned(),
         };
-        step.body = Some(multipart::made(command.form.iter().cloned(), &boundary));
+        step.body = Some(Body::Parts(Multipart::made(command.form.iter().cloned(), &boundary)));
     } else if let [Data::File { name, is_stripped }] = command.data.as_slice() {
         if *is_stripped {
             step.remark("guess: curl would remove the ends of lines from this file");

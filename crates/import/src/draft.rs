@@ -1,21 +1,16 @@
 //! The plan before it is written: requests and journeys whose values are still apart.
 //!
-//! Importers fill a [`Draft`]; [`Draft::finish`] moves secrets out, gives names, gathers what all
-//! requests share, and writes it.
-
-use std::collections::{HashMap, HashSet};
+//! Importers fill a [`Draft`]; `finish.rs` makes the plan of it. What a secret is, and how a plan is written, is not
+//! known here.
 
 use aho_corasick::AhoCorasick;
 use candor_plan::units::fmt_plural;
 use toml_edit::Value;
 
 use crate::json::{self, Json};
-use crate::multipart::Part;
-use crate::secrets::Secrets;
+use crate::multipart::Multipart;
 use crate::target::{Pair, Target, form};
 use crate::template::Template;
-use crate::write;
-use crate::{Imported, multipart};
 
 /// More remarks of one request are noise.
 const MAX_REMARKS: usize = 12;
@@ -74,8 +69,8 @@ pub(crate) enum Body {
     },
     /// `application/x-www-form-urlencoded`, names and literals encoded as they were recorded.
     Form(Vec<Pair>),
-    /// `multipart/form-data`, and the text behind the last value.
-    Parts(Vec<Part>, String),
+    /// `multipart/form-data`.
+    Parts(Multipart),
     Text(Template),
     File(String),
 }
@@ -138,76 +133,6 @@ impl Draft {
             step.remarks.iter_mut().for_each(|remark| hide(remark, secrets));
         }
     }
-
-    /// Writes the plan.
-    pub(crate) fn finish(mut self, mut secrets: Secrets) -> Imported {
-        secrets.move_out(&mut self);
-        self.without_upgrade();
-        let variables = Secrets::variables(&mut self);
-        if !variables.is_empty() {
-            let them = if variables.len() == 1 { "it" } else { "them" };
-            self.remark(format!(
-                "Secrets are read from the environment; set {them} before the run: {}",
-                variables.join(", ")
-            ));
-        }
-        self.name_steps();
-        self.gather_header();
-        let plan = write::plan(&self);
-        let notes = self.remarks.iter().map(|remark| write::one_line(remark)).collect();
-        Imported { plan, notes }
-    }
-
-    /// A plan has an upgrade to HTTP/2 for fixed requests only.
-    fn without_upgrade(&mut self) {
-        let has_holes = !self.journeys.is_empty() || self.steps_mut().any(Step::has_holes);
-        let before = self.settings.len();
-        self.settings.retain(|(key, _)| !(has_holes && *key == "h2c-upgrade"));
-        if self.settings.len() < before {
-            self.remark("Left out: an upgrade to HTTP/2, which fixed requests have only; use h2 if the server speaks it");
-        }
-    }
-
-    /// Each name once: reports have a row for each.
-    fn name_steps(&mut self) {
-        let mut taken = HashSet::new();
-        let mut counts: HashMap<String, usize> = HashMap::new();
-        for step in self.steps_mut() {
-            let name = match step.name.is_empty() {
-                true => step.name_of_target(),
-                false => slug(&step.name),
-            };
-            let count = counts.entry(name.clone()).or_default();
-            step.name = loop {
-                *count += 1;
-                let numbered = if *count == 1 { name.clone() } else { format!("{name}-{count}") };
-                if taken.insert(numbered.clone()) {
-                    break numbered;
-                }
-            };
-        }
-    }
-
-    /// Header fields with one value in every request move to the top.
-    fn gather_header(&mut self) {
-        let mut steps = self.steps_mut();
-        let (Some(first), Some(second)) = (steps.next(), steps.next()) else { return };
-        let (first, second) = (first.header.clone(), second.header.clone());
-        drop(steps);
-        let mut shared: Vec<_> = first.into_iter().filter(|one| second.contains(one)).collect();
-        // A content type belongs to a body.
-        shared.retain(|(name, _)| !name.eq_ignore_ascii_case("content-type"));
-        for step in self.steps_mut() {
-            shared.retain(|one| {
-                let same = step.header.iter().filter(|(name, _)| name.eq_ignore_ascii_case(&one.0));
-                step.header.contains(one) && same.count() == 1
-            });
-        }
-        for step in self.steps_mut() {
-            step.header.retain(|one| !shared.contains(one));
-        }
-        self.header.extend(shared);
-    }
 }
 
 impl Step {
@@ -220,7 +145,7 @@ impl Step {
         }
     }
 
-    fn has_holes(&mut self) -> bool {
+    pub(crate) fn has_holes(&mut self) -> bool {
         let mut has_holes = false;
         self.values(&mut |_, _, value| has_holes |= value.as_text().is_none());
         has_holes
@@ -255,8 +180,10 @@ impl Step {
                     visit(Slot::Json, name, text);
                 }
             }),
-            Some(Body::Parts(parts, _)) => {
-                parts.iter_mut().for_each(|part| visit(Slot::Text, &part.name, &mut part.value));
+            Some(Body::Parts(form)) => {
+                form.parts
+                    .iter_mut()
+                    .for_each(|part| visit(Slot::Text, &part.name, &mut part.value));
             }
             Some(Body::Text(text)) => visit(Slot::Text, "", text),
             Some(Body::File(_)) | None => {}
@@ -268,7 +195,7 @@ impl Step {
         match self.body.as_ref()? {
             Body::Json { value, written: None } => Some(value.to_text()),
             Body::Json { value, written: Some(text) } => Some(value.to_text_as(text)),
-            Body::Parts(parts, end) => Some(multipart::text(parts, end)),
+            Body::Parts(form) => Some(form.text()),
             Body::Form(pairs) => Some(form(pairs)),
             Body::Text(text) => Some(text.clone()),
             Body::File(_) => None,

@@ -18,12 +18,14 @@ use self::read::{Entry, Field, Outline, Param};
 use self::time::Order;
 use crate::draft::{Body, Draft, Journey, Step, counted};
 use crate::error::{Format, ImportError};
+use crate::finish::finish;
 use crate::json::Json;
+use crate::multipart::{self, Multipart};
 use crate::recorded::{self, Noise, Room, Server, base_url, is_method, split_url};
 use crate::secrets::Secrets;
 use crate::target::{form_encoded, parse_form};
 use crate::template::Template;
-use crate::{Imported, Options, multipart};
+use crate::{Imported, Options};
 
 /// Other targets of a plan.
 const MAX_TARGETS: usize = 63;
@@ -51,7 +53,7 @@ pub fn har(bytes: &[u8], options: &Options) -> Result<Imported, ImportError> {
         }
     })
     .map_err(|error| syntax(&error))?;
-    recording.into_draft(&hosts, options).map(|(draft, secrets)| draft.finish(secrets))
+    recording.into_draft(&hosts, options).map(|(draft, secrets)| finish(draft, secrets))
 }
 
 fn syntax(error: &serde_json::Error) -> ImportError {
@@ -549,7 +551,7 @@ fn body(step: &mut Step, entry: &Entry) {
             value: Template::text(&*param.value),
             ..multipart::Field::default()
         };
-        step.body = Some(multipart::made(post.params.iter().map(field), boundary));
+        step.body = Some(Body::Parts(Multipart::made(post.params.iter().map(field), boundary)));
     } else if kind.contains("json") {
         let value = |text: &str| match Json::parse(text) {
             Some(scalar @ (Json::Number(_) | Json::Bool(_))) => scalar,

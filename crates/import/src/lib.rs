@@ -20,6 +20,7 @@ mod access_log;
 mod curl;
 mod draft;
 mod error;
+mod finish;
 mod har;
 mod json;
 mod made;

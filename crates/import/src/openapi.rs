@@ -19,6 +19,7 @@ use self::make::MAX_PARAMETER;
 use self::style::Style;
 use crate::draft::{Draft, Step, counted};
 use crate::error::{Format, ImportError};
+use crate::finish::finish;
 use crate::json::Json;
 use crate::recorded::{Room, Server, add_header, base_url, most_frequent, split_url};
 use crate::secrets::Secrets;
@@ -144,7 +145,7 @@ fn import(
     draft.remark(
         "Guess: values come from examples, defaults and schemas, and may name nothing that exists",
     );
-    Ok(draft.finish(secrets))
+    Ok(finish(draft, secrets))
 }
 
 /// What a comment begins with that says which schema a request does not satisfy.

@@ -14,8 +14,9 @@ use serde_json::Value;
 use self::variables::Variables;
 use crate::draft::{Body, Draft, Journey, Step, counted};
 use crate::error::{Format, ImportError};
+use crate::finish::finish;
 use crate::json::Json;
-use crate::multipart;
+use crate::multipart::{self, Multipart};
 use crate::recorded::{
     Room, Server, add_header, base_url, is_method, is_of_the_connection, most_frequent,
     push_header, split_url,
@@ -66,7 +67,7 @@ pub fn postman(bytes: &[u8], options: &Options) -> Result<Imported, ImportError>
         odd: 0,
     };
     collection.folder(items, Inherited::default().with(root), 0);
-    collection.into_draft(root, options).map(|(draft, secrets)| draft.finish(secrets))
+    collection.into_draft(root, options).map(|(draft, secrets)| finish(draft, secrets))
 }
 
 struct Collection<'c> {
@@ -320,7 +321,7 @@ impl<'c> Collection<'c> {
                 step.header.retain(|(name, _)| !name.eq_ignore_ascii_case("content-type"));
                 let kind = format!("multipart/form-data; boundary={boundary}");
                 add_header(step, "Content-Type", Template::text(kind));
-                step.body = Some(multipart::made(parts, &boundary));
+                step.body = Some(Body::Parts(Multipart::made(parts, &boundary)));
             }
             "file" => match body.get("file").and_then(|file| file.str("src")) {
                 Some(name) => step.body = Some(Body::File(name.to_owned())),

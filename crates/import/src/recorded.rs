@@ -9,7 +9,7 @@ use candor_plan::values::{Header, Method};
 
 use crate::draft::{Body, Draft, Step};
 use crate::error::ImportError;
-use crate::multipart;
+use crate::multipart::{self, Multipart};
 use crate::target::{Target, parse_form, sendable};
 use crate::template::Template;
 
@@ -268,7 +268,9 @@ pub(crate) fn body(step: &mut Step, content_type: &str, text: &str) {
     let kind = kind.split(';').next().unwrap_or_default().trim();
     let body = match multipart::boundary(content_type) {
         _ if kind == "application/x-www-form-urlencoded" => Body::Form(parse_form(text)),
-        Some(boundary) if kind == "multipart/form-data" => multipart::read(text, boundary),
+        Some(boundary) if kind == "multipart/form-data" => {
+            Body::Parts(Multipart::read(text, boundary))
+        }
         _ if kind.ends_with("json") => Body::read_json(text).unwrap_or_else(|| {
             step.remark("the body is not valid JSON, though its Content-Type says so");
             Body::Text(Template::text(text))

@@ -379,6 +379,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::finish::finish;
     use crate::target::{Target, sendable};
 
     #[test]
@@ -548,11 +549,11 @@ mod tests {
                 crate::recorded::body(&mut step, kind, &text);
                 Draft { url: "http://h".to_owned(), requests: vec![step], ..Draft::default() }
             };
-            let before = make().finish(Secrets::of_description()).plan;
+            let before = finish(make(), Secrets::of_description()).plan;
             let mut moved = make();
             let mut secrets = Secrets::default();
             secrets.move_out(&mut moved);
-            let after = moved.finish(Secrets::of_description()).plan;
+            let after = finish(moved, Secrets::of_description()).plan;
             prop_assert_eq!(sent(&before, &[]), sent(&after, &secrets.known), "{}\n{}", before, after);
             // With other values, no secret is sent: not under the name that made it one, nor, if it is no word, anywhere.
             let others: Vec<_> = secrets.known.iter().map(|(_, name)| ("other".to_owned(), name.clone())).collect();

@@ -7,7 +7,7 @@ use super::style::Style;
 use super::{ANYTHING, INVALID, MAX_KEYS, MAX_PATH, Operation};
 use crate::draft::{Body, Step};
 use crate::json::Json;
-use crate::multipart;
+use crate::multipart::{self, Multipart};
 use crate::recorded::add_header;
 use crate::target::form_encoded;
 use crate::template::Template;
@@ -206,7 +206,7 @@ impl<'d> Operation<'d> {
         }
         let kind = format!("{PARTS}; boundary={}", multipart::BOUNDARY);
         add_header(step, "Content-Type", Template::text(kind));
-        step.body = Some(multipart::made(parts, multipart::BOUNDARY));
+        step.body = Some(Body::Parts(Multipart::made(parts, multipart::BOUNDARY)));
     }
 
     /// A field of a form as it stands in it.

@@ -1,0 +1,80 @@
+//! A draft to a plan: moves secrets out, gives names, gathers what all requests share, and writes it.
+//!
+//! The last step of every importer.
+
+use std::collections::{HashMap, HashSet};
+
+use crate::Imported;
+use crate::draft::{Draft, Step, slug};
+use crate::secrets::Secrets;
+use crate::write;
+
+/// Writes the plan.
+pub(crate) fn finish(mut draft: Draft, mut secrets: Secrets) -> Imported {
+    secrets.move_out(&mut draft);
+    without_upgrade(&mut draft);
+    let variables = Secrets::variables(&mut draft);
+    if !variables.is_empty() {
+        let them = if variables.len() == 1 { "it" } else { "them" };
+        draft.remark(format!(
+            "Secrets are read from the environment; set {them} before the run: {}",
+            variables.join(", ")
+        ));
+    }
+    name_steps(&mut draft);
+    gather_header(&mut draft);
+    let plan = write::plan(&draft);
+    let notes = draft.remarks.iter().map(|remark| write::one_line(remark)).collect();
+    Imported { plan, notes }
+}
+
+/// A plan has an upgrade to HTTP/2 for fixed requests only.
+fn without_upgrade(draft: &mut Draft) {
+    let has_holes = !draft.journeys.is_empty() || draft.steps_mut().any(Step::has_holes);
+    let before = draft.settings.len();
+    draft.settings.retain(|(key, _)| !(has_holes && *key == "h2c-upgrade"));
+    if draft.settings.len() < before {
+        draft.remark("Left out: an upgrade to HTTP/2, which fixed requests have only; use h2 if the server speaks it");
+    }
+}
+
+/// Each name once: reports have a row for each.
+fn name_steps(draft: &mut Draft) {
+    let mut taken = HashSet::new();
+    let mut counts: HashMap<String, usize> = HashMap::new();
+    for step in draft.steps_mut() {
+        let name = match step.name.is_empty() {
+            true => step.name_of_target(),
+            false => slug(&step.name),
+        };
+        let count = counts.entry(name.clone()).or_default();
+        step.name = loop {
+            *count += 1;
+            let numbered = if *count == 1 { name.clone() } else { format!("{name}-{count}") };
+            if taken.insert(numbered.clone()) {
+                break numbered;
+            }
+        };
+    }
+}
+
+/// Header fields with one value in every request move to the top.
+fn gather_header(draft: &mut Draft) {
+    let mut steps = draft.steps_mut();
+    let (Some(first), Some(second)) = (steps.next(), steps.next()) else { return };
+    let (first, second) = (first.header.clone(), second.header.clone());
+    drop(steps);
+    let mut shared: Vec<_> = first.into_iter().filter(|one| second.contains(one)).collect();
+    // A content type belongs to a body.
+    shared.retain(|(name, _)| !name.eq_ignore_ascii_case("content-type"));
+    for step in draft.steps_mut() {
+        shared.retain(|one| {
+            let same = step.header.iter().filter(|(name, _)| name.eq_ignore_ascii_case(&one.0));
+            step.header.contains(one) && same.count() == 1
+        });
+    }
+    for step in draft.steps_mut() {
+        step.header.retain(|one| !shared.contains(one));
+    }
+    draft.header.extend(shared);
+}
