@@ -6,9 +6,11 @@
 //! itself ends in a plan all the same. A request that does not satisfy its own schemas has a comment that says so.
 
 mod body;
+mod budget;
 mod check;
 mod document;
 mod make;
+mod number;
 mod pattern;
 mod style;
 

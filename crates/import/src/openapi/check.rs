@@ -11,15 +11,14 @@ use std::rc::Rc;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
-use super::document::{Document, take};
+use super::budget::take;
+use super::document::Document;
 use super::pattern::{MAX_TEXT, Pattern};
 use crate::json::Json;
 use crate::template::{Piece, Template};
 
 /// Levels of schemas and values that are compared.
 const MAX_COMPARED: usize = 64;
-/// Schemas that are compared with values, in a whole document.
-pub(super) const MAX_CHECKS: usize = 2_000_000;
 /// Items of a list in a schema: kinds of a choice, names, values of an enumeration.
 pub(super) const MAX_LISTED: usize = 2000;
 /// Compiled patterns that are kept.

@@ -8,8 +8,7 @@ use std::collections::HashMap;
 use std::io;
 use std::rc::Rc;
 
-use super::check::MAX_CHECKS;
-use super::make::MAX_WORK;
+use super::budget::{MAX_CHECKS, MAX_WORK, take};
 use super::pattern::Pattern;
 use crate::error::{Format, ImportError};
 use crate::json::{Json, MAX_VALUES};
@@ -349,13 +348,6 @@ impl<'d> Document<'d> {
         }
         all
     }
-}
-
-/// Takes from what is left, if there is as much.
-pub(super) fn take(left: &Cell<usize>, count: usize) -> bool {
-    let rest = left.get().checked_sub(count);
-    left.set(rest.unwrap_or(left.get()));
-    rest.is_some()
 }
 
 /// The path of a file that another one names, below the folder of the description; none if it is not there.

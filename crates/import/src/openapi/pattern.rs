@@ -5,7 +5,7 @@
 
 use std::cell::Cell;
 
-use super::document::take;
+use super::budget::take;
 
 /// The longest pattern, in characters.
 const MAX_PATTERN: usize = 2000;
