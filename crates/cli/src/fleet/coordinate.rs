@@ -8,7 +8,7 @@ use std::fs::File;
 use std::io::Read;
 use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 use candor_engine::{Control, EngineError, Observer, monotonic_ns};
 use candor_fleet::codec::PIECE_BYTES;
@@ -76,7 +76,7 @@ impl Fleet {
             on_loss: self.on_loss,
             operator: self.operator.key(),
             nonce: folder::random().map_err(|error| failed(&error))?,
-            expires_unix_s: unix_s().saturating_add(GRANT_S),
+            expires_unix_s: folder::unix_s().saturating_add(GRANT_S),
             timings: Timings::default(),
         })
     }
@@ -398,9 +398,4 @@ fn say(observer: &mut dyn Observer, line: &str) {
     let line = &in_one_line(line);
     console::say(format_args!("candor: {line}"));
     observer.notice(line);
-}
-
-/// Seconds since 1970.
-pub(super) fn unix_s() -> u64 {
-    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs())
 }

@@ -4,7 +4,7 @@
 //! file that says where the broker is. A folder can be copied to its machine as a whole.
 
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use candor_fleet::{OperatorKey, Policy, certificate};
 use candor_fleet_nats::{Broker, Certificates};
@@ -101,7 +101,7 @@ pub(crate) fn broker(urls: Vec<String>, folder: &Path) -> Result<Broker, UserErr
         )));
     }
     if let Some(files) = &tls {
-        check_validity(&files.certificate, super::coordinate::unix_s())?;
+        check_validity(&files.certificate, unix_s())?;
     }
     Ok(Broker { urls, tls, patience: PATIENCE })
 }
@@ -186,6 +186,11 @@ pub(crate) fn from_hex<const N: usize>(text: &str) -> Option<[u8; N]> {
 /// The path of a file in a folder, or the one given in its place.
 pub(crate) fn given_or(given: Option<&PathBuf>, folder: &Path, name: &str) -> PathBuf {
     given.cloned().unwrap_or_else(|| folder.join(name))
+}
+
+/// Seconds since 1970.
+pub(super) fn unix_s() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs())
 }
 
 #[cfg(test)]

@@ -12,10 +12,10 @@ use candor_plan::{Load, Plan};
 use candor_record::RunRecord;
 use candor_record::trace::{Outcome, Traced};
 use candor_serve::truth::{self, Entry, Fate};
-use candor_stats::Quantile;
 use candor_stats::closed_form::{FifoPath, LossPath};
 
 use super::line::{Line, Unit};
+use super::values::quantile;
 use super::witness::{self, Machine, Rest};
 
 /// The tolerance that 99 of 100 single requests must meet.
@@ -374,19 +374,6 @@ pub(super) fn schedule(plan: &Plan, seed: u64) -> impl Iterator<Item = Due> + us
     };
     let alone = Share { worker: 0, workers: 1 };
     Some(Schedule::new(load, seed, alone, limit)).into_iter().flatten()
-}
-
-/// The smallest value that a share `q` in [0, 1] of all does not exceed; NaN without values.
-pub(super) fn quantile(values: &[f64], q: f64) -> f64 {
-    let mut sorted = values.to_vec();
-    sorted.sort_by(f64::total_cmp);
-    let rank = Quantile::nearest(q).rank(sorted.len() as u64);
-    sorted.get(rank as usize - 1).copied().unwrap_or(f64::NAN)
-}
-
-/// The mean; NaN without values.
-pub(super) fn mean(values: &[f64]) -> f64 {
-    values.iter().sum::<f64>() / values.len() as f64
 }
 
 /// How many of the sorted `later` times are before those of `first` with the same rank.

@@ -23,6 +23,7 @@ mod line;
 mod noise;
 mod parts;
 mod settle;
+mod values;
 mod witness;
 
 use std::num::NonZeroU32;

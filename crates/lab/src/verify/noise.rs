@@ -4,8 +4,8 @@
 use serde::Serialize;
 
 use super::Length;
-use super::evidence::quantile;
 use super::experiment::Experiment;
+use super::values::quantile;
 use crate::error::LabError;
 
 /// The floor at one rate. Times are nanoseconds.

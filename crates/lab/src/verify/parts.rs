@@ -13,9 +13,10 @@ use candor_record::{Histogram, Quantile, StreamCounts};
 use candor_serve::truth::{self, Entry, Fate};
 use candor_serve::{PartEntry, PartLog};
 
-use super::evidence::{Evidence, Theory, quantile};
+use super::evidence::{Evidence, Theory};
 use super::experiment::{Server, Traces, failed, plan};
 use super::line::{Line, Unit};
+use super::values::quantile;
 use super::witness::{Rest, with_effect};
 use crate::error::LabError;
 use crate::target::http;

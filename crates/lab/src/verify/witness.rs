@@ -14,8 +14,8 @@
 
 use candor_plan::units::{fmt_duration_ns, fmt_plural};
 
-use super::evidence::quantile;
 use super::line::{Line, Unit};
+use super::values::quantile;
 
 /// A pause that begins longer than this after a moment does not excuse its lateness.
 pub(super) const PATIENCE_NS: u64 = 1_000_000;

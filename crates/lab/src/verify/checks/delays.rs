@@ -4,10 +4,11 @@
 use candor_plan::units::fmt_plural;
 
 use super::super::Settings;
-use super::super::evidence::{Evidence, Theory, quantile};
+use super::super::evidence::{Evidence, Theory};
 use super::super::experiment::Experiment;
 use super::super::line::{Line, Unit};
 use super::super::settle::settled;
+use super::super::values::quantile;
 use crate::error::LabError;
 
 /// The tolerance of the median.

@@ -11,10 +11,11 @@ use std::num::NonZeroU32;
 use candor_stats::closed_form::FifoPath;
 
 use super::super::Settings;
-use super::super::evidence::{Evidence, Theory, mean, queue};
+use super::super::evidence::{Evidence, Theory, queue};
 use super::super::experiment::Experiment;
 use super::super::line::{Line, Unit};
 use super::super::settle::settled;
+use super::super::values::mean;
 use crate::error::LabError;
 
 /// The tolerance of a mean for the network, as with a known delay.

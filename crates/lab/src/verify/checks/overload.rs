@@ -4,10 +4,11 @@
 use candor_stats::closed_form::{FifoPath, dd1_wait};
 
 use super::super::Settings;
-use super::super::evidence::{Evidence, Theory, mean, queue};
+use super::super::evidence::{Evidence, Theory, queue};
 use super::super::experiment::Experiment;
 use super::super::line::{Line, Unit};
 use super::super::settle::settled;
+use super::super::values::mean;
 use super::super::witness::with_effect;
 use crate::error::LabError;
 

@@ -7,10 +7,11 @@ use std::time::Duration;
 
 use candor_stats::closed_form::{FifoPath, Stall};
 
-use super::super::evidence::{Evidence, Theory, mean, quantile, queue};
+use super::super::evidence::{Evidence, Theory, queue};
 use super::super::experiment::Experiment;
 use super::super::line::{Line, Unit};
 use super::super::settle::settled;
+use super::super::values::{mean, quantile};
 use super::super::witness::with_effect;
 use super::super::{Length, Settings};
 use crate::error::LabError;

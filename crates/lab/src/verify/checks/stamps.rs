@@ -2,10 +2,11 @@
 //! At servers with a known delay, and at a queue.
 
 use super::super::Settings;
-use super::super::evidence::{Evidence, Theory, quantile};
+use super::super::evidence::{Evidence, Theory};
 use super::super::experiment::Experiment;
 use super::super::line::{Line, Unit};
 use super::super::settle::settled;
+use super::super::values::quantile;
 use crate::error::LabError;
 
 /// A request each 500 µs: responses are read up to that long after they came.

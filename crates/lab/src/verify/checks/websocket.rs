@@ -5,10 +5,11 @@
 use candor_stats::closed_form::Stall;
 
 use super::super::Settings;
-use super::super::evidence::{Theory, quantile};
+use super::super::evidence::Theory;
 use super::super::line::{Line, Unit};
 use super::super::parts::{Parted, Times, WITHIN_NS, make};
 use super::super::settle::settled;
+use super::super::values::quantile;
 use crate::error::LabError;
 
 pub(super) const DELAY_NS: u64 = 10_000_000;
