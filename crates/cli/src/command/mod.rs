@@ -1,5 +1,5 @@
 //! One module for each command. Commands are independent of each other: their common code is
-//! outside this folder. `tests/modules.rs` checks this.
+//! outside this folder. `candor/tests/modules/` checks this.
 
 #[cfg(feature = "fleet")]
 pub(crate) mod agent;
