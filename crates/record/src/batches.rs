@@ -7,8 +7,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::histogram::{Buckets, Latencies};
+use crate::histogram::Buckets;
 use crate::interval::Interval;
+use crate::latencies::Latencies;
 
 /// At this number of batches, neighbours are joined.
 const MOST: usize = 60;

@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 
 use crate::batches::Batches;
+use crate::figure::Figure;
 use crate::histogram::Encoded;
 use crate::interval::Interval;
 use crate::kernel::KernelTimes;
@@ -176,7 +177,7 @@ impl Collector {
     /// A worker has delivered everything.
     pub fn worker_ended(&mut self, worker: usize, mut report: WorkerReport) {
         self.delivered[worker] = Err(());
-        self.trace.merge(report.trace);
+        self.trace.merge(&report.trace);
         self.add_kernel(report.kernel.take());
         report.figures = self.reports[worker].figures;
         self.reports[worker] = report;
@@ -221,7 +222,7 @@ impl Collector {
         kernel: Option<KernelTimes>,
     ) {
         self.reports.splice(workers, reports);
-        self.trace.merge(trace);
+        self.trace.merge(&trace);
         self.add_kernel(kernel);
     }
 

@@ -6,6 +6,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::add;
+use crate::figure::Figure;
 
 /// How a request that was sent can fail. Each sent request ends in exactly one way: as ok, with one
 /// of these errors, broken off by us, or unfinished.
@@ -552,19 +553,24 @@ impl<const N: usize> Tally<N> {
     pub fn total(&self) -> u64 {
         self.counts.iter().fold(0, |sum, count| sum.saturating_add(*count))
     }
+}
 
-    /// Adds the counts of `other`, keeping the examples already here.
-    pub fn merge(&mut self, other: &Self) {
+impl<const N: usize> Figure for Tally<N> {
+    fn new(_: u8) -> Self {
+        Self::default()
+    }
+
+    fn clear(&mut self) {
+        *self = Self::default();
+    }
+
+    /// Keeps the examples that are here.
+    fn merge(&mut self, other: &Self) {
         for index in 0..N {
             add(&mut self.counts[index], other.counts[index]);
             if self.examples[index].is_none() {
                 self.examples[index].clone_from(&other.examples[index]);
             }
         }
-    }
-
-    /// Resets all counts.
-    pub fn clear(&mut self) {
-        *self = Self::default();
     }
 }

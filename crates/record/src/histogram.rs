@@ -314,53 +314,6 @@ pub fn value_at_rank(hdr: &Hdr<u64>, rank: u64) -> u64 {
     hdr.value_at_quantile((rank as f64 - 0.5) / hdr.len() as f64)
 }
 
-/// The histograms of requests with the expected response. `response = queue wait + send lag +
-/// service`, exactly, for every request.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Latencies {
-    /// due → done.
-    pub response: Histogram,
-    /// due → ready: no connection was free.
-    pub queue_wait: Histogram,
-    /// ready → sent: the loader was late.
-    pub send_lag: Histogram,
-    /// sent → done.
-    pub service: Histogram,
-    /// sent → first byte of the response.
-    pub first_byte: Histogram,
-}
-
-impl Latencies {
-    /// Empty histograms.
-    pub fn new(digits: u8) -> Self {
-        Latencies {
-            response: Histogram::new(digits),
-            queue_wait: Histogram::new(digits),
-            send_lag: Histogram::new(digits),
-            service: Histogram::new(digits),
-            first_byte: Histogram::new(digits),
-        }
-    }
-
-    /// Adds all samples of `other`.
-    pub fn merge(&mut self, other: &Latencies) {
-        self.response.merge(&other.response);
-        self.queue_wait.merge(&other.queue_wait);
-        self.send_lag.merge(&other.send_lag);
-        self.service.merge(&other.service);
-        self.first_byte.merge(&other.first_byte);
-    }
-
-    /// Empties it, keeping the memory.
-    pub fn clear(&mut self) {
-        self.response.clear();
-        self.queue_wait.clear();
-        self.send_lag.clear();
-        self.service.clear();
-        self.first_byte.clear();
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

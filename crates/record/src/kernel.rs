@@ -8,7 +8,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::add;
+use crate::figure::{Figure, figures};
 use crate::histogram::Histogram;
 
 /// The times of one request, in order.
@@ -24,54 +24,42 @@ pub struct KernelSample {
     pub done_ns: u64,
 }
 
-/// The kernel time stamps of a run, evaluated.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct KernelTimes {
-    /// Service times of the recorded requests.
-    pub service: Histogram,
-    /// From our call to the device: the loader's share.
-    pub send_delay: Histogram,
-    /// From the device to the end of the response: the wire and the server.
-    pub outside: Histogram,
-    /// From the end of the response to our read: the loader's share.
-    pub receive_delay: Histogram,
-    /// Requests whose send was not stamped, or not by itself.
-    pub without_send_stamp: u64,
-    /// Requests whose response was not the last one of its read, or has no stamp.
-    pub without_receive_stamp: u64,
-    /// Requests whose stamps are not in order: the realtime clock was set, or the server responded
-    /// before it had the whole request.
-    pub out_of_order: u64,
-    /// Connections with stamps.
-    pub connections: u64,
-    /// Connections whose socket refused stamps.
-    pub refused: u64,
-    /// The reason of the first refusal.
-    pub refusal: Option<String>,
-    /// How often the realtime clock was set during stamping.
-    pub clock_steps: u64,
-    /// The largest error of a stamp from its conversion to the monotonic clock.
-    pub conversion_error_ns: u64,
+figures! {
+    /// The kernel time stamps of a run, evaluated.
+    #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+    pub struct KernelTimes {
+        /// Service times of the recorded requests.
+        pub service: Histogram,
+        /// From our call to the device: the loader's share.
+        pub send_delay: Histogram,
+        /// From the device to the end of the response: the wire and the server.
+        pub outside: Histogram,
+        /// From the end of the response to our read: the loader's share.
+        pub receive_delay: Histogram,
+        /// Requests whose send was not stamped, or not by itself.
+        pub without_send_stamp: u64,
+        /// Requests whose response was not the last one of its read, or has no stamp.
+        pub without_receive_stamp: u64,
+        /// Requests whose stamps are not in order: the realtime clock was set, or the server responded
+        /// before it had the whole request.
+        pub out_of_order: u64,
+        /// Connections with stamps.
+        pub connections: u64,
+        /// Connections whose socket refused stamps.
+        pub refused: u64,
+        /// The reason of the first refusal.
+        pub refusal: Option<String> as First,
+        /// How often the realtime clock was set during stamping.
+        pub clock_steps: u64,
+        /// The largest error of a stamp from its conversion to the monotonic clock.
+        pub conversion_error_ns: u64 as Maximum,
+    }
 }
 
 impl KernelTimes {
     /// Empty histograms and counts.
     pub fn new(digits: u8) -> Self {
-        let histogram = || Histogram::new(digits);
-        KernelTimes {
-            service: histogram(),
-            send_delay: histogram(),
-            outside: histogram(),
-            receive_delay: histogram(),
-            without_send_stamp: 0,
-            without_receive_stamp: 0,
-            out_of_order: 0,
-            connections: 0,
-            refused: 0,
-            refusal: None,
-            clock_steps: 0,
-            conversion_error_ns: 0,
-        }
+        Figure::new(digits)
     }
 
     /// Adds one request if its times are in order.
@@ -87,29 +75,8 @@ impl KernelTimes {
         self.receive_delay.record(done_ns - arrived_ns);
     }
 
-    /// Whether its histograms have the same number of digits as those of `other`.
-    pub(crate) fn fits(&self, other: &KernelTimes) -> bool {
-        let layouts = |one: &KernelTimes| {
-            [&one.service, &one.send_delay, &one.outside, &one.receive_delay].map(Histogram::layout)
-        };
-        layouts(self) == layouts(other)
-    }
-
     /// Adds those of another worker.
     pub fn merge(&mut self, other: &KernelTimes) {
-        self.service.merge(&other.service);
-        self.send_delay.merge(&other.send_delay);
-        self.outside.merge(&other.outside);
-        self.receive_delay.merge(&other.receive_delay);
-        add(&mut self.without_send_stamp, other.without_send_stamp);
-        add(&mut self.without_receive_stamp, other.without_receive_stamp);
-        add(&mut self.out_of_order, other.out_of_order);
-        add(&mut self.connections, other.connections);
-        add(&mut self.refused, other.refused);
-        if self.refusal.is_none() {
-            self.refusal.clone_from(&other.refusal);
-        }
-        add(&mut self.clock_steps, other.clock_steps);
-        self.conversion_error_ns = self.conversion_error_ns.max(other.conversion_error_ns);
+        Figure::merge(self, other);
     }
 }

@@ -9,30 +9,32 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::add;
 use crate::errors::{ErrorKind, Tally};
+use crate::figure::figures;
 
-/// Counts of every outcome. See the module for the two equations.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Ledger {
-    /// Requests that the load asked for.
-    pub scheduled: u64,
-    /// Requests whose first byte was handed to the kernel.
-    pub sent: u64,
-    /// Dropped unsent because they were older than `--shed-after`.
-    pub shed: u64,
-    /// Due, and still in the backlog when the run ended.
-    pub unsent: u64,
-    /// Got the expected response.
-    pub ok: u64,
-    /// Broken off by us as intended, without a response before the break.
-    pub broken_off: u64,
-    /// Failed after being sent, by [`ErrorKind`].
-    pub errors: Tally<{ ErrorKind::ALL.len() }>,
-    /// Sent, but without a complete response when the drain ended, or when the records of a lost agent end.
-    pub unfinished: u64,
-    /// Scheduled for a lost agent, after its last interval that arrived.
-    pub unaccounted: u64,
+figures! {
+    /// Counts of every outcome. See the module for the two equations.
+    #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+    pub struct Ledger {
+        /// Requests that the load asked for.
+        pub scheduled: u64,
+        /// Requests whose first byte was handed to the kernel.
+        pub sent: u64,
+        /// Dropped unsent because they were older than `--shed-after`.
+        pub shed: u64,
+        /// Due, and still in the backlog when the run ended.
+        pub unsent: u64,
+        /// Got the expected response.
+        pub ok: u64,
+        /// Broken off by us as intended, without a response before the break.
+        pub broken_off: u64,
+        /// Failed after being sent, by [`ErrorKind`].
+        pub errors: Tally<{ ErrorKind::ALL.len() }>,
+        /// Sent, but without a complete response when the drain ended, or when the records of a lost agent end.
+        pub unfinished: u64,
+        /// Scheduled for a lost agent, after its last interval that arrived.
+        pub unaccounted: u64,
+    }
 }
 
 impl Ledger {
@@ -52,18 +54,5 @@ impl Ledger {
     /// Count of one kind of error.
     pub fn error(&self, kind: ErrorKind) -> u64 {
         self.errors.count(kind as usize)
-    }
-
-    /// Adds every count of `other`.
-    pub fn merge(&mut self, other: &Ledger) {
-        add(&mut self.scheduled, other.scheduled);
-        add(&mut self.sent, other.sent);
-        add(&mut self.shed, other.shed);
-        add(&mut self.unsent, other.unsent);
-        add(&mut self.ok, other.ok);
-        add(&mut self.broken_off, other.broken_off);
-        self.errors.merge(&other.errors);
-        add(&mut self.unfinished, other.unfinished);
-        add(&mut self.unaccounted, other.unaccounted);
     }
 }

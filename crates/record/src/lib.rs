@@ -14,11 +14,13 @@
 mod batches;
 mod collector;
 mod errors;
+mod figure;
 mod held_up;
 mod hiccups;
 mod histogram;
 mod interval;
 pub mod kernel;
+mod latencies;
 mod ledger;
 mod merge;
 mod pauses;
@@ -38,13 +40,13 @@ pub use errors::{Cause, ConnectErrorKind, DeviationKind, ErrorKind, LossKind, Re
 pub use held_up::HeldUp;
 pub use hiccups::{Hiccup, Hiccups};
 pub use histogram::{
-    Buckets, Encoded, EncodingError, Exact, HIGHEST_NS, Histogram, Latencies, PlacesError,
-    value_at_rank,
+    Buckets, Encoded, EncodingError, Exact, HIGHEST_NS, Histogram, PlacesError, value_at_rank,
 };
 pub use interval::{
     AckCounts, Bytes, ConnectionCounts, DatagramCounts, GoAways, Handshake, Interval, PartCounts,
     RequestCounts, StatusCount, StepCounts,
 };
+pub use latencies::Latencies;
 pub use ledger::Ledger;
 pub use merge::{MergeError, Merging, Planned, merge};
 pub use pauses::{LEAST_PAUSE_NS, Pauses};

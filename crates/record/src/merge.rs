@@ -6,8 +6,9 @@
 //! same; this module refuses records that cannot be added, or that are not the whole run together.
 
 use crate::collector::{Collector, CollectorSettings, Position, Stretch};
+use crate::figure::Figure;
+use crate::histogram::Layout;
 use crate::interval::Interval;
-use crate::kernel::KernelTimes;
 use crate::ledger::Ledger;
 use crate::run::{Agent, EndReason, Lost, Machine, RunRecord, WorkerReport, Workers};
 use crate::users::JourneyCounts;
@@ -118,7 +119,7 @@ fn check(at: usize, record: &RunRecord, digits: u8) -> Result<(), MergeError> {
     {
         return damaged("times in it are not in order");
     }
-    if record.kernel.as_ref().is_some_and(|times| !times.fits(&KernelTimes::new(digits))) {
+    if record.kernel.as_ref().is_some_and(|times| !times.fits(times, Layout::new(digits))) {
         return damaged("its histograms do not match its plan");
     }
     Ok(())

@@ -9,7 +9,7 @@
 use hdrhistogram::Histogram as Hdr;
 use serde::{Deserialize, Serialize};
 
-use crate::interval::Interval;
+use crate::figure::Figure;
 
 /// Length of a slot.
 pub const SLOT_NS: u64 = 100_000_000;
@@ -128,9 +128,21 @@ impl RateSamples {
         let inside: u64 = within.map(|step| u64::from(step.count_at_value())).sum();
         Some(inside as f64 / self.count() as f64)
     }
+}
 
-    /// Adds all samples of `other`.
-    pub fn merge(&mut self, other: &RateSamples) {
+impl Figure for RateSamples {
+    fn new(_: u8) -> Self {
+        RateSamples::default()
+    }
+
+    fn clear(&mut self) {
+        if self.count() > 0 {
+            self.by_answers.reset();
+        }
+        (self.sum, self.sum_of_squares, self.most) = (0, 0, 0);
+    }
+
+    fn merge(&mut self, other: &Self) {
         if other.count() == 0 {
             return;
         }
@@ -138,55 +150,6 @@ impl RateSamples {
         self.sum = self.sum.saturating_add(other.sum);
         self.sum_of_squares = self.sum_of_squares.saturating_add(other.sum_of_squares);
         self.most = self.most.max(other.most);
-    }
-
-    /// Empties it, keeping the memory.
-    pub fn clear(&mut self) {
-        if self.count() > 0 {
-            self.by_answers.reset();
-        }
-        (self.sum, self.sum_of_squares, self.most) = (0, 0, 0);
-    }
-}
-
-/// The slot that a recorder is in.
-#[derive(Debug)]
-pub(crate) struct Slots {
-    end_ns: u64,
-    /// Responses of the slot in intervals before the current one.
-    before: u64,
-    /// Responses of the current interval before the slot.
-    base: u64,
-}
-
-impl Slots {
-    /// The first slot of a window that begins at `from_ns`.
-    pub(crate) fn new(from_ns: u64) -> Self {
-        Slots { end_ns: from_ns.saturating_add(SLOT_NS), before: 0, base: 0 }
-    }
-
-    /// When the slot ends.
-    pub(crate) fn end_ns(&self) -> u64 {
-        self.end_ns
-    }
-
-    /// The slot is over: enters it into the current interval and begins the next.
-    pub(crate) fn close(&mut self, current: &mut Interval) {
-        let answered = current.answered();
-        current.rates.record(self.before + (answered - self.base));
-        (self.before, self.base) = (0, answered);
-        self.end_ns = self.end_ns.saturating_add(SLOT_NS);
-    }
-
-    /// The current interval is over, but the slot may not be.
-    pub(crate) fn carry(&mut self, done: &Interval) {
-        self.before += done.answered() - self.base;
-        self.base = 0;
-    }
-
-    /// Ends the slots: the window ends before this one would.
-    pub(crate) fn stop(&mut self) {
-        self.end_ns = u64::MAX;
     }
 }
 

@@ -7,13 +7,16 @@
 //! nothing is allocated while requests are recorded. A histogram of touched requests is made when an
 //! interval is over.
 
+mod slots;
+
 use crate::errors::{ConnectErrorKind, DeviationKind, ErrorKind, LossKind, Reason};
+use crate::figure::count;
 use crate::histogram::Histogram;
-use crate::interval::{GoAways, Handshake, Interval};
+use crate::interval::{GoAways, Handshake, Interval, StatusCount, StepCounts};
 use crate::pauses::{LEAST_PAUSE_NS, Pauses, SlowRequests};
-use crate::rates::Slots;
 use crate::streams::{StreamCounts, StreamEnd, StreamParts};
-use crate::users::{self, Failures, JourneyCounts, StepFailure};
+use crate::users::{Failures, JourneyCounts, StepFailure};
+use slots::Slots;
 
 /// Whether a request counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -346,7 +349,7 @@ impl Recorder {
             histogram.record(response_ns);
         }
         if let Some(step) = &mut one.step {
-            step.ok(sample);
+            ok_of_step(step, sample);
         }
         if response_ns >= LEAST_PAUSE_NS {
             self.slow.keep(sample.due_ns, sample.done_ns);
@@ -371,7 +374,7 @@ impl Recorder {
         one.errors += 1;
         if let Some(status) = status {
             if let Some(step) = &mut one.step {
-                step.add_status(status, 1);
+                count(&mut step.statuses, StatusCount { status, count: 1 });
             }
             self.current.add_status(status, 1);
         }
@@ -472,7 +475,7 @@ impl Recorder {
     ) {
         let one = self.journey(now_ns, journey);
         let list = if ends { &mut one.failed } else { &mut one.passed_over };
-        users::count(list, Failures { request, why, count: 1 });
+        count(list, Failures { request, why, count: 1 });
     }
 
     /// A user was under way when the run ended.
@@ -564,13 +567,13 @@ impl Recorder {
     /// The server announced the end of a connection.
     pub fn goaway(&mut self, now_ns: u64, code: u32, last_stream: u32) {
         self.advance(now_ns);
-        self.current.connections.add_goaways(GoAways { code, count: 1, last_stream });
+        count(&mut self.current.connections.goaways, GoAways { code, count: 1, last_stream });
     }
 
     /// The server closed a WebSocket with this code, or with none (1005, 1006).
     pub fn close_frame(&mut self, now_ns: u64, code: u16) {
         self.advance(now_ns);
-        self.current.connections.add_close_codes(code, 1);
+        count(&mut self.current.connections.close_codes, (code, 1));
     }
 
     /// The bytes of header blocks that a connection has read, at its end.
@@ -595,7 +598,7 @@ impl Recorder {
         self.advance(now_ns);
         self.current.handshake.record(took_ns);
         self.current.secured.record(connect_ns.saturating_add(took_ns));
-        self.current.connections.add_handshakes(handshake, 1);
+        count(&mut self.current.connections.handshakes, (handshake.clone(), 1));
     }
 
     /// An attempt to connect failed.
@@ -634,6 +637,14 @@ impl Recorder {
             Disconnect::RunOver => {}
         }
     }
+}
+
+/// The figures of a step of a journey, of a request with the expected response.
+fn ok_of_step(step: &mut StepCounts, sample: &Sample) {
+    count(&mut step.statuses, StatusCount { status: sample.status, count: 1 });
+    step.service.record(sample.done_ns - sample.sent_ns);
+    step.queue_wait.record(sample.ready_ns - sample.due_ns);
+    step.send_lag.record(sample.sent_ns - sample.ready_ns);
 }
 
 /// The time without any connection, as far as it is not in an interval yet. It counts from the end of the last

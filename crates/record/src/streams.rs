@@ -7,6 +7,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::add;
+use crate::figure::{Figure, figures};
 use crate::histogram::Histogram;
 
 /// Things of a response that were read together.
@@ -48,62 +49,47 @@ pub struct StreamEnd {
     pub input_tokens: Option<u64>,
 }
 
-/// The streams of one stretch of time, measured requests alone.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct StreamCounts {
-    /// due → first byte of the response, of responses with an event.
-    pub first_byte: Histogram,
-    /// due → first event.
-    pub first_part: Histogram,
-    /// From one event to the next.
-    pub gap: Histogram,
-    /// due → last event, of expected responses.
-    pub last_part: Histogram,
-    /// The longest gap of each expected response.
-    pub longest_gap: Histogram,
-    /// Events of each expected response: counts, no times.
-    pub parts: Histogram,
-    /// Gaps between events that were read together.
-    pub coalesced: u64,
-    /// Requests that had a timeout or were unfinished before their first event.
-    pub unbegun: u64,
-    /// Tokens of expected responses.
-    pub tokens: u64,
-    /// Tokens of each expected response: counts, no times.
-    pub tokens_of_one: Histogram,
-    /// From the first token to the last, for each token after the first.
-    pub time_per_token: Histogram,
-    /// due → first event that is a token.
-    pub first_token: Histogram,
-    /// From one event that is a token to the next.
-    pub token_gap: Histogram,
-    /// Gaps between tokens that were read together.
-    pub tokens_coalesced: u64,
-    /// Tokens of the requests of expected responses that say how many there are.
-    pub input_tokens: u64,
+figures! {
+    /// The streams of one stretch of time, measured requests alone.
+    #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+    pub struct StreamCounts {
+        /// due → first byte of the response, of responses with an event.
+        pub first_byte: Histogram,
+        /// due → first event.
+        pub first_part: Histogram,
+        /// From one event to the next.
+        pub gap: Histogram,
+        /// due → last event, of expected responses.
+        pub last_part: Histogram,
+        /// The longest gap of each expected response.
+        pub longest_gap: Histogram,
+        /// Events of each expected response: counts, no times.
+        pub parts: Histogram,
+        /// Gaps between events that were read together.
+        pub coalesced: u64,
+        /// Requests that had a timeout or were unfinished before their first event.
+        pub unbegun: u64,
+        /// Tokens of expected responses.
+        pub tokens: u64,
+        /// Tokens of each expected response: counts, no times.
+        pub tokens_of_one: Histogram,
+        /// From the first token to the last, for each token after the first.
+        pub time_per_token: Histogram,
+        /// due → first event that is a token.
+        pub first_token: Histogram,
+        /// From one event that is a token to the next.
+        pub token_gap: Histogram,
+        /// Gaps between tokens that were read together.
+        pub tokens_coalesced: u64,
+        /// Tokens of the requests of expected responses that say how many there are.
+        pub input_tokens: u64,
+    }
 }
 
 impl StreamCounts {
     /// None so far.
     pub fn new(digits: u8) -> Self {
-        let new = || Histogram::new(digits);
-        StreamCounts {
-            first_byte: new(),
-            first_part: new(),
-            gap: new(),
-            last_part: new(),
-            longest_gap: new(),
-            parts: new(),
-            coalesced: 0,
-            unbegun: 0,
-            tokens: 0,
-            tokens_of_one: new(),
-            time_per_token: new(),
-            first_token: new(),
-            token_gap: new(),
-            tokens_coalesced: 0,
-            input_tokens: 0,
-        }
+        Figure::new(digits)
     }
 
     pub(crate) fn parts(&mut self, parts: StreamParts) {
@@ -143,70 +129,31 @@ impl StreamCounts {
             self.time_per_token.record(end.tokens_span_ns / (tokens - 1));
         }
     }
-
-    pub(crate) fn merge(&mut self, other: &StreamCounts) {
-        for (mine, theirs) in self.timed_mut().into_iter().zip(other.timed()) {
-            mine.merge(theirs);
-        }
-        for (mine, theirs) in self.counts_mut().into_iter().zip(other.counts()) {
-            add(mine, theirs);
-        }
-    }
-
-    pub(crate) fn clear(&mut self) {
-        self.timed_mut().into_iter().for_each(Histogram::clear);
-        self.counts_mut().into_iter().for_each(|count| *count = 0);
-    }
-
-    fn counts(&self) -> [u64; 5] {
-        [self.coalesced, self.unbegun, self.tokens, self.tokens_coalesced, self.input_tokens]
-    }
-
-    fn counts_mut(&mut self) -> [&mut u64; 5] {
-        [
-            &mut self.coalesced,
-            &mut self.unbegun,
-            &mut self.tokens,
-            &mut self.tokens_coalesced,
-            &mut self.input_tokens,
-        ]
-    }
-
-    pub(crate) fn timed(&self) -> [&Histogram; 10] {
-        [
-            &self.first_byte,
-            &self.first_part,
-            &self.gap,
-            &self.last_part,
-            &self.longest_gap,
-            &self.parts,
-            &self.tokens_of_one,
-            &self.time_per_token,
-            &self.first_token,
-            &self.token_gap,
-        ]
-    }
-
-    fn timed_mut(&mut self) -> [&mut Histogram; 10] {
-        [
-            &mut self.first_byte,
-            &mut self.first_part,
-            &mut self.gap,
-            &mut self.last_part,
-            &mut self.longest_gap,
-            &mut self.parts,
-            &mut self.tokens_of_one,
-            &mut self.time_per_token,
-            &mut self.first_token,
-            &mut self.token_gap,
-        ]
-    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::{Interval, wire};
+
+    fn counts(one: &StreamCounts) -> [u64; 5] {
+        [one.coalesced, one.unbegun, one.tokens, one.tokens_coalesced, one.input_tokens]
+    }
+
+    fn timed(one: &StreamCounts) -> [&Histogram; 10] {
+        [
+            &one.first_byte,
+            &one.first_part,
+            &one.gap,
+            &one.last_part,
+            &one.longest_gap,
+            &one.parts,
+            &one.tokens_of_one,
+            &one.time_per_token,
+            &one.first_token,
+            &one.token_gap,
+        ]
+    }
 
     fn some() -> StreamCounts {
         let mut counts = StreamCounts::new(3);
@@ -232,11 +179,11 @@ mod tests {
 
     #[test]
     fn each_figure_has_its_place() {
-        let counts = some();
-        let max = counts.timed().map(|one| (one.count(), one.max_ns()));
+        let some = some();
+        let max = timed(&some).map(|one| (one.count(), one.max_ns()));
         let wanted = [10, 20, 30, 50, 30, 4, 11, 3, 50, 7].map(|ns| (1, Some(ns)));
         assert_eq!(max, wanted);
-        assert_eq!(counts.counts(), [2, 1, 11, 3, 5]);
+        assert_eq!(counts(&some), [2, 1, 11, 3, 5]);
     }
 
     #[test]
@@ -254,7 +201,7 @@ mod tests {
         // One token has no time per token, and neither have those that were read together.
         counts.ended(StreamEnd { tokens: Some(1), tokens_span_ns: 5, ..end });
         counts.ended(StreamEnd { tokens: Some(7), ..end });
-        let samples = counts.timed().map(Histogram::count);
+        let samples = timed(&counts).map(Histogram::count);
         assert_eq!(samples, [0, 0, 0, 0, 0, 3, 2, 0, 0, 0]);
         counts.ended(StreamEnd { tokens: Some(u64::MAX), ..end });
         assert_eq!(counts.tokens, u64::MAX, "a server may say anything");
@@ -268,7 +215,7 @@ mod tests {
         };
         let mut twice = some();
         twice.merge(&some());
-        assert_eq!((twice.gap.count(), twice.counts()), (2, [4, 2, 22, 6, 10]));
+        assert_eq!((twice.gap.count(), counts(&twice)), (2, [4, 2, 22, 6, 10]));
         for merge in [Interval::merge_worker, Interval::merge_later] {
             for (one, other, sum) in [
                 (None, None, None),

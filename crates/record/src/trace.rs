@@ -16,8 +16,8 @@ pub use tracer::{TraceSettings, Tracer};
 
 use serde::{Deserialize, Serialize};
 
-use crate::add;
 use crate::errors::ErrorKind;
+use crate::figure::figures;
 use crate::recorder::Phase;
 
 /// One request from its due time to its outcome. Times are nanoseconds since the run's origin.
@@ -99,24 +99,17 @@ impl Outcome {
     }
 }
 
-/// The number of requests traced and not traced. All zero without a trace; otherwise they add up to
-/// the scheduled requests of the whole run, warm-up included.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct TraceCounts {
-    /// In the trace.
-    pub traced: u64,
-    /// Not in it: left out by the rule, or dropped.
-    pub not_traced: u64,
-    /// Of those, how many the rule chose but no block had room for.
-    pub dropped: u64,
-}
-
-impl TraceCounts {
-    /// Adds another worker's.
-    pub fn merge(&mut self, other: TraceCounts) {
-        add(&mut self.traced, other.traced);
-        add(&mut self.not_traced, other.not_traced);
-        add(&mut self.dropped, other.dropped);
+figures! {
+    /// The number of requests traced and not traced. All zero without a trace; otherwise they add up to
+    /// the scheduled requests of the whole run, warm-up included.
+    #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+    #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+    pub struct TraceCounts {
+        /// In the trace.
+        pub traced: u64,
+        /// Not in it: left out by the rule, or dropped.
+        pub not_traced: u64,
+        /// Of those, how many the rule chose but no block had room for.
+        pub dropped: u64,
     }
 }

@@ -13,6 +13,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::add;
 use crate::errors::ErrorKind;
+use crate::figure::{Keyed, figures};
 use crate::histogram::Histogram;
 
 /// The most different failures of one journey that are kept apart: far more than steps of a plan that a person
@@ -46,38 +47,28 @@ pub struct Failures {
     pub count: u64,
 }
 
-/// The users of one journey.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct JourneyCounts {
-    /// Users that came and began.
-    pub started: u64,
-    /// Users that came to the end.
-    pub completed: u64,
-    /// Users whose journey ended with a step that failed, by step and reason.
-    pub failed: Vec<Failures>,
-    /// Users that were under way when the run ended.
-    pub unfinished: u64,
-    /// Steps that failed without an end of the journey, by step and reason.
-    pub passed_over: Vec<Failures>,
-    /// From the arrival of a user to the last response, of those who completed.
-    pub duration: Histogram,
-    /// The same without the times that they thought.
-    pub active: Histogram,
+figures! {
+    /// The users of one journey.
+    #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+    pub struct JourneyCounts {
+        /// Users that came and began.
+        pub started: u64,
+        /// Users that came to the end.
+        pub completed: u64,
+        /// Users whose journey ended with a step that failed, by step and reason.
+        pub failed: Vec<Failures> as ByKey,
+        /// Users that were under way when the run ended.
+        pub unfinished: u64,
+        /// Steps that failed without an end of the journey, by step and reason.
+        pub passed_over: Vec<Failures> as ByKey,
+        /// From the arrival of a user to the last response, of those who completed.
+        pub duration: Histogram,
+        /// The same without the times that they thought.
+        pub active: Histogram,
+    }
 }
 
 impl JourneyCounts {
-    pub(crate) fn new(digits: u8) -> Self {
-        JourneyCounts {
-            started: 0,
-            completed: 0,
-            failed: Vec::new(),
-            unfinished: 0,
-            passed_over: Vec::new(),
-            duration: Histogram::new(digits),
-            active: Histogram::new(digits),
-        }
-    }
-
     /// Users whose journey ended with a step that failed.
     pub fn failures(&self) -> u64 {
         self.failed.iter().fold(0, |sum, one| sum.saturating_add(one.count))
@@ -92,48 +83,28 @@ impl JourneyCounts {
     pub fn balances(&self) -> bool {
         self.started == self.ends()
     }
-
-    pub(crate) fn merge(&mut self, other: &JourneyCounts) {
-        add(&mut self.started, other.started);
-        add(&mut self.completed, other.completed);
-        add(&mut self.unfinished, other.unfinished);
-        for &one in &other.failed {
-            count(&mut self.failed, one);
-        }
-        for &one in &other.passed_over {
-            count(&mut self.passed_over, one);
-        }
-        self.duration.merge(&other.duration);
-        self.active.merge(&other.active);
-    }
-
-    pub(crate) fn clear(&mut self) {
-        (self.started, self.completed, self.unfinished) = (0, 0, 0);
-        self.failed.clear();
-        self.passed_over.clear();
-        self.duration.clear();
-        self.active.clear();
-    }
 }
 
-/// Adds to the failures of one step and reason.
-pub(crate) fn count(list: &mut Vec<Failures>, more: Failures) {
-    let is_full = list.len() == MOST_FAILURES;
-    let is_alike = |one: &&mut Failures| (one.request, one.why) == (more.request, more.why);
-    match list.iter_mut().find(is_alike) {
-        Some(one) => add(&mut one.count, more.count),
-        None if is_full => {
-            if let Some(last) = list.last_mut() {
-                add(&mut last.count, more.count);
-            }
-        }
-        None => list.push(more),
+impl Keyed for Failures {
+    const MOST: usize = MOST_FAILURES;
+
+    fn is_alike(&self, other: &Self) -> bool {
+        (self.request, self.why) == (other.request, other.why)
+    }
+
+    fn count(&mut self) -> &mut u64 {
+        &mut self.count
+    }
+
+    fn collect(&mut self, more: Self) {
+        add(&mut self.count, more.count);
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::figure::{Figure, count};
 
     fn failures(request: u32, why: StepFailure, count: u64) -> Failures {
         Failures { request, why, count }
