@@ -9,129 +9,120 @@ use crate::histogram::{Encoded, Histogram};
 use crate::interval::Interval;
 use crate::streams::StreamCounts;
 
-/// One interval over all workers.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct IntervalSummary {
-    /// Index from the beginning of the measured window.
-    pub index: u64,
-    /// Whether it belongs to the measured window; otherwise to the drain. True during a run,
-    /// because the end of the window is not known yet.
-    pub in_window: bool,
-    /// Beginning, from the beginning of the run.
-    pub start_ns: u64,
-    /// End, from the beginning of the run.
-    pub end_ns: u64,
-    /// Measured requests sent.
-    pub sent: u64,
-    /// Got the expected response.
-    pub ok: u64,
-    /// Failed.
-    pub errors: u64,
-    /// Complete responses, expected or not.
-    pub answered: u64,
-    /// Shed.
-    pub shed: u64,
-    /// In the backlog when the run ended.
-    #[serde(default)]
-    pub unsent: u64,
-    /// Broken off by us, as intended.
-    #[serde(default)]
-    pub broken_off: u64,
-    /// Sent, and without a complete response when the drain ended.
-    #[serde(default)]
-    pub unfinished: u64,
-    /// Bytes written.
-    pub bytes_sent: u64,
-    /// Bytes read.
-    pub bytes_received: u64,
-    /// Connections established at its end.
-    pub connections: u64,
-    /// Attempts to connect that failed.
-    #[serde(default)]
-    pub connect_errors: u64,
-    /// Share of its time in which the target took connections, in [0, 1]; null in results of older versions.
-    #[serde(default)]
-    pub availability: Option<f64>,
-    /// Requests due and not sent at its end.
-    pub backlog: u64,
-    /// Requests sent and without an outcome at its end, of the warm-up too: over HTTP/2, open streams.
-    #[serde(default)]
-    pub in_flight: u64,
-    /// Users under way at its end.
-    #[serde(default)]
-    pub users: u64,
-    /// Parts of responses: events of streams, messages.
-    #[serde(default)]
-    pub parts: u64,
-    /// Requests that a pause of the loader's machine touched, as far as they were found in it: a few of them were done
-    /// before.
-    #[serde(default)]
-    pub touched: u64,
-    /// Complete responses divided by the interval's length; null if that is zero.
-    #[serde(default)]
-    pub answered_per_s: Option<f64>,
-    /// Machines that are missing in it because their agents were lost, as indices into the list of
-    /// machines.
-    #[serde(default)]
-    pub missing: Vec<u32>,
-    /// Response times.
-    pub response: Brief,
-    /// Service times.
-    pub service: Brief,
-    /// Send lags.
-    pub send_lag: Brief,
-    /// Times from due to the first event, of streams.
-    #[serde(default)]
-    pub first_event: Brief,
-    /// Times from one event to the next, of streams.
-    #[serde(default)]
-    pub gap: Brief,
-    /// The response-time histogram: HdrHistogram V2, compressed, base64.
-    pub response_hdr: Encoded,
+/// Declares a row of figures: each field with how it is read, which makes `of`.
+macro_rules! row {
+    (
+        $(#[$attribute:meta])*
+        pub struct $name:ident: $visible:vis of($($source:ident: $from:ty),+) {
+            $($(#[$field_attribute:meta])* pub $field:ident: $type:ty = $read:expr,)*
+        }
+    ) => {
+        $(#[$attribute])*
+        pub struct $name {
+            $($(#[$field_attribute])* pub $field: $type,)*
+        }
+
+        impl $name {
+            /// Reads the figures.
+            $visible fn of($($source: $from),+) -> Self {
+                $name { $($field: $read,)* }
+            }
+        }
+    };
 }
 
-impl IntervalSummary {
-    pub(crate) fn of(interval: &Interval, index: u64) -> Self {
-        let ledger = &interval.ledger;
-        let length_ns = interval.end_ns.saturating_sub(interval.start_ns);
-        let answered = interval.answered();
-        let of_streams = |figure: fn(&StreamCounts) -> &Histogram| {
-            interval.streams.as_deref().map(|all| Brief::of(figure(all))).unwrap_or_default()
-        };
-        IntervalSummary {
-            index,
-            in_window: true,
-            start_ns: interval.start_ns,
-            end_ns: interval.end_ns,
-            sent: ledger.sent,
-            ok: ledger.ok,
-            errors: ledger.errors.total(),
-            answered,
-            shed: ledger.shed,
-            unsent: ledger.unsent,
-            broken_off: ledger.broken_off,
-            unfinished: ledger.unfinished,
-            bytes_sent: interval.bytes.sent,
-            bytes_received: interval.bytes.received,
-            connections: interval.connections.established,
-            connect_errors: interval.connections.failed.total(),
-            availability: interval.connections.availability(),
-            backlog: interval.backlog,
-            in_flight: interval.in_flight,
-            users: interval.users,
-            parts: interval.parts.count,
-            touched: interval.touched.as_ref().map_or(0, |one| one.count()),
-            answered_per_s: (length_ns > 0).then(|| answered as f64 * 1e9 / length_ns as f64),
-            missing: Vec::new(),
-            response: Brief::of(&interval.latencies.response),
-            service: Brief::of(&interval.latencies.service),
-            send_lag: Brief::of(&interval.latencies.send_lag),
-            first_event: of_streams(|all| &all.first_part),
-            gap: of_streams(|all| &all.gap),
-            response_hdr: Encoded::of(&interval.latencies.response),
-        }
+row! {
+    /// One interval over all workers.
+    #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+    #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+    pub struct IntervalSummary: pub(crate) of(interval: &Interval, index: u64) {
+        /// Index from the beginning of the measured window.
+        pub index: u64 = index,
+        /// Whether it belongs to the measured window; otherwise to the drain. True during a run,
+        /// because the end of the window is not known yet.
+        pub in_window: bool = true,
+        /// Beginning, from the beginning of the run.
+        pub start_ns: u64 = interval.start_ns,
+        /// End, from the beginning of the run.
+        pub end_ns: u64 = interval.end_ns,
+        /// Measured requests sent.
+        pub sent: u64 = interval.ledger.sent,
+        /// Got the expected response.
+        pub ok: u64 = interval.ledger.ok,
+        /// Failed.
+        pub errors: u64 = interval.ledger.errors.total(),
+        /// Complete responses, expected or not.
+        pub answered: u64 = interval.answered(),
+        /// Shed.
+        pub shed: u64 = interval.ledger.shed,
+        /// In the backlog when the run ended.
+        #[serde(default)]
+        pub unsent: u64 = interval.ledger.unsent,
+        /// Broken off by us, as intended.
+        #[serde(default)]
+        pub broken_off: u64 = interval.ledger.broken_off,
+        /// Sent, and without a complete response when the drain ended.
+        #[serde(default)]
+        pub unfinished: u64 = interval.ledger.unfinished,
+        /// Bytes written.
+        pub bytes_sent: u64 = interval.bytes.sent,
+        /// Bytes read.
+        pub bytes_received: u64 = interval.bytes.received,
+        /// Connections established at its end.
+        pub connections: u64 = interval.connections.established,
+        /// Attempts to connect that failed.
+        #[serde(default)]
+        pub connect_errors: u64 = interval.connections.failed.total(),
+        /// Share of its time in which the target took connections, in [0, 1]; null in results of older versions.
+        #[serde(default)]
+        pub availability: Option<f64> = interval.connections.availability(),
+        /// Requests due and not sent at its end.
+        pub backlog: u64 = interval.backlog,
+        /// Requests sent and without an outcome at its end, of the warm-up too: over HTTP/2, open streams.
+        #[serde(default)]
+        pub in_flight: u64 = interval.in_flight,
+        /// Users under way at its end.
+        #[serde(default)]
+        pub users: u64 = interval.users,
+        /// Parts of responses: events of streams, messages.
+        #[serde(default)]
+        pub parts: u64 = interval.parts.count,
+        /// Requests that a pause of the loader's machine touched, as far as they were found in it: a few of them were done
+        /// before.
+        #[serde(default)]
+        pub touched: u64 = interval.touched.as_ref().map_or(0, |one| one.count()),
+        /// Complete responses divided by the interval's length; null if that is zero.
+        #[serde(default)]
+        pub answered_per_s: Option<f64> = answered_per_s(interval),
+        /// Machines that are missing in it because their agents were lost, as indices into the list of
+        /// machines.
+        #[serde(default)]
+        pub missing: Vec<u32> = Vec::new(),
+        /// Response times.
+        pub response: Brief = Brief::of(&interval.latencies.response),
+        /// Service times.
+        pub service: Brief = Brief::of(&interval.latencies.service),
+        /// Send lags.
+        pub send_lag: Brief = Brief::of(&interval.latencies.send_lag),
+        /// Times from due to the first event, of streams.
+        #[serde(default)]
+        pub first_event: Brief = of_streams(interval, |all| &all.first_part),
+        /// Times from one event to the next, of streams.
+        #[serde(default)]
+        pub gap: Brief = of_streams(interval, |all| &all.gap),
+        /// The response-time histogram: HdrHistogram V2, compressed, base64.
+        pub response_hdr: Encoded = Encoded::of(&interval.latencies.response),
     }
+}
+
+/// `None` without a length.
+fn answered_per_s(interval: &Interval) -> Option<f64> {
+    let length_ns = interval.end_ns.saturating_sub(interval.start_ns);
+    (length_ns > 0).then(|| interval.answered() as f64 * 1e9 / length_ns as f64)
+}
+
+fn of_streams(interval: &Interval, figure: fn(&StreamCounts) -> &Histogram) -> Brief {
+    interval.streams.as_deref().map(|all| Brief::of(figure(all))).unwrap_or_default()
 }
 
 /// The first row that contradicts the ledger, by its index, and how. Up to the end of each row, what was sent has an
@@ -162,41 +153,27 @@ pub fn contradiction(rows: &[IntervalSummary], warm_up_sent: u64) -> Option<(u64
     None
 }
 
-/// What one machine of several did in an interval.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct OfMachine {
-    /// Its agent; null if it has none.
-    pub agent: Option<String>,
-    /// Measured requests sent.
-    pub sent: u64,
-    /// Got the expected response.
-    pub ok: u64,
-    /// Failed.
-    pub errors: u64,
-    /// Complete responses, expected or not.
-    pub answered: u64,
-    /// Requests due and not sent at its end.
-    pub backlog: u64,
-    /// 99th percentile of response times; null with too few for it.
-    pub response_p99_ns: Option<u64>,
-    /// 99th percentile of send lags; null with too few for it.
-    pub send_lag_p99_ns: Option<u64>,
-}
-
-impl OfMachine {
-    pub(crate) fn of(interval: &Interval, agent: Option<&str>) -> Self {
-        let ledger = &interval.ledger;
-        OfMachine {
-            agent: agent.map(str::to_owned),
-            sent: ledger.sent,
-            ok: ledger.ok,
-            errors: ledger.errors.total(),
-            answered: interval.answered(),
-            backlog: interval.backlog,
-            response_p99_ns: bounded(&interval.latencies.response, Quantile::P99),
-            send_lag_p99_ns: bounded(&interval.latencies.send_lag, Quantile::P99),
-        }
+row! {
+    /// What one machine of several did in an interval.
+    #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+    #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+    pub struct OfMachine: pub(crate) of(interval: &Interval, agent: Option<&str>) {
+        /// Its agent; null if it has none.
+        pub agent: Option<String> = agent.map(str::to_owned),
+        /// Measured requests sent.
+        pub sent: u64 = interval.ledger.sent,
+        /// Got the expected response.
+        pub ok: u64 = interval.ledger.ok,
+        /// Failed.
+        pub errors: u64 = interval.ledger.errors.total(),
+        /// Complete responses, expected or not.
+        pub answered: u64 = interval.answered(),
+        /// Requests due and not sent at its end.
+        pub backlog: u64 = interval.backlog,
+        /// 99th percentile of response times; null with too few for it.
+        pub response_p99_ns: Option<u64> = bounded(&interval.latencies.response, Quantile::P99),
+        /// 99th percentile of send lags; null with too few for it.
+        pub send_lag_p99_ns: Option<u64> = bounded(&interval.latencies.send_lag, Quantile::P99),
     }
 }
 
@@ -206,42 +183,27 @@ fn bounded(histogram: &Histogram, q: Quantile) -> Option<u64> {
     histogram.quantile_ns(q).filter(|_| enough)
 }
 
-/// A few numbers of a distribution. Null without samples, or with too few for the percentile.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Brief {
-    /// Samples.
-    pub count: u64,
-    /// Smallest.
-    pub min_ns: Option<u64>,
-    /// Mean.
-    pub mean_ns: Option<f64>,
-    /// Median.
-    pub p50_ns: Option<u64>,
-    /// 90th percentile.
-    pub p90_ns: Option<u64>,
-    /// 99th percentile.
-    pub p99_ns: Option<u64>,
-    /// 99.9th percentile.
-    pub p999_ns: Option<u64>,
-    /// Largest.
-    pub max_ns: Option<u64>,
-}
-
-impl Brief {
-    /// The figures of a histogram.
-    pub fn of(histogram: &Histogram) -> Self {
-        let at = |q| bounded(histogram, q);
-        Brief {
-            count: histogram.count(),
-            min_ns: histogram.min_ns(),
-            mean_ns: histogram.mean_ns(),
-            p50_ns: at(Quantile::P50),
-            p90_ns: at(Quantile::P90),
-            p99_ns: at(Quantile::P99),
-            p999_ns: at(Quantile::P99_9),
-            max_ns: histogram.max_ns(),
-        }
+row! {
+    /// A few numbers of a distribution. Null without samples, or with too few for the percentile.
+    #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+    #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+    pub struct Brief: pub of(histogram: &Histogram) {
+        /// Samples.
+        pub count: u64 = histogram.count(),
+        /// Smallest.
+        pub min_ns: Option<u64> = histogram.min_ns(),
+        /// Mean.
+        pub mean_ns: Option<f64> = histogram.mean_ns(),
+        /// Median.
+        pub p50_ns: Option<u64> = bounded(histogram, Quantile::P50),
+        /// 90th percentile.
+        pub p90_ns: Option<u64> = bounded(histogram, Quantile::P90),
+        /// 99th percentile.
+        pub p99_ns: Option<u64> = bounded(histogram, Quantile::P99),
+        /// 99.9th percentile.
+        pub p999_ns: Option<u64> = bounded(histogram, Quantile::P99_9),
+        /// Largest.
+        pub max_ns: Option<u64> = histogram.max_ns(),
     }
 }
 
