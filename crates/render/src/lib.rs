@@ -2,7 +2,7 @@
 //! writes to its place. Nothing is judged here: verdicts, objectives and findings come with the document.
 //!
 //! For people there are [`Page`]s: composed once for each kind of document ([`compose`]), and printed as
-//! text, Markdown or HTML. Each form for programs has a module.
+//! text, Markdown or HTML. Each form for programs has a module. The figures of intervals are one table (`intervals`).
 #![forbid(unsafe_code)]
 
 pub mod ci;
@@ -16,6 +16,7 @@ pub mod hlog;
 mod hostile;
 #[cfg(test)]
 mod identities;
+mod intervals;
 mod page;
 mod print;
 pub mod trace;

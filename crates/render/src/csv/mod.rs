@@ -16,29 +16,55 @@ pub use trials::{comparison, peak, sweep};
 use candor_record::{Brief, IntervalSummary};
 
 use super::visible;
+use crate::intervals::{self, Figure, Read};
 use candor_report::document::Document;
 
-const COLUMNS: &str = "index,in_window,start_ns,end_ns,sent,ok,errors,answered,shed,bytes_sent,bytes_received,\
-    connections,backlog,in_flight,answered_per_s";
 /// The columns of a distribution, behind its name.
 const FIGURES: [&str; 8] =
     ["count", "min_ns", "mean_ns", "p50_ns", "p90_ns", "p99_ns", "p999_ns", "max_ns"];
 
-/// The intervals of a run. `in_window` is 1 for the measured window and 0 for the drain. Times count from
-/// the beginning of the run, warm-up included. Latency columns repeat for `response`, `service` and
-/// `send_lag`. `users` are those under way at its end, `parts` the events of streams and the messages in it. With `unsent`,
-/// `broken_off` and `unfinished` every row has the ledger of its time: what was sent up to its end, less what has an
-/// outcome, is `in_flight`; `touched` are those
-/// that a pause of the loader's machine touched. A run of
-/// streams also has the columns of `first_event` and `gap`.
+/// The intervals of a run, with every figure of the table. `in_window` is 1 for the measured window and 0 for the drain.
+/// Times count from the beginning of the run, warm-up included. `users` are those under way at its end, `parts` the
+/// events of streams and the messages in it. With `unsent`, `broken_off` and `unfinished` every row has the ledger of
+/// its time: what was sent up to its end, less what has an outcome, is `in_flight`; `touched` are those that a pause of
+/// the loader's machine touched. A run of streams also has the columns of events.
 pub fn run(document: &Document) -> String {
     let has_streams = document.streams.is_some();
-    let of_streams = if has_streams { figures(&["first_event", "gap"]) } else { String::new() };
-    let columns = COLUMNS.to_owned()
-        + &figures(&["response", "service", "send_lag"])
-        + ",users,parts,unsent,broken_off,unfinished,connect_errors,availability,touched"
-        + &of_streams;
-    table(&columns, document.intervals.iter().map(|interval| row(interval, has_streams)))
+    let is_there = |one: &&Figure| has_streams || !matches!(one.read, Read::OfEvents(_));
+    let all: Vec<&Figure> = intervals::FIGURES.iter().filter(is_there).collect();
+    let names: String = all.iter().map(|one| names(one)).collect();
+    let rows = document
+        .intervals
+        .iter()
+        .map(|row| all.iter().flat_map(|figure| fields(figure, row)).collect::<Vec<_>>());
+    table(names.trim_start_matches(','), rows)
+}
+
+/// The names of a figure's columns, each behind a comma.
+fn names(figure: &Figure) -> String {
+    match figure.read {
+        Read::Spread(_) | Read::OfEvents(_) => figures(&[figure.id]),
+        _ => format!(",{}", figure.id),
+    }
+}
+
+/// A figure of an interval in its columns.
+fn fields(figure: &Figure, row: &IntervalSummary) -> Vec<String> {
+    let tenths = |value: Option<f64>| value.map(|x| format!("{x:.1}")).unwrap_or_default();
+    match figure.read {
+        Read::Number(read) | Read::Time(read) | Read::Count(read) | Read::Level(read) => {
+            vec![read(row).to_string()]
+        }
+        Read::PerSecond(read) => vec![tenths(read(row))],
+        Read::Share(read) => vec![float(read(row))],
+        Read::Spread(read) | Read::OfEvents(read) => {
+            let Brief { count, min_ns, mean_ns, p50_ns, p90_ns, p99_ns, p999_ns, max_ns } =
+                *read(row);
+            let mut fields = vec![count.to_string(), whole(min_ns), tenths(mean_ns)];
+            fields.extend([p50_ns, p90_ns, p99_ns, p999_ns, max_ns].map(whole));
+            fields
+        }
+    }
 }
 
 /// The names of the columns of these distributions, each behind a comma.
@@ -85,48 +111,6 @@ fn float(value: Option<f64>) -> String {
 /// The trials, each with whether it is the representative.
 fn with_representative<T>(trials: &[T], place: Option<u64>) -> impl Iterator<Item = (&T, bool)> {
     trials.iter().zip(0..).map(move |(trial, at)| (trial, place == Some(at)))
-}
-
-fn row(interval: &IntervalSummary, has_streams: bool) -> Vec<String> {
-    let mut row: Vec<String> = [
-        interval.index,
-        u64::from(interval.in_window),
-        interval.start_ns,
-        interval.end_ns,
-        interval.sent,
-        interval.ok,
-        interval.errors,
-        interval.answered,
-        interval.shed,
-        interval.bytes_sent,
-        interval.bytes_received,
-        interval.connections,
-        interval.backlog,
-        interval.in_flight,
-    ]
-    .map(|count| count.to_string())
-    .into();
-    let tenths = |value: Option<f64>| value.map(|x| format!("{x:.1}")).unwrap_or_default();
-    row.push(tenths(interval.answered_per_s));
-    let add = |row: &mut Vec<String>, brief: &Brief| {
-        let Brief { count, min_ns, mean_ns, p50_ns, p90_ns, p99_ns, p999_ns, max_ns, .. } = *brief;
-        row.extend([count.to_string(), whole(min_ns), tenths(mean_ns)]);
-        row.extend([p50_ns, p90_ns, p99_ns, p999_ns, max_ns].map(whole));
-    };
-    for brief in [&interval.response, &interval.service, &interval.send_lag] {
-        add(&mut row, brief);
-    }
-    let IntervalSummary { users, parts, unsent, broken_off, unfinished, connect_errors, .. } =
-        *interval;
-    let counts = [users, parts, unsent, broken_off, unfinished, connect_errors];
-    row.extend(counts.map(|count| count.to_string()));
-    row.push(float(interval.availability));
-    row.push(interval.touched.to_string());
-    if has_streams {
-        add(&mut row, &interval.first_event);
-        add(&mut row, &interval.gap);
-    }
-    row
 }
 
 #[cfg(test)]

@@ -2,12 +2,13 @@
 
 use candor_plan::Segment;
 use candor_plan::units::fmt_duration_ns;
-use candor_record::{Hiccup, IntervalSummary};
+use candor_record::{Brief, Hiccup, IntervalSummary};
 use candor_stats::Quantile;
 
 use super::course::{Course, Slice};
+use crate::intervals::{self, Figure, Line, OverTime, RATE, Read};
 use crate::page::axis::{Axis, Unit};
-use crate::page::chart::{Across, Chart, Dot, Mark, Series, from_zero, of_values};
+use crate::page::chart::{Across, Chart, Dot, Mark, Points, Series, from_zero, of_values};
 use crate::page::heat::Heat;
 use candor_report::document::Document;
 use candor_report::document::latency::{DecodeError, Distribution};
@@ -108,18 +109,17 @@ pub(super) fn over_time(document: &Document, course: &Course<'_>) -> Vec<Chart> 
     let time = Axis::span("time of the run", Unit::Time, from, to);
     let mut charts = Vec::from_iter(heat(course, &time));
     charts.push(service(course, &time));
-    for (id, title, name, unit, about, series) in [
-        rate(document, course),
-        failures(course),
-        connections(course),
-        backlog(course),
-        traffic(course),
-    ]
-    .into_iter()
-    .chain(parts(course))
-    .chain(resources(document))
-    {
-        let y = from_zero(name, unit, &series);
+    let figures = intervals::charts().into_iter().map(|(chart, lines)| {
+        let lines = lines.into_iter().flat_map(|(figure, line)| drawn(course, figure, line));
+        let asked = (chart.id == RATE.id).then(|| asked(document, course));
+        (*chart, lines.chain(asked).collect::<Vec<_>>())
+    });
+    for (chart, series) in figures.chain(resources(document)) {
+        let OverTime { id, title, axis, unit, about, .. } = chart;
+        let y = match unit {
+            Unit::Duration => of_values(&series),
+            _ => from_zero(axis, unit, &series),
+        };
         charts.push(Chart::new(id, title, time.clone(), y).about(about).all(series));
     }
     for chart in &mut charts {
@@ -129,8 +129,34 @@ pub(super) fn over_time(document: &Document, course: &Course<'_>) -> Vec<Chart> 
     charts
 }
 
-/// A chart over the time of the run, from zero: anchor, title, name and unit of its axis, caption, series.
-type OverTime = (&'static str, &'static str, &'static str, Unit, &'static str, Vec<Series>);
+/// A figure of intervals over the time of the run: per second if it is a count, at the end of each slice if it is a
+/// state, and the median and the tail of times. Nothing if it is zero all the time and its chart has no such lines.
+fn drawn(course: &Course<'_>, figure: &Figure, line: Line) -> Vec<Series> {
+    let Line { chart, colour, shown, .. } = line;
+    let name = figure.name;
+    let at_end = |read: &dyn Fn(&IntervalSummary) -> Option<f64>| {
+        course.points(|slice| read(slice.rows.last()))
+    };
+    let points = match figure.read {
+        Read::Spread(times) | Read::OfEvents(times) => {
+            let median = median(course, &format!("{name} p50"), colour, times);
+            let names = [format!("{name} p99"), format!("longest {name}")];
+            return [median]
+                .into_iter()
+                .chain(tail(course, names, [colour, colour], times))
+                .collect();
+        }
+        Read::Number(count) | Read::Time(count) | Read::Count(count) => {
+            course.points(|slice| slice.rows.per_s(count))
+        }
+        Read::Level(level) => at_end(&|row| Some(level(row) as f64)),
+        Read::PerSecond(read) | Read::Share(read) => at_end(&read),
+    };
+    let any = points.iter().any(|(_, value)| value.is_some_and(|value| value > 0.0));
+    let series = Series::line(name, colour, points);
+    let series = if shown { series } else { series.hidden() };
+    (chart.has_zeros || any).then_some(series).into_iter().collect()
+}
 
 fn heat(course: &Course<'_>, time: &Axis) -> Option<Chart> {
     let (heat, latency) = map(course)?;
@@ -181,50 +207,50 @@ fn instead_of(wanted: &Series, other: Series) -> Series {
 }
 
 fn service(course: &Course<'_>, time: &Axis) -> Chart {
-    let line = |name, colour, figure: fn(&IntervalSummary) -> Option<u64>| {
-        // A logarithmic axis has no zero.
-        let highest = |slice: &Slice| slice.rows.highest(figure).filter(|&ns| ns > 0);
-        Series::line(name, colour, course.points(|slice| highest(slice).map(|ns| ns as f64)))
-    };
-    let p99 = line("service p99", 1, |row| row.service.p99_ns);
-    let lag_p99 = line("our send lag p99", 2, |row| row.send_lag.p99_ns);
-    let series = [
-        line("service p50", 0, |row| row.service.p50_ns),
-        instead_of(&p99, line("longest service", 7, |row| row.service.max_ns)),
-        p99,
-        instead_of(&lag_p99, line("our longest send lag", 3, |row| row.send_lag.max_ns)),
-        lag_p99,
-    ];
+    let names = ["service p99", "longest service"].map(str::to_owned);
+    let lags = ["our send lag p99", "our longest send lag"].map(str::to_owned);
+    let median = median(course, "service p50", 0, |row| &row.service);
+    let series: Vec<_> = [median]
+        .into_iter()
+        .chain(tail(course, names, [1, 7], |row| &row.service))
+        .chain(tail(course, lags, [2, 3], |row| &row.send_lag))
+        .collect();
     let about = "The server's time from when a request was sent, and the loader's own lag.";
     let title = "Service time and our own lag over time";
     Chart::new("service", title, time.clone(), of_values(&series)).about(about).all(series)
 }
 
-fn rate(document: &Document, course: &Course<'_>) -> OverTime {
-    let line = |name, colour, count| {
-        Series::line(name, colour, course.points(|slice| slice.rows.per_s(count)))
-    };
-    let asked = course.points(|slice| asked_per_s(document, slice.rows.middle_s()));
-    let about =
-        "Complete responses per second, expected or not, beside the requests sent and asked for.";
-    let series = vec![
-        line("responses", 0, |row| row.answered),
-        line("as expected", 2, |row| row.ok).hidden(),
-        line("sent", 1, |row| row.sent),
-        Series::line("asked", 6, asked),
-    ];
-    ("rate", "Rate over time", "a second", Unit::Rate, about, series)
+/// The highest of a figure of times in each slice. A logarithmic axis has no zero.
+fn highest(course: &Course<'_>, figure: impl Fn(&IntervalSummary) -> Option<u64>) -> Points {
+    let highest = |slice: &Slice| slice.rows.highest(&figure).filter(|&ns| ns > 0);
+    course.points(|slice| highest(slice).map(|ns| ns as f64))
 }
 
-/// Events and messages, if there are any.
-fn parts(course: &Course<'_>) -> Option<OverTime> {
-    let per_s = course.points(|slice| slice.rows.per_s(|row| row.parts));
-    if !per_s.iter().any(|(_, per_s)| per_s.is_some_and(|per_s| per_s > 0.0)) {
-        return None;
-    }
-    let about = "Events of streams and messages that came, per second.";
-    let series = vec![Series::line("parts", 0, per_s)];
-    Some(("parts", "Parts over time", "a second", Unit::Rate, about, series))
+fn median(
+    course: &Course<'_>,
+    name: &str,
+    colour: usize,
+    times: fn(&IntervalSummary) -> &Brief,
+) -> Series {
+    Series::line(name, colour, highest(course, |row| times(row).p50_ns))
+}
+
+/// The longest time and the 99th percentile, of which one is shown.
+fn tail(
+    course: &Course<'_>,
+    [p99_name, longest_name]: [String; 2],
+    [p99_colour, longest_colour]: [usize; 2],
+    times: fn(&IntervalSummary) -> &Brief,
+) -> [Series; 2] {
+    let p99 = Series::line(p99_name, p99_colour, highest(course, |row| times(row).p99_ns));
+    let longest = highest(course, |row| times(row).max_ns);
+    [instead_of(&p99, Series::line(longest_name, longest_colour, longest)), p99]
+}
+
+/// The asked rate over time.
+fn asked(document: &Document, course: &Course<'_>) -> Series {
+    let points = course.points(|slice| asked_per_s(document, slice.rows.middle_s()));
+    Series::line("asked", 6, points)
 }
 
 /// The asked rate at this time of the run, if the schedule consists of constant rates and ramps.
@@ -249,54 +275,8 @@ fn asked_per_s(document: &Document, at_s: f64) -> Option<f64> {
     None
 }
 
-fn failures(course: &Course<'_>) -> OverTime {
-    let line = |name, colour, count: fn(&IntervalSummary) -> u64| {
-        let points = course.points(|slice| slice.rows.per_s(count));
-        let any = course.slices.iter().any(|slice| slice.rows.sum(count) > 0);
-        any.then(|| Series::line(name, colour, points))
-    };
-    let errors = line("errors", 1, |row| row.errors);
-    let shed = line("shed", 3, |row| row.shed);
-    let about =
-        "Requests that failed, and requests that were dropped unsent because they were too old.";
-    let series = errors.into_iter().chain(shed).collect();
-    ("errors", "Errors over time", "a second", Unit::Rate, about, series)
-}
-
-fn connections(course: &Course<'_>) -> OverTime {
-    let level = |count: fn(&IntervalSummary) -> u64| {
-        course.points(move |slice| Some(count(slice.rows.last()) as f64))
-    };
-    let about = "Connections that were established, and requests in flight on them, at the end of each \
-                 interval.";
-    let series = vec![
-        Series::line("connections", 0, level(|row| row.connections)),
-        Series::line("in flight", 1, level(|row| row.in_flight)),
-    ];
-    ("effective", "Connections over time", "number", Unit::Count, about, series)
-}
-
-fn backlog(course: &Course<'_>) -> OverTime {
-    let any = course.slices.iter().any(|slice| slice.rows.last().backlog > 0);
-    let level = course.points(|slice| Some(slice.rows.last().backlog as f64));
-    let about =
-        "Requests that were due and for which no connection was free, at the end of each interval.";
-    let series = any.then(|| Series::line("backlog", 1, level)).into_iter().collect();
-    ("backlog", "Backlog over time", "requests", Unit::Count, about, series)
-}
-
-fn traffic(course: &Course<'_>) -> OverTime {
-    let line = |name, colour, count| {
-        Series::line(name, colour, course.points(|slice| slice.rows.per_s(count)))
-    };
-    let series =
-        vec![line("received", 0, |row| row.bytes_received), line("sent", 1, |row| row.bytes_sent)];
-    let about = "Bytes read from and written to sockets.";
-    ("traffic", "Bytes over time", "a second", Unit::ByteRate, about, series)
-}
-
 /// The resources of a managed target.
-fn resources(document: &Document) -> Vec<OverTime> {
+fn resources(document: &Document) -> Vec<(OverTime, Vec<Series>)> {
     let Some(resources) = &document.target else { return Vec::new() };
     let window_s = document.time.warm_up_ns as f64 / 1e9;
     let line = |name, colour, figure: fn(&ResourceSample) -> f64| {
@@ -304,25 +284,40 @@ fn resources(document: &Document) -> Vec<OverTime> {
         let points = samples.map(|one| (window_s + one.at_s, Some(figure(one))));
         Series::line(name, colour, points)
     };
-    let cpu = vec![line("CPU", 1, |one| one.cpu_share)];
-    let memory = vec![line("resident", 0, |one| one.rss_bytes as f64)];
-    let others = vec![
-        line("threads", 0, |one| one.threads as f64),
-        line("open files", 1, |one| one.open_files as f64),
-    ];
-    let about = "CPU time of all its processes, divided by wall time: 100 % is a whole core.";
-    let threads = "Threads and open files of the target over time";
+    let cpu = OverTime {
+        id: "cpu",
+        title: "CPU of the target over time",
+        axis: "of a core",
+        unit: Unit::Share,
+        about: "CPU time of all its processes, divided by wall time: 100 % is a whole core.",
+        has_zeros: true,
+    };
+    let memory = OverTime {
+        id: "memory",
+        title: "Memory of the target over time",
+        axis: "bytes",
+        unit: Unit::Bytes,
+        about: "Resident memory of all its processes.",
+        has_zeros: true,
+    };
+    let threads = OverTime {
+        id: "threads",
+        title: "Threads and open files of the target over time",
+        axis: "number",
+        unit: Unit::Count,
+        about: "Of all its processes.",
+        has_zeros: true,
+    };
     vec![
-        ("cpu", "CPU of the target over time", "of a core", Unit::Share, about, cpu),
+        (cpu, vec![line("CPU", 1, |one| one.cpu_share)]),
+        (memory, vec![line("resident", 0, |one| one.rss_bytes as f64)]),
         (
-            "memory",
-            "Memory of the target over time",
-            "bytes",
-            Unit::Bytes,
-            "Resident memory of all its processes.",
-            memory,
+            threads,
+            vec![
+                line("threads", 0, |one| one.threads as f64),
+                line("open files", 1, |one| one.open_files as f64),
+            ],
         ),
-        ("threads", threads, "number", Unit::Count, "Of all its processes.", others),
     ]
 }
 

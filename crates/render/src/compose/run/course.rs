@@ -117,7 +117,7 @@ impl<'a> Rows<'a> {
         (length_s > 0.0).then(|| self.sum(count) as f64 / length_s)
     }
 
-    pub(super) fn highest(&self, figure: fn(&IntervalSummary) -> Option<u64>) -> Option<u64> {
+    pub(super) fn highest(&self, figure: impl Fn(&IntervalSummary) -> Option<u64>) -> Option<u64> {
         self.0.iter().filter_map(|row| figure(row)).max()
     }
 

@@ -9,11 +9,12 @@ mod streams;
 mod users;
 
 use candor_plan::HttpVersion;
-use candor_plan::units::{fmt_count, fmt_duration_ns, fmt_per_second, fmt_plural};
-use candor_record::IntervalSummary;
+use candor_plan::units::{fmt_count, fmt_duration_ns, fmt_per_second, fmt_plural, fmt_share};
+use candor_record::{Brief, IntervalSummary};
 
 use super::words::{self, ROWS};
 use super::{or_nothing, time};
+use crate::intervals::{self, Read};
 use crate::page::{
     Block, Column, Depth, Figure, Finding, Kind, Page, Section, Sum, Table, Term, share_of,
 };
@@ -303,25 +304,25 @@ fn rates(document: &Document) -> Table {
 }
 
 fn every(document: &Document) -> Table {
-    let names = ["from", "to", "responses", "rate", "errors", "shed", "connections", "backlog"];
-    let names = names.into_iter().chain(["p50", "p99", "max"]);
+    let figures = intervals::in_table();
+    let names = figures.iter().map(|one| one.name).chain(["p50", "p99", "max"]);
     let mut table = Table::new(names.map(Column::figures));
     for row in &document.intervals {
-        table.row([
-            fmt_duration_ns(row.start_ns),
-            fmt_duration_ns(row.end_ns),
-            fmt_count(row.answered),
-            or_nothing(row.answered_per_s, fmt_per_second),
-            fmt_count(row.errors),
-            fmt_count(row.shed),
-            fmt_count(row.connections),
-            fmt_count(row.backlog),
-            time(row.response.p50_ns),
-            time(row.response.p99_ns),
-            time(row.response.max_ns),
-        ]);
+        let Brief { p50_ns, p99_ns, max_ns, .. } = row.response;
+        let times = [p50_ns, p99_ns, max_ns].map(time);
+        table.row(figures.iter().map(|one| cell(one, row)).chain(times));
     }
     table
+}
+
+fn cell(figure: &intervals::Figure, row: &IntervalSummary) -> String {
+    match figure.read {
+        Read::Number(read) | Read::Count(read) | Read::Level(read) => fmt_count(read(row)),
+        Read::Time(read) => fmt_duration_ns(read(row)),
+        Read::PerSecond(read) => or_nothing(read(row), fmt_per_second),
+        Read::Share(read) => or_nothing(read(row), fmt_share),
+        Read::Spread(read) | Read::OfEvents(read) => time(read(row).p99_ns),
+    }
 }
 
 /// Connections, handshakes, bytes.
