@@ -12,23 +12,12 @@ use crate::page::{Block, NOTHING, Section, share_of};
 use candor_plan::{Replies, describe};
 use candor_report::Tone;
 use candor_report::document::Outcome;
+use candor_report::document::Severity;
 use candor_report::document::counts::{HandshakeCount, LedgerCounts, count_of};
 use candor_report::document::kernel::{Kernel, TraceSummary};
 use candor_report::document::latency::{Distribution, Latencies, Standing};
 use candor_report::document::{Document, EndReason, Host};
-use candor_report::document::{Severity, Verdict};
 
-/// Findings about the loader and its machine.
-const LOADER: [&str; 8] = [
-    "loader-cpu",
-    "send-lag",
-    "shared-core",
-    "threads-uneven",
-    "host-hiccup",
-    "loader-throttled",
-    "agent-throttled",
-    "clock-jump",
-];
 /// The rows of a table of latencies.
 pub(super) const ROWS: [&str; 9] =
     ["min", "p50", "p90", "p95", "p99", "p99.9", "p99.99", "max", "mean"];
@@ -263,11 +252,6 @@ pub(super) fn ended(document: &Document) -> Option<&'static str> {
         EndReason::Aborted => Some("aborted by a condition"),
         EndReason::Duration | EndReason::Count => None,
     }
-}
-
-/// Whether a finding is about the loader or its machine, and not about the target.
-pub(super) fn is_about_loader(verdict: &Verdict) -> bool {
-    LOADER.contains(&verdict.id.as_str())
 }
 
 /// The warm-up, which is counted separately; `None` if there was none.

@@ -87,14 +87,9 @@ impl Expectation {
         match self.metric {
             Metric::ErrorRate | Metric::Rate | Metric::Availability => true,
             Metric::RateShare | Metric::Journeys => false,
-            Metric::Count(counter) => {
-                use Counter::{ConnectErrors, Errors, Ok, Sent, Shed};
-                matches!(counter, Sent | Ok | Errors | Shed | ConnectErrors)
-            }
+            Metric::Count(counter) => count(counter).is_some(),
             Metric::Latency(series, statistic) => {
-                let has_series =
-                    matches!(series, Series::Response | Series::Service | Series::SendLag);
-                has_series && brief(&Brief::default(), statistic).is_some()
+                times(series).is_some() && brief(&Brief::default(), statistic).is_some()
             }
         }
     }
@@ -113,21 +108,31 @@ impl Expectation {
             }
             Metric::Availability => interval.availability,
             Metric::RateShare | Metric::Journeys => None,
-            Metric::Count(counter) => match counter {
-                Counter::Sent => Some(interval.sent as f64),
-                Counter::Ok => Some(interval.ok as f64),
-                Counter::Errors => Some(interval.errors as f64),
-                Counter::Shed => Some(interval.shed as f64),
-                Counter::ConnectErrors => Some(interval.connect_errors as f64),
-                _ => None,
-            },
-            Metric::Latency(series, statistic) => match series {
-                Series::Response => brief(&interval.response, statistic)?,
-                Series::Service => brief(&interval.service, statistic)?,
-                Series::SendLag => brief(&interval.send_lag, statistic)?,
-                _ => None,
-            },
+            Metric::Count(counter) => count(counter).map(|count| count(interval) as f64),
+            Metric::Latency(series, statistic) => brief(times(series)?(interval), statistic)?,
         }
+    }
+}
+
+/// How intervals count it; `None` if they do not.
+fn count(counter: Counter) -> Option<fn(&IntervalSummary) -> u64> {
+    match counter {
+        Counter::Sent => Some(|interval| interval.sent),
+        Counter::Ok => Some(|interval| interval.ok),
+        Counter::Errors => Some(|interval| interval.errors),
+        Counter::Shed => Some(|interval| interval.shed),
+        Counter::ConnectErrors => Some(|interval| interval.connect_errors),
+        _ => None,
+    }
+}
+
+/// The times that intervals keep of it; `None` if they keep none.
+fn times(series: Series) -> Option<fn(&IntervalSummary) -> &Brief> {
+    match series {
+        Series::Response => Some(|interval| &interval.response),
+        Series::Service => Some(|interval| &interval.service),
+        Series::SendLag => Some(|interval| &interval.send_lag),
+        _ => None,
     }
 }
 

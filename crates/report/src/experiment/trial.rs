@@ -4,8 +4,9 @@ use serde::{Deserialize, Serialize};
 
 use super::figures::Figures;
 use crate::document::Document;
+use crate::document::Severity;
 use crate::document::target::Resources;
-use crate::document::{Severity, Verdict};
+use crate::verdicts;
 
 /// The target of an experiment.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -57,35 +58,26 @@ pub struct Trial {
     pub met: Option<bool>,
 }
 
-/// Verdicts about pauses of the loader's machine.
-const PAUSES: [&str; 2] = ["host-hiccup", "clock-jump"];
-
 fn is_disturbed(document: &Document) -> bool {
-    let has = |wanted: &str| {
-        let one = |one: &&Verdict| one.id == wanted && one.severity >= Severity::Warning;
-        document.verdicts.iter().find(one).is_some()
-    };
-    PAUSES.into_iter().any(has) || (has("send-lag") && !has("loader-cpu"))
+    let warnings = || document.verdicts.iter().filter(|one| one.severity >= Severity::Warning);
+    let has = |id: &str| warnings().any(|one| one.id == id);
+    let has_paused = warnings().any(|one| one.subject() == verdicts::Subject::Pause);
+    has_paused || (has("send-lag") && !has("loader-cpu"))
 }
-
-/// Verdicts that the loader may have made the numbers.
-const LOADER_FINDINGS: [&str; 5] =
-    ["loader-cpu", "send-lag", "shared-core", "loader-throttled", "agent-throttled"];
 
 impl Trial {
     /// The run of `document`.
     pub fn of(name: String, document: &Document) -> Self {
-        let ids = || document.verdicts.iter().map(|one| one.id.as_str());
+        let is_missed = document.verdicts.iter().any(|one| one.id == "target-not-met");
+        let limits =
+            document.verdicts.iter().filter(|one| one.subject() == verdicts::Subject::Limit);
         let is_open = document.plan.load.is_open();
         let most_failed = document.ledger.failed_share().is_none_or(|share| share > 0.5);
         Trial {
             name,
             figures: Figures::of(document),
-            held: !(is_open && (most_failed || ids().any(|id| id == "target-not-met"))),
-            loader_findings: ids()
-                .filter(|id| LOADER_FINDINGS.contains(id))
-                .map(str::to_owned)
-                .collect(),
+            held: !(is_open && (most_failed || is_missed)),
+            loader_findings: limits.map(|one| one.id.clone()).collect(),
             disturbed: is_disturbed(document),
             met: None,
         }

@@ -3,8 +3,8 @@
 //! A verdict is a value: a pure function finds it in the document, the document keeps it, and renderings
 //! print it. It changes nothing else. A document is judged when it is made ([`Document::new`]), and again when a
 //! target, a profiler or an abort becomes part of it. To add a verdict: write a function in the module of its
-//! subject (or a new module), and put it into the table `CHECKS` with its id. A test here makes sure that every id
-//! in the table is provoked by some test document and that healthy documents provoke none.
+//! subject (or a new module), and put it into the table `CHECKS` with its id and its subject. A test here makes sure
+//! that every id in the table is provoked by some test document and that healthy documents provoke none.
 
 mod connections;
 mod ending;
@@ -34,13 +34,42 @@ use crate::document::{
     Document, EndReason, Ending, Facts, Judgement, MachineRow, Severity, Verdict,
 };
 
-/// One entry of the table: an id and its check.
+/// What a finding is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Subject {
+    /// What was measured: the target, the load, the result itself.
+    Measured,
+    /// The loader, which may have been the limit.
+    Limit,
+    /// A pause of the loader's own machine.
+    Pause,
+    /// The loader's threads, compared with each other.
+    Threads,
+}
+
+impl Subject {
+    /// Whether it is the loader or its machine, and not the target.
+    pub fn is_loader(self) -> bool {
+        self != Subject::Measured
+    }
+}
+
+impl Verdict {
+    /// What it is about. An id of another version is taken for one about what was measured.
+    pub fn subject(&self) -> Subject {
+        let check = CHECKS.iter().find(|check| check.id == self.id);
+        check.map_or(Subject::Measured, |check| check.about)
+    }
+}
+
+/// One entry of the table: an id, its subject, and its check.
 struct Check {
     id: &'static str,
+    about: Subject,
     find: Find,
 }
 
-/// The subject of a check.
+/// What a check looks at.
 enum Find {
     /// The run.
     Run(fn(&Document) -> Option<Finding>),
@@ -49,6 +78,7 @@ enum Find {
 }
 
 use Find::{Machine, Run};
+use Subject::{Limit, Measured, Pause, Threads};
 
 /// The finding of a check; the table adds the id.
 struct Finding {
@@ -60,51 +90,51 @@ struct Finding {
 
 /// Every check, in the order of reports.
 const CHECKS: &[Check] = &[
-    Check { id: "ledger", find: Run(truth::ledger) },
-    Check { id: "impossible", find: Run(truth::impossible) },
-    Check { id: "schedule", find: Run(truth::schedule) },
-    Check { id: "nothing-sent", find: Run(rate::nothing_sent) },
-    Check { id: "no-rate", find: Run(rate::no_rate) },
-    Check { id: "replies-mispaired", find: Run(replies::mispaired) },
-    Check { id: "target-lost", find: Run(lost::target_lost) },
-    Check { id: "interrupted", find: Run(ending::interrupted) },
-    Check { id: "aborted", find: Run(ending::aborted) },
-    Check { id: "gave-up", find: Run(ending::gave_up) },
-    Check { id: "script-failed", find: Run(ending::script_failed) },
-    Check { id: "data-failed", find: Run(ending::data_failed) },
-    Check { id: "target-ended", find: Run(ending::target_ended) },
-    Check { id: "agent-lost", find: Run(fleet::agent_lost) },
-    Check { id: "profiled", find: Run(profiling::profiled) },
-    Check { id: "profile-failed", find: Run(profiling::profile_failed) },
-    Check { id: "loader-cpu", find: Machine(loader::cpu) },
-    Check { id: "send-lag", find: Run(loader::send_lag) },
-    Check { id: "batched", find: Machine(loader::batches) },
-    Check { id: "shared-core", find: Machine(loader::shared_core) },
-    Check { id: "threads-uneven", find: Machine(loader::threads_uneven) },
-    Check { id: "host-hiccup", find: Machine(machine::host_hiccup) },
-    Check { id: "loader-throttled", find: Machine(machine::loader_throttled) },
-    Check { id: "agent-throttled", find: Machine(machine::agent_throttled) },
-    Check { id: "clock-jump", find: Machine(machine::clock_jump) },
-    Check { id: "clock-unsure", find: Run(fleet::clock_unsure) },
-    Check { id: "fleet-uneven", find: Run(fleet::uneven) },
-    Check { id: "target-not-met", find: Run(rate::target_not_met) },
-    Check { id: "backlog-growing", find: Run(rate::backlog_growing) },
-    Check { id: "coordinated-omission", find: Run(stalls::coordinated_omission) },
-    Check { id: "target-stalled", find: Run(stalls::target_stalled) },
-    Check { id: "not-stationary", find: Run(steady::not_stationary) },
-    Check { id: "nagle-delayed-ack", find: Run(tcp::nagle_delayed_ack) },
-    Check { id: "syn-retransmit", find: Run(tcp::syn_retransmit) },
-    Check { id: "errors-dominate", find: Run(errors::dominate) },
-    Check { id: "redirects", find: Run(errors::redirects) },
-    Check { id: "deviating-responses", find: Run(errors::deviating) },
-    Check { id: "censored", find: Run(samples::censored) },
-    Check { id: "clumped-samples", find: Run(samples::clumped) },
-    Check { id: "too-few-samples", find: Run(samples::too_few) },
-    Check { id: "connections-stuck", find: Run(connections::stuck) },
-    Check { id: "fewer-connections", find: Run(connections::fewer) },
-    Check { id: "ports-exhausted", find: Run(connections::ports_exhausted) },
-    Check { id: "fds-exhausted", find: Run(connections::fds_exhausted) },
-    Check { id: "tls-unverified", find: Run(tls::unverified) },
+    Check { id: "ledger", about: Measured, find: Run(truth::ledger) },
+    Check { id: "impossible", about: Measured, find: Run(truth::impossible) },
+    Check { id: "schedule", about: Measured, find: Run(truth::schedule) },
+    Check { id: "nothing-sent", about: Measured, find: Run(rate::nothing_sent) },
+    Check { id: "no-rate", about: Measured, find: Run(rate::no_rate) },
+    Check { id: "replies-mispaired", about: Measured, find: Run(replies::mispaired) },
+    Check { id: "target-lost", about: Measured, find: Run(lost::target_lost) },
+    Check { id: "interrupted", about: Measured, find: Run(ending::interrupted) },
+    Check { id: "aborted", about: Measured, find: Run(ending::aborted) },
+    Check { id: "gave-up", about: Measured, find: Run(ending::gave_up) },
+    Check { id: "script-failed", about: Measured, find: Run(ending::script_failed) },
+    Check { id: "data-failed", about: Measured, find: Run(ending::data_failed) },
+    Check { id: "target-ended", about: Measured, find: Run(ending::target_ended) },
+    Check { id: "agent-lost", about: Measured, find: Run(fleet::agent_lost) },
+    Check { id: "profiled", about: Measured, find: Run(profiling::profiled) },
+    Check { id: "profile-failed", about: Measured, find: Run(profiling::profile_failed) },
+    Check { id: "loader-cpu", about: Limit, find: Machine(loader::cpu) },
+    Check { id: "send-lag", about: Limit, find: Run(loader::send_lag) },
+    Check { id: "batched", about: Measured, find: Machine(loader::batches) },
+    Check { id: "shared-core", about: Limit, find: Machine(loader::shared_core) },
+    Check { id: "threads-uneven", about: Threads, find: Machine(loader::threads_uneven) },
+    Check { id: "host-hiccup", about: Pause, find: Machine(machine::host_hiccup) },
+    Check { id: "loader-throttled", about: Limit, find: Machine(machine::loader_throttled) },
+    Check { id: "agent-throttled", about: Limit, find: Machine(machine::agent_throttled) },
+    Check { id: "clock-jump", about: Pause, find: Machine(machine::clock_jump) },
+    Check { id: "clock-unsure", about: Measured, find: Run(fleet::clock_unsure) },
+    Check { id: "fleet-uneven", about: Measured, find: Run(fleet::uneven) },
+    Check { id: "target-not-met", about: Measured, find: Run(rate::target_not_met) },
+    Check { id: "backlog-growing", about: Measured, find: Run(rate::backlog_growing) },
+    Check { id: "coordinated-omission", about: Measured, find: Run(stalls::coordinated_omission) },
+    Check { id: "target-stalled", about: Measured, find: Run(stalls::target_stalled) },
+    Check { id: "not-stationary", about: Measured, find: Run(steady::not_stationary) },
+    Check { id: "nagle-delayed-ack", about: Measured, find: Run(tcp::nagle_delayed_ack) },
+    Check { id: "syn-retransmit", about: Measured, find: Run(tcp::syn_retransmit) },
+    Check { id: "errors-dominate", about: Measured, find: Run(errors::dominate) },
+    Check { id: "redirects", about: Measured, find: Run(errors::redirects) },
+    Check { id: "deviating-responses", about: Measured, find: Run(errors::deviating) },
+    Check { id: "censored", about: Measured, find: Run(samples::censored) },
+    Check { id: "clumped-samples", about: Measured, find: Run(samples::clumped) },
+    Check { id: "too-few-samples", about: Measured, find: Run(samples::too_few) },
+    Check { id: "connections-stuck", about: Measured, find: Run(connections::stuck) },
+    Check { id: "fewer-connections", about: Measured, find: Run(connections::fewer) },
+    Check { id: "ports-exhausted", about: Measured, find: Run(connections::ports_exhausted) },
+    Check { id: "fds-exhausted", about: Measured, find: Run(connections::fds_exhausted) },
+    Check { id: "tls-unverified", about: Measured, find: Run(tls::unverified) },
 ];
 
 /// All verdicts on a document, the worst first.
@@ -272,6 +302,24 @@ mod tests {
             documents.flat_map(|one| one.verdicts).map(|one| one.id).collect();
         for check in CHECKS {
             assert!(found.contains(check.id), "nothing provokes {}", check.id);
+        }
+    }
+
+    /// Trials count some of them as the loader's, and pages name them where they describe the loader.
+    #[test]
+    fn findings_about_the_loader_are_these() {
+        let of = |subject| -> Vec<&str> {
+            CHECKS.iter().filter(|check| check.about == subject).map(|check| check.id).collect()
+        };
+        let limits =
+            ["loader-cpu", "send-lag", "shared-core", "loader-throttled", "agent-throttled"];
+        assert_eq!(of(Limit), limits);
+        assert_eq!(of(Pause), ["host-hiccup", "clock-jump"]);
+        assert_eq!(of(Threads), ["threads-uneven"]);
+        let mut verdict = testing::broken().verdicts.remove(0);
+        for (id, subject) in [("send-lag", Limit), ("clock-jump", Pause), ("later", Measured)] {
+            verdict.id = id.to_owned();
+            assert_eq!((verdict.subject(), subject.is_loader()), (subject, id != "later"));
         }
     }
 

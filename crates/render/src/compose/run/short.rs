@@ -276,7 +276,7 @@ fn loader(document: &Document) -> String {
     let jitter = |machine: &MachineRow| machine.hiccups.as_ref().map(|one| one.longest_ns());
     let longest_ns = document.machines.iter().filter_map(jitter).max().filter(|ns| *ns > 0);
     parts.extend(longest_ns.map(|ns| format!("scheduling jitter up to {}", fmt_duration_ns(ns))));
-    let doubtful = document.verdicts.iter().find(|one| words::is_about_loader(one));
+    let doubtful = document.verdicts.iter().find(|one| one.subject().is_loader());
     let standing = doubtful.map_or("ok".to_owned(), |one| format!("see {}", one.id));
     match parts.is_empty() {
         true => standing,
