@@ -134,7 +134,7 @@ fn a_body_goes_in_chunks_of_the_size() {
     let flags = ["-c", "1", "-n", "1", "-X", "POST", "-b", "abcdefghij", "--chunked", "4", &url];
     let document = measure(&flags);
     assert_all_ok(&document, 1);
-    assert_eq!(document.count("/plan/requests/list/0/delivery/chunk_bytes"), 4);
+    assert_eq!(document.count("/plan/work/requests/list/0/delivery/chunk_bytes"), 4);
     assert_eq!(
         peer.finish()[0],
         format!(

@@ -43,7 +43,7 @@ fn each_call_has_its_response_over_every_transport() {
         let document = outcome.document();
         document.assert_all_ok();
         assert_eq!(document.ledger("ok"), 500);
-        assert_eq!(document.text("/plan/requests/list/0/name"), "candor.Echo/Unary");
+        assert_eq!(document.text("/plan/work/requests/list/0/name"), "candor.Echo/Unary");
         if served.is_empty() {
             assert_eq!(messages(&target, "grpc_unary"), (500, 500), "{flags:?}");
         }
@@ -71,7 +71,7 @@ fn the_schema_is_the_same_from_the_server_a_file_and_a_protoset() {
             ["-n", "3", "-c", "1", "-d", "{\"payload\": \"aGVsbG8=\"}", &url, "candor.Echo.Unary"];
         let document = grpc(&[&fixed[..], flags].concat()).document();
         document.assert_all_ok();
-        let body = document.at("/plan/requests/list/0/body").clone();
+        let body = document.at("/plan/work/requests/list/0/body").clone();
         // A prefix, a key, a length, and five bytes of text.
         assert_eq!(body["left-out"]["count"], 12, "{body}");
         body

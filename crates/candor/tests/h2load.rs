@@ -225,7 +225,7 @@ fn uris_of_a_file_are_taken_in_turn_and_data_is_posted() {
             std::fs::write(directory.join("body"), "0123456789").unwrap();
         });
     assert_eq!(document.ledger("ok"), 30);
-    let methods = document.list("/plan/requests/list").iter().map(|one| one["method"].clone());
+    let methods = document.list("/plan/work/requests/list").iter().map(|one| one["method"].clone());
     assert!(methods.clone().all(|method| method == "POST") && methods.count() == 2);
     // Ten bytes back from each echo, `ok` from each drain.
     assert_eq!(document.count("/bytes/bodies"), 15 * 10 + 15 * 2);

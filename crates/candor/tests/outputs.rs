@@ -65,7 +65,7 @@ fn a_document_says_what_was_run_and_where() {
     assert_eq!(document.text("/format"), "candor.result/3");
     assert_eq!(document.text("/tool/name"), "candor");
     assert_eq!(document.text("/plan/target/url"), url.replace("=1", "=…"));
-    assert_eq!(document.text("/plan/requests/list/0/path"), "/json?page=…");
+    assert_eq!(document.text("/plan/work/requests/list/0/path"), "/json?page=…");
     assert_eq!(document.count("/plan/seed"), 1);
     let arguments = document.list("/arguments");
     assert!(arguments.iter().any(|one| one == "Accept: application/json"), "{arguments:?}");

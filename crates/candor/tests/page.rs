@@ -360,13 +360,13 @@ fn poisoned(outcome: &Outcome, payload: &str) -> PathBuf {
         "/plan/target/url",
         "/plan/target/authority",
         "/plan/target/endpoint/tcp/host",
-        "/plan/requests/list/0/name",
-        "/plan/requests/list/0/method",
-        "/plan/requests/list/0/path",
+        "/plan/work/requests/list/0/name",
+        "/plan/work/requests/list/0/method",
+        "/plan/work/requests/list/0/path",
     ] {
         *document.pointer_mut(field).unwrap_or_else(|| panic!("{field}")) = json!(payload);
     }
-    let list = &mut document["plan"]["requests"]["list"];
+    let list = &mut document["plan"]["work"]["requests"]["list"];
     list[0]["headers"] = json!([[payload, payload]]);
     let request = list[0].clone();
     *list = json!([request.clone(), request]);

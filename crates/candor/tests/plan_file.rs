@@ -60,7 +60,7 @@ fn weighted_requests_have_their_shares_and_rows() {
     assert_eq!(outcome.code(), 0, "{}{}", outcome.stdout, outcome.stderr);
     let document = outcome.document();
     document.assert_all_ok();
-    assert_eq!(document.text("/plan/requests/order"), "weighted");
+    assert_eq!(document.text("/plan/work/requests/order"), "weighted");
     let rows = document.list("/requests");
     assert_eq!(rows.len(), 3);
     let sent = |name| row(rows, name)["sent"].as_u64().unwrap();
@@ -96,7 +96,7 @@ fn requests_in_rotation_have_equal_shares() {
         assert_eq!(outcome.code(), 0, "{}{}", outcome.stdout, outcome.stderr);
         let document = outcome.document();
         document.assert_all_ok();
-        assert_eq!(document.text("/plan/requests/order"), "rotation");
+        assert_eq!(document.text("/plan/work/requests/order"), "rotation");
         for row in document.list("/requests") {
             assert_eq!(row["sent"], 100, "{threads} threads: {row}");
         }
@@ -189,7 +189,7 @@ fn flags_go_before_the_plan() {
     assert_eq!(document.ledger("scheduled"), 50);
     assert_eq!(document.count("/plan/connections/count"), 2);
     assert_eq!(document.count("/plan/seed"), 9);
-    let headers = document.at("/plan/requests/list/0/headers").to_string();
+    let headers = document.at("/plan/work/requests/list/0/headers").to_string();
     assert!(headers.contains("flag") && headers.contains("X-Two"), "{headers}");
     assert_eq!(headers.matches("X-One").count(), 1, "{headers}");
 }

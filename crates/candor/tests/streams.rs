@@ -113,7 +113,7 @@ fn tokens_of_a_model_are_told_from_other_events() {
     let flags = ["-c", "1", "-n", "5", "--llm", "openai-chat", "-b", "{}"];
     let document = measure(&[&flags[..], &[&url]].concat());
     document.assert_all_ok();
-    assert_eq!(document.text("/plan/requests/list/0/method"), "POST");
+    assert_eq!(document.text("/plan/work/requests/list/0/method"), "POST");
     assert_eq!(document.count("/streams/events/max"), 5);
     assert_eq!(document.count("/streams/tokens/count"), 5 * 9);
     assert_eq!(document.count("/streams/tokens/input"), 5 * 7);
