@@ -576,13 +576,12 @@ impl Parts {
             }
         }
         match &mut parts.wire {
-            Wire::Http => {}
             Wire::WebSocket(socket) if is_hidden => {
                 for name in &mut socket.subprotocols {
                     *name = subprotocol(name).to_owned();
                 }
             }
-            Wire::WebSocket(_) => {}
+            Wire::Http | Wire::WebSocket(_) => {}
             Wire::Grpc(calls) => calls.protoset = calls.protoset.redacted(),
         }
         if let Load::Open(open) = &mut parts.load {

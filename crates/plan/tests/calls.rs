@@ -53,6 +53,16 @@ fn a_message_with_holes_stays_json_and_the_plan_has_the_schema() {
 }
 
 #[test]
+fn steps_may_be_calls_where_the_top_level_has_none() {
+    let text =
+        "url = 'http://h/'\nproto = 'a.proto'\n[[journey]]\n[[journey.step]]\ncall = 'a.S/One'\n";
+    let options = Options::from_toml("plan.toml", text).unwrap();
+    let (plan, _) = options.build(&Memory::with(&[("a.proto", PROTO)])).unwrap();
+    assert!(plan.work.has_users() && plan.wire.calls().is_some());
+    assert_eq!(plan.work.requests()[0].path, "/a.S/One");
+}
+
+#[test]
 fn a_value_of_the_environment_cannot_break_the_json() {
     let plan = plan(&["-b", "{\"s\": \"${env:QUOTED}\", \"id\": ${seq}}"]).unwrap();
     assert_eq!(plan.work.requests()[0].call.unwrap().messages, 1);

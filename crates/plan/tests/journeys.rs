@@ -41,6 +41,26 @@ fn planned(text: &str) -> Result<Plan, String> {
 }
 
 #[test]
+fn a_plan_has_one_kind_of_work() {
+    let files = Memory::with(&[("s.lua", "")]);
+    let refused = |text: &str| {
+        let options = Options::from_toml("plan.toml", text).unwrap();
+        options.build(&files).expect_err(text).to_string()
+    };
+    let (request, journey) = ("[[request]]\n", "[[journey]]\n[[journey.step]]\n");
+    for (top, tables, one, other) in [
+        ("", [request, journey], "[[request]]", "[[journey]]"),
+        ("script = 's.lua'", ["", request], "--script", "[[request]]"),
+        ("script = 's.lua'", ["", journey], "--script", "[[journey]]"),
+    ] {
+        let said = refused(&format!("url = 'http://h/'\n{top}\n{}", tables.concat()));
+        assert!(said.starts_with(&format!("{one} cannot be used with {other}: ")), "{said}");
+    }
+    let said = refused("url = 'http://h/'\nusers = 3\n");
+    assert!(said.starts_with("--users: only a plan with a [[journey]] has users"), "{said}");
+}
+
+#[test]
 fn a_journey_is_steps_of_requests() {
     let plan = planned(BUY).unwrap();
     let names: Vec<&str> = plan.work.requests().iter().map(|one| one.name.as_str()).collect();

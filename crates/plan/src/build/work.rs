@@ -28,11 +28,6 @@ pub(super) fn check(options: &Options) -> Result<(), PlanError> {
             ["--script", "[[journey]]"],
             "the script decides what is sent; leave one of them out",
         ),
-        (
-            !own.sequence.is_empty() && journeys,
-            ["sequence", "[[journey]]"],
-            "a user makes the steps in their order; leave one of them out",
-        ),
     ];
     if let Some((_, [one, other], why)) = refused.into_iter().find(|(is_so, ..)| *is_so) {
         return Err(conflict(one, other, why));
