@@ -13,15 +13,15 @@ use crate::stream::Streaming;
 pub struct Request {
     /// The name in reports; the method and path if the user gave none.
     pub name: String,
-    /// Where it goes: a number of [`Parts::targets`](crate::Parts::targets).
+    /// Where it goes: its place among the targets of the plan, whose own is the first.
     #[serde(default)]
     pub target: u32,
     /// Method, sent as given.
     pub method: String,
     /// Path and query, sent as given; begins with `/`, or is `*` for OPTIONS.
     pub path: String,
-    /// Header fields in order. No `Host` among them means [`Target::authority`](crate::Target::authority); no
-    /// `Content-Length` means one is made from the body.
+    /// Header fields in order. No `Host` among them means the authority of the target; no `Content-Length` means one is
+    /// made from the body.
     pub headers: Vec<(String, String)>,
     /// The body; empty for none.
     pub body: Kept<u8>,
@@ -42,7 +42,7 @@ pub struct Request {
     /// The call of gRPC that it is; `None`: it is a plain request.
     #[serde(default)]
     pub call: Option<Call>,
-    /// Share under [`Order::Weighted`](crate::Order::Weighted), at least 1.
+    /// Share in the weighted order, at least 1.
     pub weight: u32,
     /// In a result: what replaces the values that may be secret. Null in a plan.
     pub redacted: Option<Redacted>,
