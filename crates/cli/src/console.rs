@@ -146,7 +146,7 @@ pub(crate) fn lines(lines: &str) {
 /// Values that are not said on the standard error.
 static HIDDEN: Mutex<Option<Hidden>> = Mutex::new(None);
 
-/// From now on, these values are not said on the standard error, whoever repeats them: a parser, a script, a server.
+/// From now on, the standard error hides these values, also where a parser, a script or a server repeats them.
 pub(crate) fn hide(more: Hidden) {
     let mut hidden = HIDDEN.lock().unwrap_or_else(PoisonError::into_inner);
     hidden.get_or_insert_default().extend(more);

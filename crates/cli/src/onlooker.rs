@@ -43,7 +43,7 @@ impl Observer for Onlooker {
 }
 
 impl Onlooker {
-    /// Keeps bodies of up to so many bytes whole, and says nothing.
+    /// Keeps bodies of up to this many bytes whole, and prints nothing.
     pub(crate) fn silent(most_body_bytes: usize) -> Self {
         let exchanges = Exchanges::whole(most_body_bytes);
         Onlooker { exchanges, traced: Vec::new(), is_silent: true }

@@ -25,7 +25,7 @@ use crate::sent;
 
 /// The number of signals after which the process ends at once.
 const PATIENCE: u32 = 3;
-/// How long the last words may take: whoever reads them may have stopped.
+/// Time limit for the last words: their reader may have stopped.
 const LAST_WORDS: Duration = Duration::from_millis(200);
 
 type Stopper = Box<dyn Fn() + Send>;

@@ -98,7 +98,7 @@ impl ReadyFlags {
     }
 }
 
-/// Refuses a server of which nobody would know where it listens.
+/// Refuses a server whose address cannot be known.
 pub(crate) fn check_place(spec: &TargetSpec, has_url: bool) -> Result<(), UserError> {
     let says_where =
         !matches!(spec.ready, Ready::Port | Ready::Line(_) | Ready::File(_) | Ready::After(_));

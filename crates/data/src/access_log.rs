@@ -1,6 +1,6 @@
 //! Lines of an access log in the Common or Combined Log Format, as Apache and nginx write them.
 //!
-//! A log also has requests that nobody can repeat: those that were not HTTP, ended early, or were
+//! A log also has requests that cannot be repeated: those that were not HTTP, ended early, or were
 //! meant for a proxy. Their lines are not usable, which is no fault of the file.
 
 use memchr::memmem;

@@ -2,7 +2,7 @@
 //!
 //! Readers of CSV commonly take a quote in the middle of a field, text after a closing quote and a
 //! quote that never closes, and each of them makes other values of it. A run would then send values
-//! that nobody meant, so all of these are refused here. What is taken beyond the RFC is unambiguous:
+//! that were not meant, so all of these are refused here. What is taken beyond the RFC is unambiguous:
 //! lines may end in LF, the last one in nothing, and empty lines are skipped.
 
 use memchr::{memchr, memchr_iter, memchr2_iter};
@@ -79,7 +79,7 @@ pub(crate) fn too_long(bytes: &[u8]) -> Wrong {
     }
 }
 
-/// Decodes a row's fields and counts them; only so many are kept as there may be.
+/// Decodes a row's fields and counts them; keeps at most the number that is allowed.
 fn fields(
     bytes: &[u8],
     is_last: bool,

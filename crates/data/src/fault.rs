@@ -250,7 +250,7 @@ impl Wrong {
 }
 
 impl Wrong {
-    /// The same problem, seen from so many line breaks before.
+    /// The same problem, its line counted from this many line breaks earlier.
     pub(crate) fn after(self, lines: u64) -> Wrong {
         Wrong { lines: self.lines + lines, ..self }
     }
@@ -269,7 +269,7 @@ pub(crate) fn shown(text: &[u8]) -> String {
     plain(&String::from_utf8_lossy(enough), 40)
 }
 
-/// At most so many characters of a text, with escapes for those that could control a terminal.
+/// At most this many characters of a text, with escapes for those that could control a terminal.
 pub(crate) fn plain(text: &str, most: usize) -> String {
     let escaped = |c: char| match c {
         '"' | '\'' | '\\' => c.to_string(),

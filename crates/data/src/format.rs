@@ -15,7 +15,7 @@ use crate::{csv, json, urls};
 /// A format, with what its rows need to know of the first one.
 #[derive(Debug)]
 pub(crate) enum Format {
-    /// Comma-separated values, with so many columns.
+    /// Comma-separated values, with this many columns.
     Csv(usize),
     /// JSON lines with these members.
     Json(Names),

@@ -18,7 +18,7 @@ pub(crate) struct Index {
 }
 
 impl Index {
-    /// For at most so many entries.
+    /// For at most this many entries.
     pub(crate) fn new(most: usize) -> Self {
         Index { lower: Vec::new(), steps: Vec::new(), stride: 1, rows: 0, most: most.max(2) }
     }

@@ -25,7 +25,7 @@ pub struct Selection {
 }
 
 impl Selection {
-    /// For a table with so many rows. Two sets of a plan need different seeds, or rows with the same
+    /// For a table with this many rows. Two sets of a plan need different seeds, or rows with the same
     /// number go together.
     pub fn new(order: DataOrder, rows: u64, seed: u64) -> Self {
         Selection { order, rows, key: split_mix(seed, DOMAIN) }
@@ -65,7 +65,7 @@ fn permuted(number: u64, n: u64, key: u64) -> u64 {
     }
 }
 
-/// A permutation of the numbers of so many bits, which are cut into two parts. In turn, each is
+/// A permutation of the numbers of this many bits, which are cut into two parts. In turn, each is
 /// changed by a hash of the other one, which can be undone.
 fn feistel(number: u64, bits: u32, key: u64) -> u64 {
     let low_bits = bits.div_ceil(2);

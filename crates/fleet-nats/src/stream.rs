@@ -68,7 +68,7 @@ impl Ask {
                     Ok(Ok(reply)) => number(&reply)
                         .map(|number| (number, codec::decode(&reply.payload).map(Box::new))),
                     Ok(Err(error)) if error.kind() == RequestErrorKind::NoResponders => None,
-                    // Whoever waits for it asks again.
+                    // The process that waits for it asks again.
                     Ok(Err(_)) | Err(_) => return None,
                 };
                 Some(Arrival::Stored { agent, after, found })

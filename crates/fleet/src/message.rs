@@ -5,10 +5,10 @@
 //! [`Want`](Message::Want), [`Echo`](Message::Echo), [`Segment`](Message::Segment) and
 //! [`Refused`](Message::Refused); the coordinator sends the others.
 //!
-//! Only grants are signed. The other messages of a coordinator come from whoever may publish to the agent's
+//! Only grants are signed. The other messages of a coordinator come from anyone who may publish to the agent's
 //! subject: a holder of the operator's certificate, or the broker itself. They can end a run and have results
 //! forgotten, which a broker can do anyway by carrying nothing. None of them starts load, or prolongs it beyond
-//! what was granted, so a signature on them would protect from nobody.
+//! what was granted, so a signature on them would protect nothing.
 
 use candor_record::Workers;
 use serde::{Deserialize, Serialize};

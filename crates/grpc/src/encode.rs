@@ -46,7 +46,7 @@ pub struct Encoder {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Step {
-    /// So many of the fixed bytes.
+    /// Copies this many fixed bytes.
     Fixed(usize),
     /// A value; `None` is text.
     Hole(usize, Option<Number>),

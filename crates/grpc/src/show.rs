@@ -79,7 +79,7 @@ pub fn show_response(method: &Method, body: &[u8]) -> Result<String, Error> {
     }
 }
 
-/// Takes so many bytes, and then no more.
+/// Takes this many bytes at most.
 struct Room {
     text: Vec<u8>,
     most: usize,

@@ -14,7 +14,7 @@ use crate::interrupt::Interrupt;
 use crate::site::Site;
 use crate::trial::{Runner, unix_ms};
 
-/// Makes one run. This crate knows neither scripts nor fleets: who supports them makes runs that have them.
+/// Makes one run. This crate knows neither scripts nor fleets; cli makes runs that have them.
 pub trait Maker {
     /// A run of a plan: on this machine, with the engine and `own`, which is the plan with this machine's cores; or
     /// elsewhere, with the plan as it was asked for.

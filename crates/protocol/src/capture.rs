@@ -12,7 +12,7 @@ use std::rc::Rc;
 
 /// Buffers are used again for the next response, if they have no more than this together.
 const SPARE_BYTES: usize = 64 << 10;
-/// So many pairs of buffers are.
+/// The number of pairs of buffers.
 const MOST_SPARE: usize = 64;
 
 /// Where the sessions of a worker keep responses for its script; clones share the same room.

@@ -59,7 +59,7 @@ impl SlowRequests {
         }
     }
 
-    /// Whether they are so many that they should not wait for the end of their interval.
+    /// Whether they are too many to wait for the end of their interval.
     #[inline]
     pub(crate) fn are_many(&self) -> bool {
         self.0.len() >= ROOM / 4 * 3

@@ -271,7 +271,7 @@ impl Recorder {
         self.spare.push(interval);
     }
 
-    /// Whether so many slow requests wait for [`Recorder::judge`] that it should not wait for the end of the interval.
+    /// Whether too many slow requests wait for [`Recorder::judge`] to leave it to the end of the interval.
     #[inline]
     pub fn has_many_slow(&self) -> bool {
         self.slow.are_many()
@@ -511,7 +511,7 @@ impl Recorder {
         self.current.bytes.received += bytes;
     }
 
-    /// Parts came: `count` of them, with so many bytes of payload; `is_asked`: to a request.
+    /// Parts came: `count` of them, with this many bytes of payload; `is_asked`: to a request.
     pub fn parts(&mut self, now_ns: u64, count: u32, bytes: u64, is_asked: bool) {
         self.advance(now_ns);
         let parts = &mut self.current.parts;

@@ -115,7 +115,7 @@ pub struct Batches {
 }
 
 impl Batches {
-    /// One more, of so many sends.
+    /// One more, of this many sends.
     #[inline]
     pub fn add(&mut self, sends: u64, took_ns: u64) {
         self.count += 1;

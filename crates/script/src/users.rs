@@ -55,7 +55,7 @@ impl Users {
         Some(place)
     }
 
-    /// A user has left. If it has a state, `free` empties its place, which is given to nobody if that fails.
+    /// A user has left. If it has a state, `free` empties its place, which is not reused if that fails.
     #[cold]
     pub(crate) fn leave(&self, user: u64, free: impl FnOnce(u32) -> bool) {
         let mut places = locked(&self.places);

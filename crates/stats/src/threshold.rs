@@ -86,7 +86,7 @@ struct Side {
 
 /// The first rate, as a share of the guess.
 const FIRST: f64 = 0.7;
-/// The threshold may be this multiple of the guess; if it is above, the guess is raised by a factor, so many times.
+/// The threshold may be this multiple of the guess; if it is above, the guess is raised by a factor, up to this many times.
 const ABOVE: f64 = 1.05;
 const RAISE: f64 = 1.3;
 const MOST_RAISED: u32 = 6;
@@ -331,12 +331,12 @@ pub fn is_steady(reference: &[f64], low: f64, high: f64) -> bool {
     most * low <= UNSTEADY * least * high
 }
 
-/// ln E of so many runs that agree and so many that do not.
+/// ln E, given how many runs agree and how many do not.
 fn ln_ratio(agreed: u32, disagreed: u32) -> f64 {
     f64::from(agreed) * (2.0 * AGREE).ln() + f64::from(disagreed) * (2.0 * (1.0 - AGREE)).ln()
 }
 
-/// The chance of a wrong confirmation that the candidate after so many others may have. With 1 + 1/4 + 1/9 + … = π²/6
+/// The chance of a wrong confirmation allowed to a candidate, given how many came before it. With 1 + 1/4 + 1/9 + … = π²/6
 /// all of them together have [`ERROR`].
 fn level(given_up: u32) -> f64 {
     let nth = f64::from(given_up) + 1.0;

@@ -187,20 +187,20 @@ impl SimServer for Fifo {
 pub struct Link {
     /// One way, for everything.
     pub latency_ns: u64,
-    /// The kernel takes at most so many bytes in a call, and is full for a microsecond after
+    /// The kernel takes at most this many bytes in a call, and is full for a microsecond after
     /// each; 0: no limit.
     pub send_limit_bytes: usize,
     /// Answers arrive in pieces of this many bytes, a microsecond apart; 0: whole.
     pub piece_bytes: usize,
-    /// A read takes at most so many bytes; 0: all there are.
+    /// A read takes at most this many bytes; 0: all there are.
     pub read_bytes: usize,
     /// What a look costs that finds nothing and was not to wait; 0: nothing, and a worker that
     /// looks again and again never gets anywhere.
     pub look_ns: u64,
     /// The kernel stamps what is sent and received, as it would on Linux, and hands what is sent
-    /// to the device so long after the call; `None`: it does not stamp.
+    /// to the device this long after the call; `None`: it does not stamp.
     pub left_after_ns: Option<u64>,
-    /// What is sent is queued, and leaves with the next submission, in which the n-th of all sends takes so long;
+    /// What is sent is queued, and leaves with the next submission, in which the n-th of all sends takes this long;
     /// `None`: it leaves at once, in no time.
     pub queued_for_ns: Option<fn(u64) -> u64>,
     /// It carries datagrams, and loses those, counted from 0 over both directions, of which this is

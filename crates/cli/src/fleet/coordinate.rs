@@ -236,7 +236,7 @@ impl Driven<'_> {
         outcome
     }
 
-    /// The record lacks results that agents may keep: whoever asks again later may get them.
+    /// The record lacks results that agents may still have; asking again later may get them.
     fn leave_open(&mut self, observer: &mut dyn Observer) {
         if let Some(kept) = self.kept.take() {
             kept.stay();
@@ -275,7 +275,7 @@ impl Driven<'_> {
             Arrival::Unreadable { from: Some(from), why } => {
                 self.coordinator.handle_unreadable(&from, &why);
             }
-            // Nobody else can send to a coordinator.
+            // Only agents can send to a coordinator.
             Arrival::Message { from: None, .. } | Arrival::Unreadable { from: None, .. } => {}
             Arrival::Stored { agent, after, found } => {
                 let found = found.map(|(number, message)| (number, message.map(|one| *one)));

@@ -21,7 +21,7 @@ fn chi_square(counts: &[u64]) -> f64 {
     counts.iter().map(|count| (*count as f64 - expected).powi(2) / expected).sum()
 }
 
-/// The value that χ² with so many degrees of freedom exceeds with a probability of about 10⁻⁶
+/// The value that χ² with this many degrees of freedom exceeds with a probability of about 10⁻⁶
 /// (Wilson and Hilferty, "The distribution of chi-square", 1931; 4.75 is the normal quantile).
 fn limit(freedom: usize) -> f64 {
     let part = 2.0 / (9.0 * freedom as f64);

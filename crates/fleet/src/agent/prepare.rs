@@ -17,7 +17,7 @@ use crate::{MS, S};
 
 /// The shortest and the longest time until a chunk that does not arrive is asked for again.
 const AGAIN_NS: [u64; 2] = [S, 16 * S];
-/// How much later than the fastest chunk others may arrive: so long the coordinator's other messages wait behind
+/// How much later than the fastest chunk others may arrive: the time that the coordinator's other messages wait behind
 /// chunks.
 const QUEUE_NS: u64 = 300 * MS;
 
@@ -95,7 +95,7 @@ impl Fetch {
         self.of
     }
 
-    /// A chunk of so many bytes has come. Returns whether it is one that was missing.
+    /// A chunk of this many bytes arrived. Returns whether it is one that was missing.
     fn take(&mut self, of: Digest, index: u32, length: usize, now_ns: u64) -> bool {
         let at = index as usize;
         let begins = (at as u64).saturating_mul(PIECE_BYTES as u64);

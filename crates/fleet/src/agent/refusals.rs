@@ -1,4 +1,4 @@
-//! Which refusals get a line in the audit file: each one once, and so many an hour, because refusals need no
+//! Which refusals get a line in the audit file: each one once, and a limited number an hour, because refusals need no
 //! permission and must not fill a disk.
 
 use crate::S;

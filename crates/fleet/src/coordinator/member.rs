@@ -17,7 +17,7 @@ use crate::settlement::Inbox;
 pub(super) enum Fate {
     /// It has not delivered everything yet.
     Active,
-    /// It was silent for so long that its lease is over. It may come back with its results.
+    /// Its lease expired in silence. It may come back with its results.
     Away,
     /// All of its results have arrived.
     Settled,

@@ -9,7 +9,7 @@ use crate::share::ShareError;
 /// Why an agent did not do all of its share.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Loss {
-    /// It was silent for so long that its lease is over.
+    /// Its lease expired in silence.
     #[error("it was silent for longer than its lease")]
     Silent,
     /// It has another life.

@@ -78,7 +78,7 @@ impl Search<'_> {
         Ok(highest(tried) > before * GAIN)
     }
 
-    /// A run with so many connections. The highest of a number's runs speaks for it: what disturbs a closed loop makes
+    /// A run with this many connections. The highest of a number's runs counts: what disturbs a closed loop makes
     /// it slower.
     fn try_connections(
         &mut self,

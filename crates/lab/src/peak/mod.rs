@@ -162,7 +162,7 @@ struct Search<'a> {
 /// A load to measure once more.
 #[derive(Debug, Clone, Copy)]
 enum Load {
-    /// A closed loop of so many connections, which confirms the ceiling.
+    /// A closed loop of this many connections, which confirms the ceiling.
     Closed(u32),
     /// An open load at a rate.
     Open(Phase, f64),

@@ -46,7 +46,7 @@ pub(super) enum Theory {
         service_ns: u64,
         places: usize,
     },
-    /// A response in parts: the last one leaves so long after the arrival, others before it.
+    /// A response in parts: the last one leaves this long after the arrival, others before it.
     Parts {
         whole_ns: u64,
     },

@@ -12,7 +12,7 @@ use crate::http::is_token_byte;
 /// What is still to come of a body.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Body {
-    /// So many bytes.
+    /// This many bytes.
     Length(u64),
     /// Chunks.
     Chunked(Chunk),

@@ -35,7 +35,7 @@ impl Session {
         self.look_at_pause(now_ns);
     }
 
-    /// So many bytes were written. Returns the length of the requests that were finished by it.
+    /// This many bytes were written. Returns the length of the requests that were finished by it.
     #[inline(always)]
     pub(super) fn write(&mut self, mut bytes: usize, started: &mut dyn FnMut(RequestId)) -> usize {
         let mut finished = 0;

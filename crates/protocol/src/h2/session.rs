@@ -185,7 +185,7 @@ impl Session {
     /// The peer's limits changed. Returns whether there may be more places now, or fewer.
     ///
     /// A larger window is looked at stream by stream only where one waits for it, or may not have it:
-    /// that counts as so many frames that carry nothing, so that a server which flips its setting
+    /// that counts as this many empty frames, so that a server which flips its setting
     /// cannot ask for settings times streams of work.
     pub(super) fn take_settings(&mut self, payload: &[u8]) -> Result<bool, Error> {
         let before = self.peer;

@@ -1,6 +1,6 @@
 //! Masks: a fresh one for each frame that a client sends (RFC 6455 5.3).
 //!
-//! The RFC asks for masks that nobody can predict, so that a script in a browser cannot choose the bytes on the
+//! The RFC requires unpredictable masks, so that a script in a browser cannot choose the bytes on the
 //! wire and deceive a proxy. Here the user owns both the payload and the client, and no one else's bytes are
 //! sent: the masks only have to be fresh. They come from a seed, so that a run can be repeated to the byte.
 

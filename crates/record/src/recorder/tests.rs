@@ -36,7 +36,7 @@ fn settings(window_end_ns: Option<u64>, drain_ns: u64) -> RecorderSettings {
     }
 }
 
-/// Whoever merges intervals relies on positions that increase.
+/// Merging intervals relies on positions that increase.
 #[test]
 fn a_window_that_ends_in_the_warm_up_ends_the_warm_up() {
     for until_ns in [900, 1500, 4200] {

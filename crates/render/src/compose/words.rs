@@ -156,7 +156,7 @@ pub fn misses(document: &Document) -> Vec<String> {
     failed.into_iter().chain(missed.map(|one| one.sentence.clone())).collect()
 }
 
-/// What became of the requests of a run in which nothing worked. A rate of failures is nobody's figure.
+/// What became of the requests of a run in which nothing worked. A rate of failures says nothing.
 pub(super) fn failures(document: &Document) -> Vec<String> {
     let ledger = &document.ledger;
     let mut parts = Vec::new();

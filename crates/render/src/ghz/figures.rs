@@ -22,7 +22,7 @@ pub(super) struct Figures {
     pub(super) statuses: BTreeMap<&'static str, u64>,
     /// Errors by what they say.
     pub(super) errors: BTreeMap<String, u64>,
-    /// Percentages, and the latency that so many successful calls had at most.
+    /// Percentages, and the latency that this share of successful calls did not exceed.
     pub(super) percentiles: Vec<(u8, u64)>,
     /// Marks, each with the calls up to it and above the one before.
     pub(super) histogram: Vec<(f64, u64)>,

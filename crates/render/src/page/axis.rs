@@ -1,6 +1,6 @@
 //! Axes: where a value stands, which values have a label, and how these read.
 //!
-//! This is the only place that knows. Whoever shows a part of an axis, as the script of a page does when
+//! This is the only place that knows. Code that shows a part of an axis, as the script of a page does when
 //! somebody zooms, chooses among the ticks that the axis has.
 
 use candor_plan::units::{fmt_bytes, fmt_count, fmt_duration_ns, fmt_per_second, fmt_share};
@@ -14,7 +14,7 @@ pub(crate) enum Unit {
     Time,
     /// A number of things.
     Count,
-    /// So many a second.
+    /// This many a second.
     Rate,
     /// Bytes.
     Bytes,
@@ -150,7 +150,7 @@ impl Axis {
         Axis::log(name, unit, low, high)
     }
 
-    /// The axis of percentiles, as far as so many samples go.
+    /// The axis of percentiles, as far as this many samples reach.
     pub(crate) fn percentiles(samples: u64) -> Self {
         let high = (samples as f64).max(10.0);
         Axis { high, ..Axis::log("percentile", Unit::Percentile, 1.0, 10.0) }
@@ -359,7 +359,7 @@ mod tests {
         assert!(labels(&wide).len() <= 8, "{:?}", labels(&wide));
     }
 
-    /// Ticks of each rank divide those of the ranks before, so whoever looks closer loses none.
+    /// Ticks of each rank divide those of the ranks before, so zooming in loses none.
     #[test]
     fn there_are_labels_for_whoever_looks_closer() {
         let of_rank = |axis: &Axis, rank: usize| -> Vec<String> {

@@ -1,5 +1,5 @@
 //! Latency over time as a heat map: a column for each part of the time, a row for each step of latency,
-//! and in each cell the share of the column's answers that took so long.
+//! and in each cell the share of the column's responses that took this long.
 
 use candor_plan::units::fmt_share;
 

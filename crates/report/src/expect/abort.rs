@@ -1,7 +1,7 @@
 //! Conditions that end a run early: `error-rate > 5% for 10s`.
 //!
 //! A condition is an expectation's expression about single intervals, which has to hold for some time without a
-//! break. This module judges intervals as they come; whoever feeds it ends the run.
+//! break. This module judges intervals as they come; its caller ends the run.
 
 use candor_plan::units::{self, fmt_duration_ns};
 use candor_record::{Brief, IntervalSummary};

@@ -275,7 +275,7 @@ impl Peak {
     }
 }
 
-/// So many more disturbed runs of a load do not count than undisturbed ones do.
+/// At most this many more disturbed runs of a load are left out than undisturbed ones count.
 const MORE_DISTURBED: usize = 2;
 
 impl Step {

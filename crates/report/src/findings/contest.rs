@@ -86,7 +86,7 @@ impl<'a> Entrant<'a> {
 }
 
 impl Ratio {
-    /// What `a` has, by what `b` has, one of so many ratios whose intervals hold together.
+    /// What `a` has, divided by what `b` has; one of this many ratios whose intervals hold together.
     pub(super) fn of(a: &Entrant<'_>, b: &Entrant<'_>, together: usize) -> Self {
         let pairs =
             a.by_round.iter().filter_map(|(round, one)| Some((one, b.by_round.get(round)?)));
@@ -100,7 +100,7 @@ impl Ratio {
         }
     }
 
-    /// One round tells nobody apart.
+    /// One round cannot tell variants apart.
     fn is_level(self) -> bool {
         self.ends.is_none_or(|(low, high)| low <= 1.0 && high >= 1.0)
     }

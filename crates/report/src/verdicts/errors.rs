@@ -54,7 +54,7 @@ pub(super) fn dominate(document: &Document) -> Option<Finding> {
     })
 }
 
-/// Most responses were redirects, and nobody said that they are meant.
+/// Most responses were redirects, which the plan does not expect.
 pub(super) fn redirects(document: &Document) -> Option<Finding> {
     let default = StatusSet::below_400();
     let is_meant = document.plan.work.requests().iter().all(|one| one.expect.status != default);

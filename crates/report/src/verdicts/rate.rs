@@ -154,7 +154,7 @@ mod tests {
         let verdict = found(&document, "no-rate").unwrap();
         assert_eq!((verdict.severity, verdict.evidence["ok"]), (Severity::Invalid, 6000.0));
         assert!(verdict.sentence.contains("all 6,000 responses came after"), "{verdict:?}");
-        // Nobody responded.
+        // There was no response.
         (document.ledger.ok, document.ledger.errors, document.ledger.unfinished) = (0, 5_990, 10);
         let verdict = found(&document, "no-rate").unwrap();
         assert!(verdict.sentence.contains("5,990 failed and 10 were unfinished"), "{verdict:?}");

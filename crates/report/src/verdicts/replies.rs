@@ -5,7 +5,7 @@ use candor_plan::units::fmt_plural;
 use super::{Finding, Severity};
 use crate::document::Document;
 
-/// A message came that nobody asked for, and each message is taken for the reply to the oldest of ours: so replies may
+/// An unrequested message came, and each message is taken for the reply to the oldest of ours: so replies may
 /// have shifted, and times with them. What greets once shifts all of them.
 pub(super) fn mispaired(document: &Document) -> Option<Finding> {
     let socket = document.plan.wire.websocket()?;

@@ -10,7 +10,7 @@ use crate::document::latency::Distribution;
 /// The delays of acknowledgements: at least 40 ms on Linux, 200 ms elsewhere (RFC 1122, 4.2.3.2,
 /// allows 500). Delayed responses end a little later.
 const ACK_WINDOWS_NS: [(u64, u64); 2] = [(38_000_000, 49_000_000), (195_000_000, 215_000_000)];
-/// One of so many early acknowledgements must have ended a wait, at least.
+/// At least one in this many early acknowledgements must have ended a wait.
 const MOVED_PART: u64 = 4;
 /// The least share of delayed responses to report.
 const ACK_SHARE: f64 = 0.05;

@@ -147,7 +147,7 @@ fn orders(document: &Document, found: &mut Vec<String>) {
     }
 }
 
-/// How far the clocks of loader and target may be apart: one in so many.
+/// How far the rates of the loader's and the target's clocks may differ: one part in this many.
 const CLOCKS: u64 = 1000;
 
 /// Against what the target says of itself: no response is complete before it can be.

@@ -2,7 +2,7 @@
 //!
 //! It dials out to the broker and never listens. The decisions are the state machine's
 //! ([`candor_fleet::Agent`]); [`host`] carries them out with the engine. An agent whose audit file cannot be
-//! written refuses runs, because nobody could see later what it did.
+//! written refuses runs, because there would be no record of what it did.
 
 mod files;
 mod host;
@@ -131,7 +131,7 @@ impl Own {
     /// Serves runs until a signal.
     fn serve(mut self, mut host: Host, is_over: &AtomicBool) -> Result<ExitCode, UserError> {
         let mut is_away = false;
-        // Whoever is at the broker could repeat these without end.
+        // Anyone who reaches the broker could repeat these without end.
         let mut complaints = BTreeSet::new();
         let mut complain = |text: String| {
             if complaints.len() < MOST_COMPLAINTS && complaints.insert(text.clone()) {

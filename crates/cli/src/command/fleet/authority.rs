@@ -126,7 +126,7 @@ pub(super) fn secret(path: &Path, text: &str) -> Result<(), UserError> {
     write(path, text, 0o600)
 }
 
-/// Whoever reads meanwhile sees the old file or the whole new one.
+/// A reader sees the old file or the complete new one.
 fn write(path: &Path, text: &str, mode: u32) -> Result<(), UserError> {
     let write = || {
         if let Some(folder) = path.parent() {

@@ -3,7 +3,7 @@
 //! ```text
 //! fleet/ca/         ca.pem ca.key                                   stays with the owner
 //! fleet/broker/     broker.conf jetstream/ ca.pem cert.pem key.pem  to the broker's machine
-//! fleet/operator/   member.toml signing.key ca.pem cert.pem key.pem to whoever starts runs
+//! fleet/operator/   member.toml signing.key ca.pem cert.pem key.pem for the person who starts runs
 //! fleet/agents/a0/  member.toml policy.toml ca.pem cert.pem key.pem to each agent's machine
 //! ```
 //!

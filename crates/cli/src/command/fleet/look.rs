@@ -148,7 +148,7 @@ struct Ear {
 impl Ear {
     fn open(flag: &OperatorFlag) -> Result<Ear, UserError> {
         let operator = Operator::read(&flag.operator)?;
-        // A run of its own, to which nobody sends.
+        // A run of its own, which receives no messages.
         let id = RunId(folder::random()?);
         let link = Link::of_coordinator(&operator.broker, id).map_err(UserError::could_not_run)?;
         Ok(Ear { link, is_apart: !operator.broker.is_on_this_machine() })

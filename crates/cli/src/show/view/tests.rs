@@ -141,7 +141,7 @@ fn shopping() -> State {
     run(USERS, &[second; 12])
 }
 
-/// As healthy, by so many machines; the second has errors.
+/// As healthy, by this many machines; the second has errors.
 fn fleet(machines: u64) -> State {
     let mut state = healthy();
     let last = state.run.as_mut().and_then(|run| run.last.as_mut()).unwrap();

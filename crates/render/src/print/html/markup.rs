@@ -2,7 +2,7 @@
 //!
 //! There is one way for a string of a document into a page: [`Markup::text`], or the value of an
 //! attribute, both of which escape it. Names of elements and attributes, and what is written as it
-//! is, are `&'static str`: they stand in this source and come from nowhere else. So nobody has to
+//! is, are `&'static str`: they stand in this source and come from nowhere else. So no caller has to
 //! remember to escape. (A data block is JSON, whose `<` is written in another way.)
 
 use std::fmt::Write as _;

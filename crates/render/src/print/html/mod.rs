@@ -10,7 +10,7 @@
 //! ```
 //!
 //! The charts are drawn here and not by a library in the browser. What one would draw has to be in
-//! the page anyway for whoever has no script, and then the library is a second drawing of the same
+//! the page anyway for readers without scripts, and then the library is a second drawing of the same
 //! that has to agree with the first.
 
 mod bars;
