@@ -9,6 +9,7 @@ mod common;
 mod deliveries;
 mod dependencies;
 mod deploy;
+mod documented;
 mod ends;
 mod faults;
 mod fleet;

@@ -1,0 +1,1 @@
+request = function() return wrk.format("GET", "/json") end

@@ -1,0 +1,39 @@
+# The machine of a page: a network of its own with the servers that the pages name. Then each step, a file
+# NAME.step, in order: its output and its exit code stand beside it.
+#
+#     unshare --net --pid --fork --kill-child --mount-proc bash world.sh FOLDER SECONDS    # in the folder of the page
+set -eu
+made=$1
+patience=$2
+ip link set lo up
+candor serve --listen 127.0.0.1:7000 2>/dev/null &
+candor serve --listen 127.0.0.1:8081 2>/dev/null &
+candor serve --listen 127.0.0.1:8000 2>/dev/null &
+ports="7000 8081 8000"
+mkdir -p "$made/nginx"
+: >"$made/listen.conf"
+if [ -e "$made/h2c" ]; then
+    candor serve --listen 127.0.0.1:8080 2>/dev/null &
+elif [ ! -e "$made/own" ]; then
+    echo "listen 127.0.0.1:8080 backlog=4096;" >"$made/listen.conf"
+fi
+[ -e "$made/own" ] || ports="$ports 8080"
+nginx -p "$made/nginx" -c "$made/nginx.conf" 2>"$made/nginx.log" &
+if [ -e "$made/grpc" ]; then
+    python3 "$made/grpc.py" 50051 . &
+    ports="$ports 50051"
+fi
+for port in $ports 8443; do
+    tries=0
+    until (exec 3<>"/dev/tcp/127.0.0.1/$port") 2>/dev/null; do
+        tries=$((tries + 1))
+        [ "$tries" -lt 200 ] || { echo "nobody listens at $port" >&2; exit 1; }
+        sleep 0.05
+    done
+done
+sh -eu "$made/before" >"$made/before.log" 2>&1
+for step in "$made"/*.step; do
+    code=0
+    timeout "$patience" bash "$step" >"$step.out" 2>"$step.err" </dev/null || code=$?
+    echo "$code" >"$step.code"
+done
