@@ -1,15 +1,39 @@
-//! Requests in flight on one worker: their times, their connection, their time-out.
+//! The life of a request, as values: its place on a connection, its departure, its flight, its end.
 //!
-//! The table's length is the highest number ever in flight at once; slots are reused. Requests
-//! are chained twice: by the order in which they were sent, for the request time-out, and by
-//! connection, so that a lost connection finds its own.
+//! They are how the worker, authors and books speak of a request. Nothing here decides or counts.
 
+use candor_pace::Due;
 use candor_protocol::RequestId;
-use candor_record::Phase;
+use candor_record::{ErrorKind, Phase};
 
-use crate::chain::{Chain, Links};
 use crate::reactor::Key;
-use crate::users::UserKey;
+
+/// A user, by its place in the table of its author.
+pub(crate) type UserKey = u32;
+
+/// No user.
+pub(crate) const NOBODY: UserKey = u32::MAX;
+
+/// A place for one request on a connection, free since a time.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Place {
+    pub(crate) key: Key,
+    pub(crate) generation: u32,
+    pub(crate) since_ns: u64,
+}
+
+/// A request that is about to be handed to a session.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Departure {
+    pub(crate) index: u64,
+    pub(crate) due_ns: u64,
+    pub(crate) ready_ns: u64,
+    pub(crate) connection: Key,
+    pub(crate) request: u32,
+    /// The user who makes it; `NOBODY`: it is by itself.
+    pub(crate) user: UserKey,
+    pub(crate) phase: Phase,
+}
 
 /// One request in flight.
 #[derive(Debug, Clone, Copy)]
@@ -27,63 +51,22 @@ pub(crate) struct Flight {
     pub(crate) phase: Phase,
 }
 
-/// All requests in flight.
-#[derive(Debug, Default)]
-pub(crate) struct Flights {
-    table: Vec<Flight>,
-    free: Vec<RequestId>,
-    by_age: Links,
-    oldest: Chain,
-    by_connection: Links,
+/// What became of a request that was sent.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Ended<'a> {
+    pub(crate) id: RequestId,
+    pub(crate) flight: &'a Flight,
+    /// `None`: it has the expected response, or was broken off as it was meant to be.
+    pub(crate) error: Option<ErrorKind>,
+    /// Zero without a response.
+    pub(crate) status: u16,
+    pub(crate) at_ns: u64,
 }
 
-impl Flights {
-    /// How many are in flight.
-    pub(crate) fn len(&self) -> usize {
-        self.table.len() - self.free.len()
-    }
-
-    /// Puts one in; `chain` is its connection's.
-    #[inline]
-    pub(crate) fn insert(&mut self, flight: Flight, chain: &mut Chain) -> RequestId {
-        let id = match self.free.pop() {
-            Some(id) => {
-                self.table[id as usize] = flight;
-                id
-            }
-            None => self.grow(flight),
-        };
-        self.by_age.push(&mut self.oldest, id);
-        self.by_connection.push(chain, id);
-        id
-    }
-
-    #[cold]
-    fn grow(&mut self, flight: Flight) -> RequestId {
-        let id = self.table.len() as RequestId;
-        self.table.push(flight);
-        self.by_age.grow(self.table.len());
-        self.by_connection.grow(self.table.len());
-        id
-    }
-
-    #[inline]
-    pub(crate) fn get_mut(&mut self, id: RequestId) -> &mut Flight {
-        &mut self.table[id as usize]
-    }
-
-    /// Takes one out.
-    #[inline]
-    pub(crate) fn remove(&mut self, id: RequestId, chain: &mut Chain) -> Flight {
-        self.by_age.remove(&mut self.oldest, id);
-        self.by_connection.remove(chain, id);
-        self.free.push(id);
-        self.table[id as usize]
-    }
-
-    /// The one that was sent first.
-    #[inline]
-    pub(crate) fn oldest(&self) -> Option<(RequestId, &Flight)> {
-        self.oldest.first().map(|id| (id, &self.table[id as usize]))
-    }
+/// A request that was due and did not leave.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct NeverSent {
+    pub(crate) due: Due,
+    pub(crate) request: u32,
+    pub(crate) phase: Phase,
 }

@@ -1,58 +1,51 @@
 //! Running a plan: workers, reactors and the clock.
 //!
-//! The crate that moves bytes and waits. A [`run`] starts one worker per thread;
-//! a worker asks pace when the next request is due, drives protocol sessions over a
-//! [`reactor::Reactor`], and tells record what happened. Workers share nothing while they run:
-//! finished intervals go over a channel to the thread that called [`run`], which sums them.
+//! The crate that moves bytes and waits. A [`run`] starts one worker per thread; a worker asks pace when the next
+//! request is due, drives protocol sessions over a [`reactor::Reactor`], and tells record what happened. Workers share
+//! nothing while they run: finished intervals go over a channel to the thread that called [`run`], which sums them.
 //!
-//! [`drive`] runs one worker on any reactor, which is how whole runs are tested on
-//! simulated time.
+//! Each module names modules above it alone:
+//!
+//! ```text
+//!  below        thread.rs   what the kernel counts of a thread           control.rs  how a run is stopped from outside
+//!               reactor/    the clock, sockets, waiting                  error.rs    why a run could not be made
+//!               machine/    cores, limits, pauses, memory
+//!  a worker     load/       its share of the plan; what is due when      flight.rs   a request on its way, as values
+//!               author/     who writes requests: the plan, with filled holes or without, a script, users
+//!               books/      requests in flight and their outcomes
+//!               worker/     the loop; connections, waiting
+//!  a run        sessions/   what each target speaks, and who makes its sessions
+//!               run/        addresses, threads, the one that collects; `drive.rs` runs workers on any reactor, which is
+//!                           how whole runs are tested on simulated time
+//! ```
 #![deny(unsafe_op_in_unsafe_fn, clippy::undocumented_unsafe_blocks)]
 
 mod author;
 mod books;
-mod chain;
-mod child;
-mod connection;
 mod control;
-mod drive;
 mod error;
-mod exchange;
-mod fill;
 mod flight;
-mod gaps;
-mod health;
-mod hiccup;
+mod load;
 mod machine;
-mod memory;
-mod observer;
-mod pacing;
-mod plan_share;
 pub mod reactor;
-mod registry;
-mod resolve;
-mod roots;
 mod run;
-pub mod script;
-mod source;
-mod storm;
-mod streams;
-mod throttle;
-mod users;
+mod sessions;
+mod thread;
 mod worker;
 
-pub use child::end_with_this_thread;
+pub use author::filling::{rows, rows_limit};
+pub use author::script;
 pub use control::{Control, Course};
-pub use drive::{drive, drive_observed, drive_part, drive_scripted, drive_sessions};
 pub use error::EngineError;
-pub use exchange::{Exchange, Exchanges, Response, Text};
-pub use fill::{rows, rows_limit};
-pub use health::monotonic_ns;
+pub use machine::child::end_with_this_thread;
 pub use machine::{core_count, host, keep_to_cores, usable_cores, within_quota};
-pub use observer::Observer;
 pub use reactor::choice::{ReactorKind, pick, probe_uring};
-pub use resolve::{Permission, permitted, public_addresses};
+pub use run::drive::{drive, drive_observed, drive_part, drive_scripted, drive_sessions};
+pub use run::observer::Observer;
+pub use run::resolve::{Permission, permitted, public_addresses};
 pub use run::{Part, collecting, run, run_part, run_scripted, workers};
+pub use sessions::exchanges::{Exchange, Exchanges, Response, Text};
+pub use thread::monotonic_ns;
 
 /// The fault that this build has on purpose, if any: a control that the checks of the measuring
 /// must fail on. `send_time`: latency counts from when a request was sent and not from when it was

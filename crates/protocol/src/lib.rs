@@ -9,6 +9,7 @@
 //!               expect.rs   whether a response is the expected one     capture.rs responses that are kept
 //!               request.rs  requests, as they are handed in
 //!               session.rs  a session: its grammar, its input, its events; nothing of one protocol
+//!               failure.rs  how failures are counted, and their words
 //!  parts        parts/      events of a response                       grpc/      messages and status of a call
 //!  protocols    h1/         HTTP/1.1
 //!               made/       texts of requests, of scripts and templates: read and written as HTTP/1.1
@@ -22,6 +23,7 @@
 
 mod capture;
 pub mod expect;
+mod failure;
 pub mod grpc;
 pub mod h1;
 pub mod h2;

@@ -41,7 +41,7 @@ use candor_protocol::Transmit;
 use candor_record::{ConnectErrorKind, Reason};
 use rustix::time::ClockId;
 
-use crate::health::{Switches, clock_ns};
+use crate::thread::{Switches, clock_ns};
 use stamps::{StampFacts, StampLog};
 
 /// A connection's name within a worker: its place in the worker's table. A key is free for a new

@@ -7,7 +7,7 @@
 
 use rustix::time::ClockId;
 
-use crate::health::clock_ns;
+use crate::thread::clock_ns;
 
 /// The time between measurements.
 const EVERY_NS: u64 = 10_000_000;

@@ -9,10 +9,10 @@
 
 use candor_protocol::{Protocol, RequestId, Transport};
 
+use super::connection::State;
 use super::timers::Timer;
 use super::{Stage, Worker};
 use crate::books::NOT_YET;
-use crate::connection::State;
 use crate::flight::Flight;
 use crate::reactor::{Key, Reactor};
 

@@ -5,17 +5,17 @@
 
 use std::io::IoSlice;
 
-use candor_protocol::{Event, Failure, GoAway, NotKept, Protocol, Transport};
+use candor_protocol::{Event, Failure, Protocol, Transport};
 use candor_record::{Cause, ConnectErrorKind, Disconnect, ErrorKind, LossKind, Reason};
 
+use super::connection::{SHARE_BYTES, State};
 use super::events::came;
 use super::timers::{Timer, Watch};
 use super::{Stage, Worker};
 use crate::author::Author;
-use crate::connection::{SHARE_BYTES, State};
+use crate::author::users::Users;
+use crate::load::Source;
 use crate::reactor::{ConnectCause, ConnectFailure, IoFailure, Key, Reactor, Segments};
-use crate::source::Source;
-use crate::users::Users;
 
 /// Why an established connection is given up.
 pub(super) enum Loss {
@@ -427,53 +427,6 @@ impl<R: Reactor, S: Protocol> Worker<R, S> {
         }
         account.outstanding = 0;
         in_order
-    }
-}
-
-/// How a session's failure is counted, and why it failed.
-pub(crate) fn words(failure: &Failure) -> (ErrorKind, Reason) {
-    match failure {
-        Failure::Closed => (ErrorKind::Closed, "closed before the response began".into()),
-        Failure::Truncated => (ErrorKind::Truncated, "closed in the middle of the response".into()),
-        Failure::Malformed(error) => (
-            ErrorKind::Malformed,
-            Reason { words: error.to_string().into(), cause: error.cause() },
-        ),
-        // No option raises the limit of an event.
-        Failure::NotKept(why @ NotKept::Event(_)) => {
-            (ErrorKind::BodyLimit, why.to_string().into())
-        }
-        Failure::NotKept(why) => (
-            ErrorKind::BodyLimit,
-            Reason { words: why.to_string().into(), cause: Some(Cause::BodyLimit) },
-        ),
-        Failure::StreamReset(code) => (
-            ErrorKind::StreamReset,
-            format!("the server reset the stream, error code {code:#x}").into(),
-        ),
-        Failure::NotProcessed => {
-            (ErrorKind::NotProcessed, "the server did not process the request".into())
-        }
-        Failure::GoneAway(GoAway { code, last_stream }) => (
-            ErrorKind::NotProcessed,
-            format!(
-                "the server did not process the request: GOAWAY, error code {code:#x}, last stream {last_stream}"
-            )
-            .into(),
-        ),
-        Failure::ClosedWith(1005) => {
-            (ErrorKind::Closed, "the server closed the WebSocket without a close code".into())
-        }
-        Failure::ClosedWith(code) => {
-            (ErrorKind::Closed, format!("the server closed the WebSocket with code {code}").into())
-        }
-        Failure::Call { kind, message } => {
-            let colon = if message.is_empty() { "" } else { ": " };
-            (*kind, format!("{}{colon}{message}", kind.sentence()).into())
-        }
-        Failure::NotReady(awaited) => {
-            (ErrorKind::Closed, format!("the server did not send {awaited}").into())
-        }
     }
 }
 

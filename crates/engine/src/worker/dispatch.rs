@@ -10,10 +10,10 @@ use candor_record::Recorder;
 
 use super::pool::Pool;
 use crate::author::Author;
-use crate::books::{Departure, NeverSent};
-use crate::plan_share::WorkerPlan;
-use crate::source::{Closed, Open, Several, Source};
-use crate::users::{First, Leaving, NOBODY, Users};
+use crate::author::users::{First, Leaving, Users};
+use crate::flight::{Departure, NOBODY, NeverSent};
+use crate::load::share::WorkerPlan;
+use crate::load::{Closed, Open, Several, Source};
 
 /// The requests of a worker, in the order in which they leave.
 pub(super) struct Dispatch {
@@ -555,8 +555,8 @@ impl Until {
 
 #[cfg(test)]
 mod tests {
+    use super::super::testing::{Fake, own_plan, recorder};
     use super::*;
-    use crate::worker::testing::{Fake, own_plan, recorder};
 
     const MS: u64 = 1_000_000;
 

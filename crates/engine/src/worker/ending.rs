@@ -3,12 +3,12 @@
 use candor_protocol::Protocol;
 use candor_record::{Disconnect, EndReason, Phase, WorkerReport};
 
+use super::connection::State;
 use super::events::came;
 use super::{Sink, Stage, Worker};
-use crate::books::NeverSent;
-use crate::connection::State;
+use crate::author::filling::Tables;
 use crate::control::Control;
-use crate::fill::Tables;
+use crate::flight::NeverSent;
 use crate::reactor::Reactor;
 
 /// A backlog that is not counted request by request.

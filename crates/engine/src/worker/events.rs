@@ -8,11 +8,11 @@ use candor_protocol::{Event, Failure, GoAway, HeaderBytes, Last, Protocol, Sessi
 use candor_record::{ErrorKind, Handshake};
 
 use super::Worker;
-use super::connect::{Loss, words};
+use super::connect::Loss;
+use super::connection::{Account, State};
 use super::kernel::{Answered, KernelBooks};
 use crate::author::Author;
 use crate::books::{Books, Came};
-use crate::connection::{Account, State};
 use crate::reactor::{Key, Reactor};
 
 /// What events ask for, beside what is in the books already.
@@ -139,7 +139,7 @@ impl Applying<'_> {
     }
 
     fn fail(&mut self, id: u32, failure: &Failure) {
-        let (kind, reason) = words(failure);
+        let (kind, reason) = failure.words();
         self.books.fail(id, kind, &reason, came(self.account, self.author, self.at_ns));
         self.account.outstanding -= 1;
         self.came_to.freed = true;
@@ -264,7 +264,7 @@ pub(super) fn came<'a>(account: &'a mut Account, author: &'a mut Author, at_ns: 
 
 #[cold]
 fn broken(id: Option<u32>, failure: &Failure) -> Loss {
-    let (kind, reason) = words(failure);
+    let (kind, reason) = failure.words();
     match (kind, id) {
         (ErrorKind::BodyLimit, Some(id)) => Loss::TooLarge { id, reason },
         _ => Loss::Malformed { id, reason },

@@ -3,10 +3,11 @@
 use candor_protocol::{Protocol, RequestId};
 
 use super::connect::{Loss, timeout_words};
+use super::connection::State;
 use super::events::{CameTo, came};
 use super::timers::{Entry, Timer, Watch};
 use super::{Stage, Worker};
-use crate::connection::{Place, State};
+use crate::flight::Place;
 use crate::reactor::{Key, Reactor};
 
 impl<R: Reactor, S: Protocol> Worker<R, S> {

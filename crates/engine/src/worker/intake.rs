@@ -4,9 +4,9 @@ use candor_protocol::{Input, Protocol, Session, Transport};
 
 use super::Worker;
 use super::connect::Loss;
+use super::connection::State;
 use super::events::{Applying, CameTo};
 use super::turn::LEAST_BYTES;
-use crate::connection::State;
 use crate::reactor::{Key, Reactor, Ready, Received, Segments};
 
 /// A piece of input that was handled.

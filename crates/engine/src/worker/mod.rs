@@ -16,12 +16,15 @@
 mod acks;
 mod batch;
 mod connect;
+mod connect_pace;
+mod connection;
 mod dispatch;
 mod ending;
 mod events;
 mod expire;
 mod intake;
 pub(crate) mod kernel;
+mod pacing;
 mod pool;
 mod scripted;
 mod send;
@@ -39,28 +42,29 @@ use candor_record::{HeldUp, Interval, Recorder, RecorderSettings, Traced, Worker
 
 use self::acks::Acks;
 use self::batch::Batch;
-pub(crate) use self::connect::words;
 use self::dispatch::Dispatch;
 use self::ending::Patience;
 use self::kernel::KernelBooks;
+use self::pacing::Pacer;
 use self::pool::Pool;
 use self::timers::Timers;
 use self::turn::Turn;
 use self::waiting::LONGEST_WAIT_NS;
 use crate::author::Author;
+use crate::author::filling::Tables;
+use crate::author::script::Scripted;
 use crate::books::Books;
 use crate::control::Control;
-use crate::fill::Tables;
-use crate::hiccup::KNOWN_AFTER_NS;
-use crate::pacing::Pacer;
-use crate::plan_share::WorkerPlan;
+use crate::load::share::WorkerPlan;
+use crate::machine::hiccup::KNOWN_AFTER_NS;
 use crate::reactor::{ConnectFailure, Reactor};
-use crate::registry::Sessions;
-use crate::script::Scripted;
 
 /// Attempts to connect that one worker has going on at once before the run, so that a listener's
 /// backlog is not overrun.
 const CONNECTING_AT_ONCE: usize = 128;
+
+/// Makes the sessions of one worker: one for a connection to the target with this number.
+pub(crate) type Sessions<S> = Box<dyn Fn(u16) -> S>;
 
 /// Takes what a worker delivers while it runs.
 pub(crate) trait Sink {

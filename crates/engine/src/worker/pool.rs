@@ -9,11 +9,11 @@ use std::ops::{Index, IndexMut};
 
 use candor_protocol::Session;
 
-use crate::connection::{Connection, Place, State, back_off_ns};
-use crate::plan_share::{ToTarget, WorkerPlan};
+use super::connect_pace::ConnectPace;
+use super::connection::{Connection, State, back_off_ns};
+use crate::flight::{Place, UserKey};
+use crate::load::share::{ToTarget, WorkerPlan};
 use crate::reactor::{Key, Route};
-use crate::storm::ConnectPace;
-use crate::users::UserKey;
 
 /// Connections and places.
 pub(super) struct Pool<S> {
@@ -511,8 +511,8 @@ impl Lane {
 
 #[cfg(test)]
 mod tests {
+    use super::super::testing::{Fake, own_plan};
     use super::*;
-    use crate::worker::testing::{Fake, own_plan};
 
     /// The pool of the one worker of a plan, as TOML.
     fn pool(options: &str) -> Pool<Fake> {

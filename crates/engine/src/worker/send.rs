@@ -5,13 +5,13 @@ use std::io::IoSlice;
 use candor_protocol::{Outgoing, Protocol, Transport};
 
 use super::connect::Loss;
+use super::connection::{SHARE_BYTES, State};
 use super::dispatch::Next;
 use super::{Stage, Worker};
 use crate::author::Author;
-use crate::books::Departure;
-use crate::connection::{SHARE_BYTES, State};
+use crate::flight::Departure;
+use crate::load::Source;
 use crate::reactor::{Key, Reactor, Ready, Segments, Sent};
-use crate::source::Source;
 
 /// Pieces given to the kernel in one call: eight pipelined requests with a body each.
 const SLICES: usize = 16;

@@ -11,7 +11,7 @@ use candor_protocol::{
 
 use candor_record::{Recorder, RecorderSettings};
 
-use crate::plan_share::WorkerPlan;
+use crate::load::share::WorkerPlan;
 
 /// A session with this many free places, which says and hears nothing.
 pub(super) struct Fake(pub(super) u32);

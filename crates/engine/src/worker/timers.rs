@@ -13,7 +13,7 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use crate::connection::Place;
+use crate::flight::Place;
 use crate::reactor::Key;
 
 /// What is to be done.

@@ -18,7 +18,7 @@ use std::collections::VecDeque;
 use candor_protocol::Protocol;
 
 use super::Worker;
-use crate::connection::SHARE_BYTES;
+use super::connection::SHARE_BYTES;
 use crate::reactor::{Key, Reactor, Ready};
 
 /// The least that the share of a connection gets.
@@ -43,7 +43,7 @@ const TURN_NS: u64 = 500_000;
 #[derive(Debug, Default)]
 pub(super) struct Turn {
     /// Connections that had their share and want more, with their generation; the longest waiting
-    /// first. Each is here once: what it wants stands in its [`Connection`](crate::connection).
+    /// first. Each is here once: what it wants stands in its [`Connection`](crate::worker::connection).
     postponed: VecDeque<(Key, u32)>,
     /// The reactor may have found more than was handled.
     has_found: bool,

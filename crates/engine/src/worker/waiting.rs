@@ -2,8 +2,8 @@
 
 use candor_protocol::Protocol;
 
+use super::pacing::Wait;
 use super::{Stage, Worker};
-use crate::pacing::Wait;
 use crate::reactor::Reactor;
 
 /// The longest sleep: a stop is heard and intervals are closed within this time.

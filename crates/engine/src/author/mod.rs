@@ -2,23 +2,24 @@
 //!
 //! There is one for each way in which a plan can say what is sent. What is due when, and on which connection, is not
 //! its affair, except that users decide themselves when they make their steps
-//! ([`Source::Users`](crate::source::Source)). It sends nothing and keeps no times; it reads the calendar, for cookies
+//! ([`Source::Users`](crate::load::Source)). It sends nothing and keeps no times; it reads the calendar, for cookies
 //! that expire.
 
-use std::borrow::Cow;
+pub(crate) mod filling;
+pub mod script;
+pub(crate) mod users;
+
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use candor_plan::{Load, Parts, Plan, Work};
-use candor_protocol::{CaptureRoom, Outgoing, RequestId, Session};
-use candor_record::{EndReason, ErrorKind, Recorder};
+use candor_plan::{Load, Plan};
+use candor_protocol::{Outgoing, RequestId, Session};
+use candor_record::{EndReason, Recorder};
 
-use crate::books::Departure;
-use crate::exchange::{self, Exchanges};
-use crate::fill::{DataRows, Filling, Owner, Tables};
-use crate::flight::Flight;
-use crate::plan_share::WorkerPlan;
-use crate::script::Scripted;
-use crate::users::Users;
+use self::filling::{DataRows, Filling, Owner, Tables};
+use self::script::Scripted;
+use self::users::Users;
+use crate::flight::{Departure, Ended, Flight};
+use crate::load::share::WorkerPlan;
 
 /// Who writes the requests of a worker.
 pub(crate) enum Author {
@@ -30,18 +31,6 @@ pub(crate) enum Author {
     Scripted(Box<Scripted>),
     /// Users, each on a journey.
     Users(Box<Users>),
-}
-
-/// What became of a request that was sent.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Ended<'a> {
-    pub(crate) id: RequestId,
-    pub(crate) flight: &'a Flight,
-    /// `None`: it has the expected response, or was broken off as it was meant to be.
-    pub(crate) error: Option<ErrorKind>,
-    /// Zero without a response.
-    pub(crate) status: u16,
-    pub(crate) at_ns: u64,
 }
 
 impl Author {
@@ -190,33 +179,6 @@ impl Author {
             _ => None,
         }
     }
-}
-
-/// The plan as one worker's sessions need it: with the request of its script, if that has one.
-pub(crate) fn own_plan<'a>(plan: &'a Plan, script: Option<&Scripted>) -> Cow<'a, Parts> {
-    match script.and_then(Scripted::request) {
-        None => Cow::Borrowed(plan),
-        Some(request) => {
-            let mut own = Parts::clone(plan);
-            if let Work::Script { request: first, .. } = &mut own.work {
-                **first = request.clone();
-            }
-            Cow::Owned(own)
-        }
-    }
-}
-
-/// Where a worker's sessions keep the responses that its author, or somebody who looks on, reads.
-pub(crate) fn room(
-    plan: &Plan,
-    script: Option<&Scripted>,
-    exchanges: Option<&Exchanges>,
-) -> Option<CaptureRoom> {
-    let of_script = script.and_then(Scripted::capture_room);
-    of_script.or_else(|| match exchanges {
-        Some(exchanges) => Some(exchange::room(plan, exchanges)),
-        None => Users::capture_room(plan),
-    })
 }
 
 /// Seconds since 1970, for the age of cookies.

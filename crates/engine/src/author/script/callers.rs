@@ -92,7 +92,7 @@ mod tests {
             let mut numbers: Vec<u64> = (0..workers)
                 .flat_map(|worker| {
                     let users = Callers::of_closed_load(Share { worker, workers });
-                    let own = crate::plan_share::part(13, worker, workers) as u32;
+                    let own = crate::load::share::part(13, worker, workers) as u32;
                     (0..own).map(move |connection| users.number(connection, 99))
                 })
                 .collect();

@@ -11,7 +11,7 @@ use candor_plan::{Plan, Trace};
 use candor_record::trace::LowestRanks;
 use candor_record::{IntervalSummary, Stretch, TraceCounts, Traced};
 
-use crate::exchange::Exchanges;
+use crate::sessions::exchanges::Exchanges;
 use crate::worker;
 
 /// Sees a run while it goes on.

@@ -22,9 +22,9 @@ use rustix::event::Timespec;
 use rustix::thread::nanosleep;
 use rustix::time::ClockId;
 
+use super::keep_to_cores;
 use crate::control::Control;
-use crate::health::{clock_ns, waited_of};
-use crate::machine::keep_to_cores;
+use crate::thread::{clock_ns, waited_of};
 
 /// How long it sleeps: a pause that long is never missed, and what matters is tens of milliseconds.
 /// A sleep costs some 15 µs on a virtual machine: at 1 ms that would be 1.5 % of a core, beside a

@@ -22,7 +22,7 @@ use candor_protocol::{Made, Outgoing};
 
 use crate::control::Control;
 use crate::error::EngineError;
-use crate::plan_share;
+use crate::load::share;
 
 /// The data sets of a plan, opened. All threads share them.
 #[derive(Debug)]
@@ -54,7 +54,7 @@ impl Once {
             return Err(EngineError::RowsInWarmUp { rows });
         };
         let count = Some(left).filter(|left| plan.stop.count.is_none_or(|count| count > *left));
-        let limit = Limit { measured_count: count.or(plan.stop.count), ..plan_share::limit(plan) };
+        let limit = Limit { measured_count: count.or(plan.stop.count), ..share::limit(plan) };
         Ok(Once { rows, ranks: Some(Arc::new(ranks(limit))), count })
     }
 }

@@ -3,14 +3,17 @@
 //! The backlog is not stored. It is the part of the schedule between what was taken and what is
 //! due; a second cursor, the scout, counts it. So a backlog of a million costs no memory.
 
+mod gaps;
+pub(crate) mod share;
+
 use std::sync::Arc;
 
 use candor_pace::{Due, Picker, Schedule, Share};
 use candor_plan::{Load, OpenLoad, Order, Plan, Request, Requests, Work};
 use candor_record::Phase;
 
-use crate::gaps::Gaps;
-use crate::plan_share::{WorkerPlan, limit, part};
+use self::gaps::Gaps;
+use self::share::{WorkerPlan, limit, part};
 
 /// The load of one worker.
 pub(crate) enum Source {

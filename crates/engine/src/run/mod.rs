@@ -4,6 +4,10 @@
 //! until they end. Finished intervals come over one channel; emptied ones go back over another
 //! per worker, so that no worker allocates in the steady state.
 
+pub(crate) mod drive;
+pub(crate) mod observer;
+pub(crate) mod resolve;
+
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Barrier, Mutex, OnceLock, PoisonError};
@@ -17,26 +21,25 @@ use candor_record::{
     Workers,
 };
 
-use crate::author::{self, own_plan};
+use self::observer::{Observer, TraceIntake};
+use self::resolve::Addresses;
+use crate::author::filling::Tables;
+use crate::author::script::{Destination, Scripted, Scripts};
 use crate::control::Control;
 use crate::error::EngineError;
-use crate::exchange::Watch;
-use crate::fill::Tables;
-use crate::health::Snapshot;
-use crate::hiccup::{self, Post};
+use crate::load::share;
+use crate::machine::hiccup::{self, Post};
+use crate::machine::memory;
+use crate::machine::throttle;
 use crate::machine::{check_ports, core_count, host, keep_to_cores, reserve_files, usable_cores};
-use crate::memory;
-use crate::observer::{Observer, TraceIntake};
-use crate::plan_share;
 use crate::reactor::choice::{ReactorKind, decide, probe_uring};
 use crate::reactor::socket::{Address, Dialer};
 use crate::reactor::{Chosen, ConnectFailure, Start, chosen};
 use crate::reactor::{dozing, epoll, stamped, uring};
-use crate::registry::{self, Sessions, Spoken, Use};
-use crate::resolve::Addresses;
-use crate::script::{Destination, Scripted, Scripts};
-use crate::throttle;
-use crate::worker::{Sink, Worker};
+use crate::sessions::exchanges::Watch;
+use crate::sessions::{self, Spoken, Use, own_plan};
+use crate::thread::Snapshot;
+use crate::worker::{Sessions, Sink, Worker};
 use rustix::io::Errno;
 
 /// From the agreement on the origin to the origin: time for every thread to be told.
@@ -161,7 +164,7 @@ pub fn run_part(
     let is_local = targets.iter().flat_map(|one| &**one).any(Address::is_local);
     let opened = Opened { plan, tables: &tables, is_local };
     let (asked, most) = plan.connections_in_all();
-    reserve_files(plan_share::of_all(most, part.workers), workers)?;
+    reserve_files(share::of_all(most, part.workers), workers)?;
     public.iter().for_each(|(host, addresses)| observer.goes_public(host, addresses));
     let dialer = Dialer {
         targets: targets.into(),
@@ -200,7 +203,7 @@ pub fn run_part(
                 let reactors: Vec<_> = dialers.map(one).collect::<Result<_, _>>()?;
                 return run_on(reactors, opened, part, scripts, control, observer, |begun| {
                     let Begun { own, room, watch, thread } = begun;
-                    registry::with_sessions(&spoken, own, room, watch, thread);
+                    sessions::with_sessions(&spoken, own, room, watch, thread);
                 });
             }
             ReactorKind::Uring => {
@@ -212,7 +215,7 @@ pub fn run_part(
     };
     run_on(others?, opened, part, scripts, control, observer, |begun| {
         let Begun { own, room, watch, thread } = begun;
-        thread.with(registry::boxed(&spoken, own, room, watch));
+        thread.with(sessions::boxed(&spoken, own, room, watch));
     })
 }
 
@@ -307,7 +310,7 @@ fn run_on<U: Start>(
                 }
                 let script = scripts.take(share.worker);
                 let own = own_plan(plan, script.as_ref());
-                let room = author::room(plan, script.as_ref(), exchanges.as_ref());
+                let room = sessions::room(plan, script.as_ref(), exchanges.as_ref());
                 let watch = exchanges.map(|exchanges| Watch::new(&own, exchanges));
                 let thread = Thread {
                     plan,
@@ -368,7 +371,7 @@ pub(crate) fn collecting_part(plan: &Plan, workers: Workers) -> CollectorSetting
         requests: plan.work.requests().len(),
         journeys: plan.work.journeys().len(),
         warm_up_ns: plan.recording.warm_up_ns,
-        connections_asked: plan_share::of_all(plan.connections_in_all().0, workers).into(),
+        connections_asked: share::of_all(plan.connections_in_all().0, workers).into(),
         workers,
     }
 }

@@ -16,12 +16,10 @@ use candor_protocol::made::Batch;
 use candor_protocol::{Capture, CaptureRoom, Captured, Outgoing, RequestId};
 use candor_record::EndReason;
 
-use crate::author::Ended;
-use crate::books::Departure;
-use crate::fill::{Filling, Owner};
-
 use self::callers::Callers;
-pub use crate::fill::DataRows;
+pub use super::filling::DataRows;
+use super::filling::{Filling, Owner};
+use crate::flight::{Departure, Ended};
 
 /// A worker has room for this number of the longest bodies that are kept for a script.
 const BODIES_AT_A_TIME: usize = 16;

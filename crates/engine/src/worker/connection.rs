@@ -2,9 +2,9 @@
 
 use candor_protocol::{Abilities, Session};
 
-use crate::chain::Chain;
-use crate::reactor::{Key, Ready};
-use crate::users::{NOBODY, UserKey};
+use crate::books::chain::Chain;
+use crate::flight::{NOBODY, UserKey};
+use crate::reactor::Ready;
 
 /// What one connection may read, or write, before the others: as much as one read takes.
 pub(crate) const SHARE_BYTES: usize = 128 * 1024;
@@ -139,14 +139,6 @@ impl<S: Session> Connection<S> {
     pub(crate) fn takes_none(&self) -> bool {
         self.blocked || self.session.as_ref().is_none_or(|session| session.free_places() == 0)
     }
-}
-
-/// A place for one request on a connection, free since a time.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Place {
-    pub(crate) key: Key,
-    pub(crate) generation: u32,
-    pub(crate) since_ns: u64,
 }
 
 /// How long to wait before the next attempt, after `fruitless` ones in a row. Starts at once,

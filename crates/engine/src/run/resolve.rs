@@ -14,9 +14,9 @@ use std::sync::Arc;
 use candor_plan::allow::{AllowList, Asked, is_public};
 use candor_plan::{Endpoint, Target};
 
+use crate::author::script::Destination;
 use crate::error::EngineError;
 use crate::reactor::socket::Address;
-use crate::script::Destination;
 
 /// The variable with a list of allowed hosts and networks.
 const VARIABLE: &str = "CANDOR_ALLOW";

@@ -5,20 +5,26 @@
 //! once for all other sessions, which are behind a pointer: what they do beside costs a hundred times more than
 //! the call. What is generic over these is a [`Use`].
 
+pub(crate) mod exchanges;
+mod roots;
+
+use std::borrow::Cow;
 use std::cell::Cell;
 use std::num::NonZeroUsize;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use candor_plan::{HttpVersion, Parts, ProxyWay, Replies, Request, Target, WebSocket};
+use candor_plan::{HttpVersion, Parts, Plan, ProxyWay, Replies, Request, Target, WebSocket, Work};
 use candor_protocol::parts::Rules;
 use candor_protocol::proxy::{Opening, Proxied};
 use candor_protocol::tls::{Connector, Make};
 use candor_protocol::{CaptureRoom, Protocol, Session, Transport, grpc, h1, h2, ws};
 
+use self::exchanges::{Exchanges, Watch};
+use crate::author::script::Scripted;
+use crate::author::users::Users;
 use crate::error::EngineError;
-use crate::exchange::Watch;
-use crate::roots;
+use crate::worker::Sessions;
 
 /// What is done with sessions, whatever they speak.
 pub(crate) trait Use {
@@ -28,9 +34,6 @@ pub(crate) trait Use {
     /// Does it; `sessions` makes one for each new connection.
     fn with<S: Protocol>(self, sessions: Sessions<S>) -> Self::Output;
 }
-
-/// Makes the sessions of one thread: one for a connection to the target with this number.
-pub(crate) type Sessions<S> = Box<dyn Fn(u16) -> S>;
 
 /// Makes sessions to one target, whatever they speak.
 type Boxed = Box<dyn Fn() -> Box<dyn Session>>;
@@ -178,6 +181,33 @@ impl Spoken {
             }
         }
     }
+}
+
+/// The plan as one worker's sessions need it: with the request of its script, if that has one.
+pub(crate) fn own_plan<'a>(plan: &'a Plan, script: Option<&Scripted>) -> Cow<'a, Parts> {
+    match script.and_then(Scripted::request) {
+        None => Cow::Borrowed(plan),
+        Some(request) => {
+            let mut own = Parts::clone(plan);
+            if let Work::Script { request: first, .. } = &mut own.work {
+                **first = request.clone();
+            }
+            Cow::Owned(own)
+        }
+    }
+}
+
+/// Where a worker's sessions keep the responses that its author, or somebody who looks on, reads.
+pub(crate) fn room(
+    plan: &Plan,
+    script: Option<&Scripted>,
+    exchanges: Option<&Exchanges>,
+) -> Option<CaptureRoom> {
+    let of_script = script.and_then(Scripted::capture_room);
+    of_script.or_else(|| match exchanges {
+        Some(exchanges) => Some(exchanges::room(plan, exchanges)),
+        None => Users::capture_room(plan),
+    })
 }
 
 /// Makes what the sessions of one thread share, and hands the maker of them to `what`, for what each target of the plan

@@ -5,15 +5,14 @@ use candor_plan::{Parts, Plan};
 use candor_protocol::{CaptureRoom, Protocol};
 use candor_record::{Collector, Interval, Machine, RunRecord, Traced, WorkerReport, Workers};
 
-use crate::author::{self, own_plan};
+use super::collecting_part;
+use super::observer::{Observer, TraceIntake};
+use crate::author::filling::Tables;
+use crate::author::script::{Scripted, Scripts};
 use crate::control::Control;
-use crate::fill::Tables;
-use crate::observer::{Observer, TraceIntake};
 use crate::reactor::Reactor;
-use crate::registry::{self, Sessions, Spoken, Use};
-use crate::run::collecting_part;
-use crate::script::{Scripted, Scripts};
-use crate::worker::{Sink, Worker};
+use crate::sessions::{self, Spoken, Use, own_plan};
+use crate::worker::{Sessions, Sink, Worker};
 
 /// Runs a whole plan with one worker on `reactor`, and returns what happened. The way to test a
 /// run on simulated time.
@@ -99,7 +98,7 @@ fn drive_spoken<R: Reactor>(
 ) -> RunRecord {
     let spoken = Spoken::all(plan).unwrap_or_else(|error| panic!("{error}"));
     drive_workers(plan, workers, reactors, control, scripts, observer, |own, room, drive| {
-        registry::with_sessions(&spoken, own, room, None, drive)
+        sessions::with_sessions(&spoken, own, room, None, drive)
     })
 }
 
@@ -122,7 +121,7 @@ fn drive_workers<R: Reactor, O: Observer + ?Sized>(
         let share = Share { worker, workers: workers.of };
         let (reactor, script) = (reactors(worker), scripts.take(worker));
         let own = own_plan(plan, script.as_ref());
-        let room = author::room(plan, script.as_ref(), None);
+        let room = sessions::room(plan, script.as_ref(), None);
         let sink = Alone {
             at,
             collector: &mut collector,

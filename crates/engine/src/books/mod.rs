@@ -4,37 +4,26 @@
 //! of the one and enters it into the other in a single step, and the ledger cannot come apart. In the same step the
 //! author of the request hears of it.
 
+pub(crate) mod chain;
+mod flights;
+mod streams;
+
 use std::num::NonZeroU16;
 use std::sync::Arc;
 
-use candor_pace::Due;
 use candor_plan::Request;
 use candor_protocol::expect::Mismatch;
 use candor_protocol::{Answer, Deviations, Part, RequestId, Session};
 use candor_record::trace::Tracer;
 use candor_record::{
-    DeviationKind, ErrorKind, FailedRequest, Outcome, Phase, Reason, Recorder, Sample, Traced,
+    DeviationKind, ErrorKind, FailedRequest, Outcome, Reason, Recorder, Sample, Traced,
 };
 
-use crate::author::{Author, Ended};
-use crate::chain::Chain;
-use crate::flight::{Flight, Flights};
-use crate::reactor::Key;
-use crate::streams::Streams;
-use crate::users::{NOBODY, UserKey};
-
-/// A request that is about to be handed to a session.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Departure {
-    pub(crate) index: u64,
-    pub(crate) due_ns: u64,
-    pub(crate) ready_ns: u64,
-    pub(crate) connection: Key,
-    pub(crate) request: u32,
-    /// The user who makes it; `NOBODY`: it is by itself.
-    pub(crate) user: UserKey,
-    pub(crate) phase: Phase,
-}
+use self::chain::Chain;
+use self::flights::Flights;
+use self::streams::Streams;
+use crate::author::Author;
+use crate::flight::{Departure, Ended, Flight, NOBODY, NeverSent};
 
 /// Where and when an outcome came, and who hears of it.
 pub(crate) struct Came<'a> {
@@ -366,14 +355,6 @@ fn traced(flight: &Flight, outcome: Outcome, status: u16, at_ns: u64) -> Traced 
         status,
         phase: flight.phase,
     }
-}
-
-/// A request that was due and did not leave.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct NeverSent {
-    pub(crate) due: Due,
-    pub(crate) request: u32,
-    pub(crate) phase: Phase,
 }
 
 impl From<NeverSent> for Flight {

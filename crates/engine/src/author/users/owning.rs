@@ -4,8 +4,8 @@
 //! and closes those that [`Users::take_let_go`] names. There are as many connections as users can be under way, so
 //! that a user who needs one always finds one.
 
-use super::{First, UserKey, Users};
-use crate::connection::Place;
+use super::{First, Users};
+use crate::flight::{Place, UserKey};
 use crate::reactor::Key;
 
 /// The mark of a user without a connection.

@@ -9,11 +9,7 @@
 
 use std::collections::VecDeque;
 
-/// A user, by its place in the table.
-pub(crate) type UserKey = u32;
-
-/// No user.
-pub(crate) const NOBODY: UserKey = u32::MAX;
+use crate::flight::{NOBODY, UserKey};
 
 /// The width of the finest slots, as a power of two in nanoseconds.
 const FINEST_BITS: u32 = 16;

@@ -3,6 +3,11 @@
 //! Limits are checked before a run, so that a run that cannot be made says so at once and in
 //! terms of what was asked.
 
+pub(crate) mod child;
+pub(crate) mod hiccup;
+pub(crate) mod memory;
+pub(crate) mod throttle;
+
 use std::fs;
 use std::sync::Arc;
 
@@ -13,7 +18,6 @@ use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
 use crate::error::EngineError;
 use crate::reactor::socket::Address;
-use crate::throttle;
 
 /// Files that a run needs besides its connections and its threads' own: standard streams, results,
 /// /proc.

@@ -10,7 +10,8 @@ use candor_pace::Due;
 use candor_plan::Plan;
 use candor_record::Recorder;
 
-use super::{Arrivals, First, UserKey, Users, sooner};
+use super::{Arrivals, First, Users, sooner};
+use crate::flight::UserKey;
 
 /// Users of a closed load who may come at once before something else is looked at.
 const COME_AT_ONCE: u32 = 1000;

@@ -15,8 +15,7 @@ use candor_protocol::{
     Answer, Capture, CaptureRoom, Event, Input, Keep, Outgoing, RequestId, Session, Transmit,
 };
 
-use crate::users::{BODIES_AT_A_TIME, MOST_BODY_BYTES, kept, said};
-use crate::worker::words;
+use crate::author::users::{BODIES_AT_A_TIME, MOST_BODY_BYTES, kept, said};
 
 /// Of a text that is looked at.
 const MOST_TEXT_BYTES: usize = 16 << 10;
@@ -210,10 +209,10 @@ impl Watched {
             Event::Ready(abilities) => self.is_h2 = abilities.multiplexes,
             Event::Done(answer) => self.answered(answer),
             Event::Failed { id: Some(id), failure } | Event::RequestFailed { id, failure } => {
-                self.end(*id, |exchange, _| exchange.problem = Some(words(failure).1.to_string()));
+                self.end(*id, |exchange, _| exchange.problem = Some(failure.words().1.to_string()));
             }
             Event::Failed { id: None, failure } => {
-                let problem = words(failure).1.to_string();
+                let problem = failure.words().1.to_string();
                 for (id, _) in self.open.clone() {
                     self.end(id, |exchange, _| exchange.problem = Some(problem.clone()));
                 }

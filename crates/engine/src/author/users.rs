@@ -29,13 +29,10 @@ use self::plan::{Journey, Step, journeys, steps};
 pub(crate) use self::plan::{kept, said};
 use self::queues::Queues;
 use self::wheel::Wheel;
-pub(crate) use self::wheel::{NOBODY, UserKey};
-use crate::author::Ended;
-use crate::books::NeverSent;
-use crate::connection::Place;
-use crate::fill::{Cookies, Filling, Owner};
-use crate::plan_share::{WorkerPlan, part};
-use crate::source::{Closed, Open, phase_at};
+use super::filling::{Cookies, Filling, Owner};
+use crate::flight::{Ended, NeverSent, Place, UserKey};
+use crate::load::share::{WorkerPlan, part};
+use crate::load::{Closed, Open, phase_at};
 
 /// Users at a time in an open load, unless the plan has a limit of its own.
 const MOST_USERS: u32 = 1_000_000;
