@@ -10,6 +10,8 @@
 //!               request.rs  requests, as they are handed in
 //!               session.rs  a session: its grammar, its input, its events; nothing of one protocol
 //!               failure.rs  how failures are counted, and their words
+//!               entry.rs    what a protocol is to a run: name, transport, and its sessions, made of a plan
+//!               habits.rs   what requests ask of a worker beside their sessions
 //!  parts        parts/      events of a response                       grpc/      messages and status of a call
 //!  protocols    h1/         HTTP/1.1
 //!               made/       texts of requests, of scripts and templates: read and written as HTTP/1.1
@@ -22,11 +24,13 @@
 #![forbid(unsafe_code)]
 
 mod capture;
+mod entry;
 pub mod expect;
 mod failure;
 pub mod grpc;
 pub mod h1;
 pub mod h2;
+mod habits;
 mod http;
 pub mod made;
 mod output;
@@ -38,9 +42,14 @@ pub mod tls;
 pub mod ws;
 
 pub use capture::{Capture, CaptureRoom, Captured, Keep, NotKept};
+pub use entry::{Entry, Make, To};
+pub use habits::Habits;
 pub use request::{Made, Outgoing};
 pub use session::{
     Abilities, Answer, Deviations, Event, Failure, Fault, GoAway, HeaderBytes, Input, Last,
     MAX_SEGMENTS, MAX_TRANSMIT_BYTES, Malformed, Part, PartKind, Protocol, RequestId, Session,
     Transmit, Transport,
 };
+
+/// All protocols. Of those that a server may choose, the one first that is spoken where it chooses none.
+pub static PROTOCOLS: [&Entry; 5] = [&h1::ENTRY, &h2::ENTRY, &h2::UPGRADE, &ws::ENTRY, &ws::TUNNEL];

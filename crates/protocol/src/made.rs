@@ -11,7 +11,7 @@
 
 mod form;
 
-pub use form::{Form, Values, write_text};
+pub use form::{Form, Values, forms, write_text};
 
 use std::borrow::Cow;
 

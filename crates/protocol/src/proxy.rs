@@ -10,6 +10,7 @@ use std::rc::Rc;
 use candor_plan::{Proxy, ProxyWay};
 
 use crate::capture::Capture;
+use crate::entry::Make;
 use crate::request::Outgoing;
 use crate::session::{
     Event, Failure, Fault, Input, Protocol, RequestId, Session, Transmit, Transport,
@@ -102,9 +103,6 @@ impl Opening {
         }
     }
 }
-
-/// Makes the session within.
-pub type Make = Rc<dyn Fn() -> Box<dyn Session>>;
 
 /// A session behind a proxy.
 pub struct Proxied {

@@ -13,11 +13,10 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use candor_data::{Fault, Rows, Selection, Table};
 use candor_memory::{Memory, Sites};
 use candor_pace::{Limit, Ranks, below, draw};
-use candor_plan::journey::{Variables, step_of};
-use candor_plan::template::{Names, Piece, Template, Value};
+use candor_plan::template::{Piece, Value};
 use candor_plan::url::HttpUrl;
-use candor_plan::{DataOrder, Load, Messages, Plan, Request, Secrets};
-use candor_protocol::made::{Form, Values, write_text};
+use candor_plan::{DataOrder, Load, Plan, Request, Secrets};
+use candor_protocol::made::{Form, Values, forms, write_text};
 use candor_protocol::{Made, Outgoing};
 
 use crate::control::Control;
@@ -213,35 +212,7 @@ impl Owner<'_> {
 impl Filling {
     /// `None` where no request has holes.
     pub(crate) fn new(plan: &Plan, tables: &Tables) -> Option<Self> {
-        let has_cookies = |number| {
-            step_of(plan.work.journeys(), number).is_some_and(|(journey, _)| journey.cookies)
-        };
-        let variables = Variables::of(plan.work.journeys());
-        // The plan's check has read it, here and below.
-        let schema = plan.wire.calls().and_then(|calls| calls.schema().ok());
-        let form = |(number, request): (usize, &candor_plan::Request)| {
-            let cookies = has_cookies(number as u32);
-            if !request.holes && !cookies {
-                return None;
-            }
-            let captured = variables.before(number as u32);
-            let names = Names { data: &plan.data, environment: &plan.environment, captured };
-            let template = Template::compile(request, number, names).ok()?;
-            let messages = match &schema {
-                Some(schema) if !request.literal_body => {
-                    let method = schema.method(&request.path).ok()?;
-                    Some(Messages::compile(&method, &template.body).ok()?)
-                }
-                _ => None,
-            };
-            let authority = &plan.target_of(request).authority;
-            let form = Form::new(template, request, number as u32, authority, cookies);
-            Some(match messages {
-                Some(messages) => form.with_messages(messages),
-                None => form,
-            })
-        };
-        let forms: Vec<_> = plan.work.requests().iter().enumerate().map(form).collect();
+        let forms = forms(plan);
         let is_needed = forms.iter().any(Option::is_some) || plan.work.has_users();
         is_needed.then(|| {
             let row = Row::new(plan, tables);

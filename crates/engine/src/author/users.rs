@@ -21,12 +21,13 @@ use candor_pace::{Due, Picker, draw};
 use candor_plan::journey::Variables;
 use candor_plan::url::HttpUrl;
 use candor_plan::{Load, OnFailure, Plan, Target};
+use candor_protocol::grpc::Bodies;
 use candor_protocol::{Capture, CaptureRoom, Outgoing};
 use candor_record::{Phase, Recorder, StepFailure};
 
 use self::owning::Own;
+pub(crate) use self::plan::kept;
 use self::plan::{Journey, Step, journeys, steps};
-pub(crate) use self::plan::{kept, said};
 use self::queues::Queues;
 use self::wheel::Wheel;
 use super::filling::{Cookies, Filling, Owner};
@@ -70,6 +71,7 @@ pub(crate) struct Users {
     /// Of the plan's targets.
     sites: Sites,
     variables: usize,
+    bodies: Bodies,
     seed: u64,
     warm_up_ns: u64,
 }
@@ -203,6 +205,7 @@ impl Users {
             have_cookies: plan.work.journeys().iter().any(|one| one.cookies),
             sites: Sites::new(hosts.iter().map(|(host, is_https)| (host.as_str(), *is_https))),
             variables: Variables::of(plan.work.journeys()).names().len(),
+            bodies: Bodies::of(plan),
             seed: plan.seed,
             warm_up_ns: own.warm_up_ns,
         }
@@ -446,11 +449,11 @@ impl Users {
             let site = self.queues.as_ref().map_or(0, |queues| queues.target_of(request));
             user.memory.take_cookies((&self.sites, site), &user.path, response.fields, now_s);
         }
-        let Step { captures, call, .. } = &self.steps[request as usize];
+        let captures = &self.steps[request as usize].captures;
         if ended.error.is_some() || captures.is_empty() {
             return None;
         }
-        let body = said(call.as_ref(), response.body);
+        let body = self.bodies.read(request, response.body);
         let taken = captures.take(ended.status, response.fields, &body, &mut user.memory);
         taken.err().map(|missing| StepFailure::Capture(missing.capture as u32))
     }

@@ -5,7 +5,8 @@
 
 use candor_pace::{Limit, Share};
 use candor_plan::{Plan, Target, Timeouts};
-use candor_record::{EndReason, ErrorKind, Workers};
+use candor_protocol::Habits;
+use candor_record::{EndReason, Workers};
 
 /// What a worker must know of the plan.
 #[derive(Debug, Clone)]
@@ -21,15 +22,12 @@ pub(crate) struct WorkerPlan {
     pub(crate) lifetime_ns: Option<u64>,
     /// All connections are made at the beginning of the run, and none is replaced.
     pub(crate) once: bool,
-    /// Requests are messages over WebSocket.
-    pub(crate) websocket: bool,
+    pub(crate) habits: Habits,
     /// A worker that never sleeps notes when it was held up.
     pub(crate) notes_held_up: bool,
     /// From one attempt to connect to the next, of this worker.
     pub(crate) connect_gap_ns: u64,
     pub(crate) timeouts: Timeouts,
-    /// What a request is that took too long.
-    pub(crate) expired: ErrorKind,
     pub(crate) warm_up_ns: u64,
     /// When the measured window ends by time.
     pub(crate) stop_ns: Option<u64>,
@@ -73,6 +71,7 @@ pub(crate) fn of_all(total: u32, workers: Workers) -> u32 {
 impl WorkerPlan {
     pub(crate) fn new(plan: &Plan, share: Share) -> Self {
         let Share { worker, workers } = share;
+        let habits = Habits::of(plan);
         let of = |total: u32| part(u64::from(total), worker, workers) as u32;
         let warm_up_ns = plan.recording.warm_up_ns;
         let to_target = |target: &Target| {
@@ -100,7 +99,7 @@ impl WorkerPlan {
             requests_per_connection: plan.connections.requests_per_connection.unwrap_or(u64::MAX),
             lifetime_ns: plan.connections.lifetime_ns,
             once: plan.connections.once,
-            websocket: plan.wire.websocket().is_some(),
+            habits,
             notes_held_up: plan.recording.held_up,
             connect_gap_ns: plan.connections.connect_rate.map_or(0, |rate| {
                 // Exact for any rate that a user can tell apart: a gap has whole nanoseconds.
@@ -109,10 +108,6 @@ impl WorkerPlan {
                 u64::try_from(gap_ns).unwrap_or(u64::MAX)
             }),
             timeouts: plan.timeouts,
-            expired: match plan.wire.calls().and_then(|calls| calls.deadline_ns) {
-                Some(ns) if ns == plan.timeouts.request_ns => ErrorKind::GrpcDeadlineExceeded,
-                _ => ErrorKind::Timeout,
-            },
             warm_up_ns,
             stop_ns: stop_ns(plan),
             counted: plan.stop.count.is_some(),
@@ -121,9 +116,9 @@ impl WorkerPlan {
                 None => EndReason::Duration,
             },
             drain_ns: plan.stop.drain_ns,
-            linger_ns: match plan.wire.websocket() {
-                Some(socket) if socket.pairs_by_order() => MOST_LINGER_NS.min(plan.stop.drain_ns),
-                _ => 0,
+            linger_ns: match habits.pairs_by_order {
+                true => MOST_LINGER_NS.min(plan.stop.drain_ns),
+                false => 0,
             },
             give_up_ns: plan.stop.give_up_ns,
         }

@@ -1,8 +1,8 @@
 //! Workers without threads of their own: one after the other, on the calling thread.
 
 use candor_pace::Share;
-use candor_plan::{Parts, Plan};
-use candor_protocol::{CaptureRoom, Protocol};
+use candor_plan::Plan;
+use candor_protocol::Protocol;
 use candor_record::{Collector, Interval, Machine, RunRecord, Traced, WorkerReport, Workers};
 
 use super::collecting_part;
@@ -11,7 +11,7 @@ use crate::author::filling::Tables;
 use crate::author::script::{Scripted, Scripts};
 use crate::control::Control;
 use crate::reactor::Reactor;
-use crate::sessions::{self, Spoken, Use, own_plan};
+use crate::sessions::{Recipe, Spoken, Use};
 use crate::worker::{Sessions, Sink, Worker};
 
 /// Runs a whole plan with one worker on `reactor`, and returns what happened. The way to test a
@@ -81,7 +81,7 @@ pub fn drive_sessions<R: Reactor, S: Protocol>(
     let mut reactor = Some(reactor);
     let reactors = |_| reactor.take().expect("there is one worker");
     let (workers, scripts) = (Workers::all(1), Scripts::default());
-    drive_workers(plan, workers, reactors, control, &scripts, observer, |_, _, drive| {
+    drive_workers(plan, workers, reactors, control, &scripts, observer, |_, drive| {
         let sessions = sessions.clone();
         drive.with(Box::new(move |_| sessions()))
     })
@@ -97,8 +97,8 @@ fn drive_spoken<R: Reactor>(
     observer: &mut (impl Observer + ?Sized),
 ) -> RunRecord {
     let spoken = Spoken::all(plan).unwrap_or_else(|error| panic!("{error}"));
-    drive_workers(plan, workers, reactors, control, scripts, observer, |own, room, drive| {
-        sessions::with_sessions(&spoken, own, room, None, drive)
+    drive_workers(plan, workers, reactors, control, scripts, observer, |recipe, drive| {
+        recipe.with(&spoken, drive)
     })
 }
 
@@ -110,7 +110,7 @@ fn drive_workers<R: Reactor, O: Observer + ?Sized>(
     control: &Control,
     scripts: &Scripts,
     observer: &mut O,
-    with: impl Fn(&Parts, Option<CaptureRoom>, Drive<'_, R, O>) -> (u64, WorkerReport),
+    with: impl Fn(&Recipe<'_>, Drive<'_, R, O>) -> (u64, WorkerReport),
 ) -> RunRecord {
     let tables = Tables::open(plan, control).unwrap_or_else(|error| panic!("{error}"));
     let plan = &*tables.limited(plan).unwrap_or_else(|error| panic!("{error}"));
@@ -120,8 +120,7 @@ fn drive_workers<R: Reactor, O: Observer + ?Sized>(
     for (at, worker) in workers.indices().enumerate() {
         let share = Share { worker, workers: workers.of };
         let (reactor, script) = (reactors(worker), scripts.take(worker));
-        let own = own_plan(plan, script.as_ref());
-        let room = sessions::room(plan, script.as_ref(), None);
+        let recipe = Recipe::new(plan, script.as_ref(), None);
         let sink = Alone {
             at,
             collector: &mut collector,
@@ -130,7 +129,7 @@ fn drive_workers<R: Reactor, O: Observer + ?Sized>(
             observer: &mut *observer,
         };
         let drive = Drive { plan, tables: &tables, share, reactor, script, control, sink };
-        let (origin_ns, report) = with(&own, room, drive);
+        let (origin_ns, report) = with(&recipe, drive);
         if at == 0 {
             origin_monotonic_ns = origin_ns;
         }

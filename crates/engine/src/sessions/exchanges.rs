@@ -9,13 +9,14 @@ use std::rc::Rc;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use candor_memory::Source;
-use candor_plan::{CallMethod, Parts, Plan};
+use candor_plan::{Parts, Plan};
+use candor_protocol::grpc::Bodies;
 use candor_protocol::h1::{self, Prepared};
 use candor_protocol::{
     Answer, Capture, CaptureRoom, Event, Input, Keep, Outgoing, RequestId, Session, Transmit,
 };
 
-use crate::author::users::{BODIES_AT_A_TIME, MOST_BODY_BYTES, kept, said};
+use crate::author::users::{BODIES_AT_A_TIME, MOST_BODY_BYTES, kept};
 
 /// Of a text that is looked at.
 const MOST_TEXT_BYTES: usize = 16 << 10;
@@ -128,8 +129,9 @@ pub(crate) struct Watch {
     exchanges: Exchanges,
     /// Each request of the plan as it is sent if it is fixed.
     fixed: Rc<[Prepared]>,
-    /// Of each request of the plan, what is captured from its response, and the method if it is a call.
-    captures: Rc<[(Vec<Source>, Option<CallMethod>)]>,
+    /// Of each request of the plan, what is captured from its response.
+    captures: Rc<[Vec<Source>]>,
+    bodies: Rc<Bodies>,
 }
 
 impl Watch {
@@ -138,17 +140,13 @@ impl Watch {
         let prepare = |one| h1::prepare(one, &plan.target_of(one).authority);
         // The plan's check has compiled them.
         let source = |one: &candor_plan::Capture| Source::parse(&one.source).ok();
-        let schema = plan.wire.calls().and_then(|calls| calls.schema().ok());
-        let captures = |step: &candor_plan::Step| {
-            let path = &plan.work.requests()[step.request as usize].path;
-            let method = schema.as_ref().and_then(|schema| schema.method(path).ok());
-            (step.captures.iter().filter_map(source).collect(), method)
-        };
+        let captures = |step: &candor_plan::Step| step.captures.iter().filter_map(source).collect();
         let steps = plan.work.journeys().iter().flat_map(|one| &one.steps);
         Watch {
             exchanges,
             fixed: list.map(prepare).collect(),
             captures: steps.map(captures).collect(),
+            bodies: Rc::new(Bodies::of(plan)),
         }
     }
 
@@ -223,7 +221,7 @@ impl Watched {
 
     fn answered(&mut self, answer: &Answer) {
         let captured = self.inner.take_captured();
-        let captures = Rc::clone(&self.watch.captures);
+        let (captures, bodies) = (Rc::clone(&self.watch.captures), Rc::clone(&self.watch.bodies));
         self.end(answer.id, |exchange, list| {
             let (fields, body) = match &captured {
                 Some(captured) => (captured.get().fields, captured.get().body),
@@ -231,9 +229,9 @@ impl Watched {
             };
             let of_step =
                 captures.get(exchange.request as usize).filter(|_| answer.expected.is_ok());
-            let captured = of_step.map(|(sources, method)| {
-                let said = said(method.as_ref(), body);
-                let value = |source: &Source| match source.find(fields, &said) {
+            let captured = of_step.map(|sources| {
+                let body = bodies.read(exchange.request, body);
+                let value = |source: &Source| match source.find(fields, &body) {
                     Ok(value) => Ok(list.text(&value, value.len() as u64)),
                     Err(why) => Err(why.to_string()),
                 };

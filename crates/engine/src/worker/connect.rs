@@ -9,7 +9,6 @@ use candor_protocol::{Event, Failure, Protocol, Transport};
 use candor_record::{Cause, ConnectErrorKind, Disconnect, ErrorKind, LossKind, Reason};
 
 use super::connection::{SHARE_BYTES, State};
-use super::events::came;
 use super::timers::{Timer, Watch};
 use super::{Stage, Worker};
 use crate::author::Author;
@@ -348,7 +347,7 @@ impl<R: Reactor, S: Protocol> Worker<R, S> {
         }
     }
 
-    /// A WebSocket whose connection broke has ended without a close frame.
+    /// A connection broke whose protocol ends with a close frame: it ended without one.
     #[cold]
     fn tell_of_close(&mut self, key: Key, at_ns: u64) {
         let Some(session) = &mut self.pool[key].session else { return };
@@ -371,7 +370,7 @@ impl<R: Reactor, S: Protocol> Worker<R, S> {
             in_order = !self.take_events(key, at_ns, true).failed;
         }
         if let Loss::Failed(_) = loss
-            && self.own.websocket
+            && self.own.habits.ends_with_a_word
         {
             self.tell_of_close(key, at_ns);
         }
@@ -379,7 +378,7 @@ impl<R: Reactor, S: Protocol> Worker<R, S> {
         let author = &mut self.dispatch.author;
         if let Loss::BrokenOff = loss {
             while let Some(id) = account.flights.first() {
-                self.books.break_off(id, None, came(account, author, at_ns));
+                self.books.break_off(id, None, account.came(author, at_ns));
             }
             account.fruitless = 0;
         }
@@ -401,7 +400,7 @@ impl<R: Reactor, S: Protocol> Worker<R, S> {
         };
         if let Some((id, kind, reason)) = one {
             in_order = false;
-            self.books.fail(id, kind, &reason, came(account, author, at_ns));
+            self.books.fail(id, kind, &reason, account.came(author, at_ns));
         }
         let (kind, reason) = match loss {
             Loss::Old => {
@@ -423,7 +422,7 @@ impl<R: Reactor, S: Protocol> Worker<R, S> {
         };
         while let Some(id) = account.flights.first() {
             in_order = false;
-            self.books.fail(id, kind, &reason, came(account, author, at_ns));
+            self.books.fail(id, kind, &reason, account.came(author, at_ns));
         }
         account.outstanding = 0;
         in_order

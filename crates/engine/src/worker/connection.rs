@@ -2,6 +2,8 @@
 
 use candor_protocol::{Abilities, Session};
 
+use crate::author::Author;
+use crate::books::Came;
 use crate::books::chain::Chain;
 use crate::flight::{NOBODY, UserKey};
 use crate::reactor::Ready;
@@ -93,6 +95,13 @@ impl Default for Account {
             broken_off: false,
             securing: None,
         }
+    }
+}
+
+impl Account {
+    /// Where an outcome without a response comes.
+    pub(crate) fn came<'a>(&'a mut self, author: &'a mut Author, at_ns: u64) -> Came<'a> {
+        Came { chain: &mut self.flights, author, session: None, at_ns }
     }
 }
 

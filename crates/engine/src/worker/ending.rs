@@ -4,7 +4,6 @@ use candor_protocol::Protocol;
 use candor_record::{Disconnect, EndReason, Phase, WorkerReport};
 
 use super::connection::State;
-use super::events::came;
 use super::{Sink, Stage, Worker};
 use crate::author::filling::Tables;
 use crate::control::Control;
@@ -121,7 +120,7 @@ impl<R: Reactor, S: Protocol> Worker<R, S> {
             let account = &mut connection.account;
             while let Some(id) = account.flights.first() {
                 if broken_off {
-                    let came = came(account, &mut self.dispatch.author, now_ns);
+                    let came = account.came(&mut self.dispatch.author, now_ns);
                     self.books.break_off(id, None, came);
                 } else {
                     self.books.leave_unfinished(id, &mut account.flights, now_ns);

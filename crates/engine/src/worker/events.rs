@@ -91,7 +91,7 @@ impl Applying<'_> {
             Event::Failed { id: Some(id), failure } if self.is_ending => {
                 let is_end = matches!(failure, Failure::Closed | Failure::Truncated);
                 if is_end && self.account.broken_off {
-                    self.books.break_off(id, None, came(self.account, self.author, at_ns));
+                    self.books.break_off(id, None, self.account.came(self.author, at_ns));
                     self.account.outstanding -= 1;
                     self.account.fruitless = 0;
                 } else {
@@ -140,7 +140,7 @@ impl Applying<'_> {
 
     fn fail(&mut self, id: u32, failure: &Failure) {
         let (kind, reason) = failure.words();
-        self.books.fail(id, kind, &reason, came(self.account, self.author, self.at_ns));
+        self.books.fail(id, kind, &reason, self.account.came(self.author, self.at_ns));
         self.account.outstanding -= 1;
         self.came_to.freed = true;
         self.came_to.failed = true;
@@ -255,11 +255,6 @@ impl<R: Reactor, S: Protocol> Worker<R, S> {
             self.lose(key, Loss::BrokenOff, now_ns);
         }
     }
-}
-
-/// Where an outcome without a response comes.
-pub(super) fn came<'a>(account: &'a mut Account, author: &'a mut Author, at_ns: u64) -> Came<'a> {
-    Came { chain: &mut account.flights, author, session: None, at_ns }
 }
 
 #[cold]

@@ -4,7 +4,7 @@ use candor_protocol::{Protocol, RequestId};
 
 use super::connect::{Loss, timeout_words};
 use super::connection::State;
-use super::events::{CameTo, came};
+use super::events::CameTo;
 use super::timers::{Entry, Timer, Watch};
 use super::{Stage, Worker};
 use crate::flight::Place;
@@ -114,8 +114,8 @@ impl<R: Reactor, S: Protocol> Worker<R, S> {
             return false;
         }
         let reason = timeout_words(self.own.timeouts.request_ns);
-        let kind = self.own.expired;
-        let came = came(&mut connection.account, &mut self.dispatch.author, now_ns);
+        let kind = self.own.habits.expired;
+        let came = connection.account.came(&mut self.dispatch.author, now_ns);
         self.books.fail(id, kind, &reason, came);
         connection.account.outstanding -= 1;
         // If it was the last request that the server would answer on this connection, that is an

@@ -7,11 +7,15 @@
 //!
 //! A message is never kept: memory for a call is fixed.
 
+mod bodies;
 mod call;
 mod error;
 mod messages;
 mod status;
 
+use candor_plan::Parts;
+
+pub use bodies::Bodies;
 pub use error::Error;
 
 pub(crate) use call::Call;
@@ -26,6 +30,18 @@ pub struct Limits {
     /// A successful response has exactly one message: all methods called are unary or stream the client's messages
     /// alone.
     pub one_message: bool,
+}
+
+impl Limits {
+    /// Of a plan; `None`: its requests are no calls.
+    pub fn of(plan: &Parts) -> Option<Self> {
+        let calls = plan.wire.calls()?;
+        let streams = plan.work.requests().iter().filter_map(|one| one.call);
+        Some(Limits {
+            max_message_bytes: u32::try_from(calls.message_bytes).unwrap_or(u32::MAX),
+            one_message: !streams.into_iter().any(|call| call.kind.server_streams()),
+        })
+    }
 }
 
 impl Default for Limits {

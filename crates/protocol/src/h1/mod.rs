@@ -30,6 +30,7 @@
 //! - The bytes that follow a response which ends the connection are ignored.
 
 mod body;
+mod entry;
 mod error;
 mod events;
 mod field;
@@ -45,6 +46,7 @@ mod settings;
 mod transmit;
 
 pub(crate) use body::take_chunked;
+pub use entry::{ENTRY, sessions};
 pub use error::Error;
 pub(crate) use field::field;
 pub(crate) use head::{may_be_status_line, status_of};

@@ -24,6 +24,7 @@
 //! - Frames that carry nothing are counted: too many of them between two that carry something
 //!   end the connection with ENHANCE_YOUR_CALM.
 
+mod entry;
 pub(crate) mod error;
 pub(crate) mod frame;
 pub(crate) mod head;
@@ -40,6 +41,7 @@ mod streams;
 mod upgrade;
 mod upload;
 
+pub use entry::{ENTRY, UPGRADE, sessions};
 pub use error::Error;
 pub(crate) use request::is_left_out;
 pub use request::{Parts, Prepared, prepare};

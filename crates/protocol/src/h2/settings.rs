@@ -1,5 +1,7 @@
 //! What the two sides tell each other about themselves (RFC 9113 6.5).
 
+use candor_plan::Parts;
+
 use super::error::Error;
 use super::frame::{self, MAX_31, kind};
 use super::hpack::{DEFAULT_TABLE_BYTES, Encoder};
@@ -33,6 +35,22 @@ pub struct Settings {
     pub last_stream: u32,
     /// Bounds on what a server may send.
     pub limits: Limits,
+}
+
+impl Settings {
+    /// Of a plan.
+    pub(crate) fn of(plan: &Parts) -> Self {
+        let connections = &plan.connections;
+        Settings {
+            streams: connections.streams,
+            stream_window_bits: connections.windows.stream_bits,
+            connection_window_bits: connections.windows.connection_bits,
+            max_frame_bytes: connections.frames.max_bytes,
+            header_table_bytes: connections.frames.header_table_bytes,
+            encoder_table_bytes: connections.frames.encoder_table_bytes,
+            ..Settings::default()
+        }
+    }
 }
 
 impl Default for Settings {

@@ -4,8 +4,9 @@
 //! request whatever the values are. Memory is reused: in the steady state nothing is allocated.
 
 use candor_grpc::FillError;
-use candor_plan::template::{Hole, Piece, Template, Value};
-use candor_plan::{Messages, Request};
+use candor_plan::journey::{Variables, step_of};
+use candor_plan::template::{Hole, Names, Piece, Template, Value};
+use candor_plan::{Messages, Parts, Request};
 
 use crate::h1;
 use crate::http::wants_length;
@@ -48,6 +49,39 @@ pub struct Form {
     filled_body: Vec<u8>,
     scratch: Vec<u8>,
     shape: Shape,
+}
+
+/// A form for each request of a plan; `None`: the request has no holes and no cookies, and is sent as it stands.
+pub fn forms(plan: &Parts) -> Vec<Option<Form>> {
+    let journeys = plan.work.journeys();
+    let has_cookies =
+        |number| step_of(journeys, number).is_some_and(|(journey, _)| journey.cookies);
+    let variables = Variables::of(journeys);
+    // The plan's check has read it, here and below.
+    let schema = plan.wire.calls().and_then(|calls| calls.schema().ok());
+    let form = |(number, request): (u32, &Request)| {
+        let cookies = has_cookies(number);
+        if !request.holes && !cookies {
+            return None;
+        }
+        let captured = variables.before(number);
+        let names = Names { data: &plan.data, environment: &plan.environment, captured };
+        let template = Template::compile(request, number as usize, names).ok()?;
+        let messages = match &schema {
+            Some(schema) if !request.literal_body => {
+                let method = schema.method(&request.path).ok()?;
+                Some(Messages::compile(&method, &template.body).ok()?)
+            }
+            _ => None,
+        };
+        let authority = &plan.target_of(request).authority;
+        let form = Form::new(template, request, number, authority, cookies);
+        Some(match messages {
+            Some(messages) => Form { body: Body::Messages(Box::new(messages)), ..form },
+            None => form,
+        })
+    };
+    (0..).zip(plan.work.requests()).map(form).collect()
 }
 
 /// What a body is made of.
@@ -99,12 +133,6 @@ impl Form {
                 upgrades: has("upgrade"),
             },
         }
-    }
-
-    /// The same, with these messages as its body.
-    #[must_use]
-    pub fn with_messages(self, messages: Messages) -> Self {
-        Form { body: Body::Messages(Box::new(messages)), ..self }
     }
 
     /// Whether its body is messages.

@@ -31,6 +31,7 @@
 
 mod conversation;
 mod deflate;
+mod entry;
 mod error;
 mod frame;
 mod incoming;
@@ -47,6 +48,7 @@ mod utf8;
 mod watch;
 
 pub use deflate::Deflate;
+pub use entry::{ENTRY, TUNNEL};
 pub use error::{Error, Unnegotiated};
 pub use mask::{Masks, mask};
 pub use message::{Field, Kind, Message};

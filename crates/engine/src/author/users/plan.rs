@@ -1,13 +1,10 @@
 //! Journeys, compiled for a worker.
 
-use std::borrow::Cow;
-
-use candor_grpc::Schema;
 use candor_memory::{Capture, Captures, Source};
 use candor_pace::{below, exponential};
 use candor_plan::journey::Variables;
 use candor_plan::template::{Names, Piece, Template, compile_text};
-use candor_plan::{CallMethod, OnFailure, Plan, Think};
+use candor_plan::{OnFailure, Plan, Think};
 use candor_protocol::Keep;
 
 /// A journey.
@@ -29,8 +26,6 @@ pub(super) struct Step {
     /// Variables that its request has in it.
     pub(super) needs: Vec<u32>,
     pub(super) captures: Captures,
-    /// Of a call with captures: its responses are messages.
-    pub(super) call: Option<CallMethod>,
 }
 
 /// The journeys of a plan, whose check has compiled all of this before.
@@ -46,7 +41,6 @@ pub(super) fn journeys(plan: &Plan) -> Vec<Journey> {
 /// The steps of all journeys, each at the place of its request.
 pub(super) fn steps(plan: &Plan) -> Vec<Step> {
     let variables = Variables::of(plan.work.journeys());
-    let schema = plan.wire.calls().and_then(|calls| calls.schema().ok());
     let of_journey = |journey: &'_ candor_plan::Journey| {
         let following = journey.steps.iter().skip(1).map(|step| Some(step.request));
         let following = following.chain([None]);
@@ -54,7 +48,7 @@ pub(super) fn steps(plan: &Plan) -> Vec<Step> {
             .steps
             .iter()
             .zip(following)
-            .map(|(one, next)| step(plan, &variables, schema.as_ref(), one, next))
+            .map(|(one, next)| step(plan, &variables, one, next))
             .collect();
         all
     };
@@ -64,7 +58,6 @@ pub(super) fn steps(plan: &Plan) -> Vec<Step> {
 fn step(
     plan: &Plan,
     variables: &Variables<'_>,
-    schema: Option<&Schema>,
     step: &candor_plan::Step,
     next: Option<u32>,
 ) -> Step {
@@ -77,10 +70,8 @@ fn step(
         let source = Source::parse(&one.source).ok()?;
         Some(Capture { variable, name: one.variable.clone(), source })
     };
-    let looks = schema.filter(|_| !step.captures.is_empty());
     Step {
         next,
-        call: looks.and_then(|schema| schema.method(&request.path).ok()),
         think: step.think,
         repeat: step.repeat,
         when: step.when.as_ref().and_then(|when| compile_text(when, names).ok()),
@@ -100,17 +91,6 @@ fn needs(template: &Template) -> Vec<u32> {
     all.sort_unstable();
     all.dedup();
     all
-}
-
-/// What captures look into: a body, or the messages of a response to a call. What is not messages has no values.
-pub(crate) fn said<'a>(call: Option<&CallMethod>, body: &'a [u8]) -> Cow<'a, [u8]> {
-    match call {
-        None => body.into(),
-        Some(method) => {
-            let json = candor_grpc::show_response(method, body);
-            json.unwrap_or_default().into_bytes().into()
-        }
-    }
 }
 
 /// How much is kept of the responses to each request; `None`: nothing of any.
