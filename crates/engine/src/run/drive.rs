@@ -33,7 +33,7 @@ pub fn drive_observed<R: Reactor>(
     plan: &Plan,
     reactor: R,
     control: &Control,
-    observer: &mut (impl Observer + ?Sized),
+    observer: &mut dyn Observer,
 ) -> RunRecord {
     drive_scripted(plan, reactor, control, &Scripts::default(), observer)
 }
@@ -48,7 +48,7 @@ pub fn drive_scripted<R: Reactor>(
     reactor: R,
     control: &Control,
     scripts: &Scripts,
-    observer: &mut (impl Observer + ?Sized),
+    observer: &mut dyn Observer,
 ) -> RunRecord {
     let mut reactor = Some(reactor);
     let reactors = |_| reactor.take().expect("there is one worker");
@@ -75,7 +75,7 @@ pub fn drive_sessions<R: Reactor, S: Protocol>(
     plan: &Plan,
     reactor: R,
     control: &Control,
-    observer: &mut (impl Observer + ?Sized),
+    observer: &mut dyn Observer,
     sessions: impl Fn() -> S + Clone + 'static,
 ) -> RunRecord {
     let mut reactor = Some(reactor);
@@ -94,7 +94,7 @@ fn drive_spoken<R: Reactor>(
     reactors: impl FnMut(u32) -> R,
     control: &Control,
     scripts: &Scripts,
-    observer: &mut (impl Observer + ?Sized),
+    observer: &mut dyn Observer,
 ) -> RunRecord {
     let spoken = Spoken::all(plan).unwrap_or_else(|error| panic!("{error}"));
     drive_workers(plan, workers, reactors, control, scripts, observer, |recipe, drive| {
@@ -103,14 +103,14 @@ fn drive_spoken<R: Reactor>(
 }
 
 /// Runs the workers one after the other; `with` gives each the sessions of its own plan.
-fn drive_workers<R: Reactor, O: Observer + ?Sized>(
+fn drive_workers<R: Reactor>(
     plan: &Plan,
     workers: Workers,
     mut reactors: impl FnMut(u32) -> R,
     control: &Control,
     scripts: &Scripts,
-    observer: &mut O,
-    with: impl Fn(&Recipe<'_>, Drive<'_, R, O>) -> (u64, WorkerReport),
+    observer: &mut dyn Observer,
+    with: impl Fn(&Recipe<'_>, Drive<'_, R>) -> (u64, WorkerReport),
 ) -> RunRecord {
     let tables = Tables::open(plan, control).unwrap_or_else(|error| panic!("{error}"));
     let plan = &*tables.limited(plan).unwrap_or_else(|error| panic!("{error}"));
@@ -140,17 +140,17 @@ fn drive_workers<R: Reactor, O: Observer + ?Sized>(
 }
 
 /// A worker that waits for its sessions.
-struct Drive<'a, R, O: ?Sized> {
+struct Drive<'a, R> {
     plan: &'a Plan,
     tables: &'a Tables,
     share: Share,
     reactor: R,
     script: Option<Scripted>,
     control: &'a Control,
-    sink: Alone<'a, O>,
+    sink: Alone<'a>,
 }
 
-impl<R: Reactor, O: Observer + ?Sized> Use for Drive<'_, R, O> {
+impl<R: Reactor> Use for Drive<'_, R> {
     /// The origin of its time, and how it ended.
     type Output = (u64, WorkerReport);
 
@@ -167,16 +167,16 @@ impl<R: Reactor, O: Observer + ?Sized> Use for Drive<'_, R, O> {
 }
 
 /// The collector of a worker that has no thread of its own.
-struct Alone<'a, O: ?Sized> {
+struct Alone<'a> {
     /// The worker's place among those that are collected.
     at: usize,
     collector: &'a mut Collector,
     intake: &'a mut TraceIntake,
     back: Vec<(Vec<Traced>, u64)>,
-    observer: &'a mut O,
+    observer: &'a mut dyn Observer,
 }
 
-impl<O: Observer + ?Sized> Sink for Alone<'_, O> {
+impl Sink for Alone<'_> {
     fn deliver(&mut self, interval: Interval) -> Option<Interval> {
         let empty = self.collector.deliver(self.at, interval);
         let observer = &mut self.observer;

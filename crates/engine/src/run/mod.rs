@@ -1,7 +1,7 @@
 //! A run: what it needs is had before it begins, so that one that cannot be made says so at once.
 //!
-//! Data is opened, names are looked up, limits are checked, reactors made; [`threads`] does the rest. The reactor of
-//! most runs is a type of its own to the worker, and the others are one.
+//! Data is opened, names are looked up, limits are checked and reactors made; [`threads`] does the rest. The worker is
+//! compiled for epoll, which most runs have, and once for all other reactors.
 
 pub(crate) mod drive;
 pub(crate) mod observer;
@@ -15,7 +15,7 @@ use rustix::io::Errno;
 
 use self::observer::Observer;
 use self::resolve::Addresses;
-use self::threads::{Opened, run_on};
+use self::threads::{Begin, Opened, run_on};
 use crate::author::filling::Tables;
 use crate::author::script::{Destination, Scripts};
 use crate::control::Control;
@@ -24,7 +24,7 @@ use crate::load::share;
 use crate::machine::{check_ports, core_count, reserve_files};
 use crate::reactor::choice::{ReactorKind, decide, probe_uring};
 use crate::reactor::socket::{Address, Dialer};
-use crate::reactor::{Chosen, chosen, dozing, epoll, stamped, uring};
+use crate::reactor::{chosen, dozing, epoll, stamped, uring};
 use crate::sessions::{Spoken, Use};
 
 /// What one process does of a run.
@@ -49,7 +49,7 @@ impl Part {
 pub fn run(
     plan: &Plan,
     control: &Control,
-    observer: &mut (impl Observer + ?Sized),
+    observer: &mut dyn Observer,
 ) -> Result<RunRecord, EngineError> {
     run_scripted(plan, &Scripts::default(), control, observer)
 }
@@ -64,7 +64,7 @@ pub fn run_scripted(
     plan: &Plan,
     scripts: &Scripts,
     control: &Control,
-    observer: &mut (impl Observer + ?Sized),
+    observer: &mut dyn Observer,
 ) -> Result<RunRecord, EngineError> {
     run_part(plan, Part::whole(plan), scripts, control, observer)
 }
@@ -76,7 +76,7 @@ pub fn run_part(
     part: Part,
     scripts: &Scripts,
     control: &Control,
-    observer: &mut (impl Observer + ?Sized),
+    observer: &mut dyn Observer,
 ) -> Result<RunRecord, EngineError> {
     observer.prepares(plan);
     let tables = Tables::open(plan, control)?;
@@ -115,46 +115,37 @@ pub fn run_part(
     };
     let stamps = plan.recording.kernel_timestamps;
     let stamps = stamps.filter(|_| dialer.targets.iter().flat_map(|one| &**one).any(with_stamps));
-    // Reactors are made here, so that one that cannot be made ends the run before it begins.
     let choice = match dialer.transport {
         Transport::Stream => plan.threads.reactor,
         // Only epoll has datagrams.
         Transport::Datagrams => ReactorChoice::Epoll,
     };
-    let epoll = |errno: Errno| refused("make an epoll instance", errno.into());
-    let dialers = part.workers.indices().map(dialer_of);
-    let others: Result<Vec<Chosen>, EngineError> = if let Some(stamps) = stamps {
-        let one = |dialer| stamped::Unstarted::new(dialer, stamps.one_in).map(chosen);
-        dialers.map(|dialer| one(dialer).map_err(epoll)).collect()
-    } else if plan.dozes() {
-        dialers.map(|dialer| dozing::Unstarted::new(dialer).map(chosen).map_err(epoll)).collect()
-    } else {
-        match decide(choice, asked.div_ceil(of), probe_uring) {
-            ReactorKind::Epoll => {
-                let one = |dialer| epoll::Unstarted::new(dialer).map_err(epoll);
-                let reactors: Vec<_> = dialers.map(one).collect::<Result<_, _>>()?;
-                return run_on(
-                    reactors,
-                    opened,
-                    part,
-                    scripts,
-                    control,
-                    observer,
-                    |recipe, thread| {
-                        recipe.with(&spoken, thread);
-                    },
-                );
-            }
-            ReactorKind::Uring => {
-                let what = "make an io_uring instance for each thread";
-                let one = |dialer| uring::Unstarted::new(dialer).map(chosen);
-                dialers.map(|dialer| one(dialer).map_err(|error| refused(what, error))).collect()
-            }
-        }
+    let dozes = plan.dozes();
+    let kind = match stamps {
+        None if !dozes => decide(choice, asked.div_ceil(of), probe_uring),
+        _ => ReactorKind::Epoll,
     };
-    run_on(others?, opened, part, scripts, control, observer, |recipe, thread| {
-        thread.with(recipe.boxed(&spoken));
-    })
+    let epoll = |errno: Errno| refused("make an epoll instance", errno.into());
+    let uring = |error| refused("make an io_uring instance for each thread", error);
+    let spoken = &spoken;
+    let begin = |worker| -> Result<Begin<'_>, EngineError> {
+        let dialer = dialer_of(worker);
+        let reactor = match (stamps, kind) {
+            (Some(stamps), _) => {
+                chosen(stamped::Unstarted::new(dialer, stamps.one_in).map_err(epoll)?)
+            }
+            (None, _) if dozes => chosen(dozing::Unstarted::new(dialer).map_err(epoll)?),
+            (None, ReactorKind::Uring) => chosen(uring::Unstarted::new(dialer).map_err(uring)?),
+            (None, ReactorKind::Epoll) => {
+                let reactor = epoll::Unstarted::new(dialer).map_err(epoll)?;
+                return Ok(Box::new(move |recipe, thread| recipe.with(spoken, thread.on(reactor))));
+            }
+        };
+        Ok(Box::new(move |recipe, thread| thread.on(reactor).with(recipe.boxed(spoken))))
+    };
+    // Reactors are made here, so that one that cannot be made ends the run before it begins.
+    let begins = part.workers.indices().map(begin).collect::<Result<_, _>>()?;
+    run_on(begins, opened, part, scripts, control, observer)
 }
 
 fn refused(what: &'static str, error: std::io::Error) -> EngineError {

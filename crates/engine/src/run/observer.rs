@@ -100,11 +100,7 @@ impl TraceIntake {
     }
 
     /// Takes a block. Returns the highest rank that is still of interest.
-    pub(crate) fn take(
-        &mut self,
-        block: &[Traced],
-        observer: &mut (impl Observer + ?Sized),
-    ) -> u64 {
+    pub(crate) fn take(&mut self, block: &[Traced], observer: &mut dyn Observer) -> u64 {
         match &mut self.0 {
             Some(sample) => sample.take(block),
             None => {
@@ -115,11 +111,7 @@ impl TraceIntake {
     }
 
     /// All blocks were taken, of which workers say `taken`: what the trace has.
-    pub(crate) fn finish(
-        self,
-        taken: TraceCounts,
-        observer: &mut (impl Observer + ?Sized),
-    ) -> TraceCounts {
+    pub(crate) fn finish(self, taken: TraceCounts, observer: &mut dyn Observer) -> TraceCounts {
         let Some(sample) = self.0 else { return taken };
         let (requests, counts) = sample.finish(taken);
         observer.traced(&requests);

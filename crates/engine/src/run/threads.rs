@@ -91,15 +91,17 @@ pub(super) struct Opened<'a> {
     pub(super) is_local: bool,
 }
 
-/// The run with a worker for each of `reactors`; `begin` gives each its sessions.
-pub(super) fn run_on<U: Start>(
-    reactors: Vec<U>,
+/// Gives a thread its reactor and its sessions, with which it does its part of the run.
+pub(super) type Begin<'a> = Box<dyn FnOnce(&Recipe<'_>, Thread<'_>) + Send + 'a>;
+
+/// The run with a worker for each of `begins`.
+pub(super) fn run_on(
+    begins: Vec<Begin<'_>>,
     opened: Opened<'_>,
     part: Part,
     scripts: &Scripts,
     control: &Control,
-    observer: &mut (impl Observer + ?Sized),
-    begin: impl Fn(&Recipe<'_>, Thread<'_, U>) + Sync,
+    observer: &mut dyn Observer,
 ) -> Result<RunRecord, EngineError> {
     let Opened { plan, tables, is_local } = opened;
     let cores = usable_cores();
@@ -145,14 +147,14 @@ pub(super) fn run_on<U: Start>(
         let watches: Vec<_> = posts.iter().map(watch).collect();
         let mut missing = watches.iter().find_map(|one| Some(one.as_ref().err()?.to_string()));
         let mut backs = Vec::new();
-        for (worker, reactor) in reactors.into_iter().enumerate() {
+        for (worker, begin) in begins.into_iter().enumerate() {
             let (back_to, back) = channel();
             let (blocks_back_to, blocks_back) = channel();
             backs.push(Back { intervals: back_to, blocks: blocks_back_to });
             let link = Channel { worker, out: out.clone(), back, blocks_back };
             let core = own_cores[worker];
             let share = Share { worker: first + worker as u32, workers: of };
-            let (meeting, begin) = (&meeting, &begin);
+            let meeting = &meeting;
             let exchanges = exchanges.clone();
             let started = start().spawn_scoped(scope, move || {
                 if !are_there.wait() {
@@ -160,19 +162,10 @@ pub(super) fn run_on<U: Start>(
                 }
                 let script = scripts.take(share.worker);
                 let recipe = Recipe::new(plan, script.as_ref(), exchanges);
-                let thread = Thread {
-                    plan,
-                    tables,
-                    script,
-                    share,
-                    part,
-                    reactor,
-                    link,
-                    core,
-                    meeting,
-                    control,
-                };
-                begin(&recipe, thread);
+                begin(
+                    &recipe,
+                    Thread { plan, tables, script, share, part, link, core, meeting, control },
+                );
             });
             missing = missing.or_else(|| started.err().map(|error| error.to_string()));
         }
@@ -213,25 +206,36 @@ fn no_connection(plan: &Plan, first: Option<ConnectFailure>) -> EngineError {
 }
 
 /// One worker's thread, from its connections to its end.
-pub(super) struct Thread<'a, U> {
+pub(super) struct Thread<'a> {
     plan: &'a Plan,
     tables: &'a Tables,
     script: Option<Scripted>,
     share: Share,
     part: Part,
-    reactor: U,
     link: Channel,
     core: Option<usize>,
     meeting: &'a Meeting,
     control: &'a Control,
 }
 
-impl<U: Start> Use for Thread<'_, U> {
+impl<'a> Thread<'a> {
+    pub(super) fn on<U: Start>(self, reactor: U) -> OnReactor<'a, U> {
+        OnReactor { thread: self, reactor }
+    }
+}
+
+/// A thread that waits for its sessions.
+pub(super) struct OnReactor<'a, U> {
+    thread: Thread<'a>,
+    reactor: U,
+}
+
+impl<U: Start> Use for OnReactor<'_, U> {
     type Output = ();
 
     fn with<S: Protocol>(self, sessions: Sessions<S>) {
-        let Thread { plan, tables, script, share, part, reactor, mut link, core, meeting, control } =
-            self;
+        let OnReactor { thread, reactor } = self;
+        let Thread { plan, tables, script, share, part, mut link, core, meeting, control } = thread;
         let core = core.filter(|&core| keep_to_cores(&[core]));
         let thread = rustix::thread::gettid().as_raw_nonzero().get();
         meeting.threads[link.worker].store(thread, Ordering::Relaxed);
@@ -300,7 +304,7 @@ fn collect(
     collector: &mut Collector,
     backs: &[Back],
     intake: &mut TraceIntake,
-    observer: &mut (impl Observer + ?Sized),
+    observer: &mut dyn Observer,
 ) -> Option<()> {
     let mut has_begun = false;
     for message in messages {
