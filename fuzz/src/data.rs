@@ -59,7 +59,7 @@ pub(crate) fn template(bytes: &[u8]) {
     let Ok(template) = Template::compile(&one, 0, names) else { return };
     // The plan's rules for fixed text.
     let is_clean = |text: &str| !text.contains(|c: char| c.is_control() || c.is_whitespace());
-    if !is_clean(&candor_plan::template::without_holes(path)) || body.contains(char::is_control) {
+    if !is_clean(&candor_plan::holes::without_holes(path)) || body.contains(char::is_control) {
         return;
     }
     let mut form = Form::new(template, &one, 0, "h", false);

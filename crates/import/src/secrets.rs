@@ -11,8 +11,8 @@
 use std::collections::{HashMap, HashSet};
 
 use aho_corasick::{AhoCorasick, AhoCorasickKind, MatchKind};
+use candor_plan::escape::Escape;
 use candor_plan::redact::{SecretKind, is_random};
-use candor_plan::template::Escape;
 use percent_encoding::percent_decode_str;
 
 use crate::draft::{Body, Draft, Slot, Step};

@@ -22,12 +22,14 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::error::PlanError;
-use crate::model::{Connections, NS_PER_S, Parts, Recording, Stop, Threads, Timeouts, Trace};
+use crate::error::{PlanError, exclude, value};
 use crate::options::{Options, ReadFile};
-use crate::plan::Plan;
+use crate::outputs::{Out, Outputs, ReportDepth};
+use crate::plan::{Parts, Plan};
 use crate::redact::Secrets;
-use crate::values::{Nanos, Out, ProgressForm, ReportDepth, SmallCount, Tui};
+use crate::run::{Connections, Recording, Stop, Threads, Timeouts, Trace};
+use crate::units::NS_PER_S;
+use crate::values::{Nanos, SmallCount};
 use crate::wire::Wire;
 
 /// The default number of connections.
@@ -44,31 +46,6 @@ const DEFAULT_TIMEOUT_NS: u64 = 30 * NS_PER_S;
 const DEFAULT_CONNECT_TIMEOUT_NS: u64 = 10 * NS_PER_S;
 const DEFAULT_DIGITS: u8 = 3;
 const DEFAULT_INTERVAL_NS: u64 = NS_PER_S;
-
-/// The outputs of a run: the places of results, and the objectives. They are not part of the plan.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Outputs {
-    /// The kinds of output and their places.
-    pub list: Vec<Out>,
-    /// How much of the report is printed.
-    pub report: ReportDepth,
-    /// Print no progress.
-    pub quiet: bool,
-    /// Keep the result for `candor report last`.
-    pub keep: bool,
-    /// Whether there is a live view.
-    pub tui: Tui,
-    /// The form of progress without a live view.
-    pub progress: ProgressForm,
-    /// Objectives as text, such as `p99 < 5ms`.
-    pub expect: Vec<String>,
-    /// Conditions that end the run, as text, such as `error-rate > 5% for 10s`.
-    pub abort_if: Vec<String>,
-    /// A run in which no request succeeded is no error of its own.
-    pub allow_failures: bool,
-    /// Exit with an error if the result is not trustworthy.
-    pub strict: bool,
-}
 
 impl Options {
     /// Makes the plan.
@@ -129,7 +106,7 @@ impl Options {
     fn url_of_list(&mut self, files: &Files<'_>) -> Result<(), PlanError> {
         if let (None, Some(list)) = (&self.url, &self.requests.urls) {
             let origin = files.files.origin(&list.file);
-            self.url = origin.map_err(|problem| PlanError::Value { option: "--urls", problem })?;
+            self.url = origin.map_err(|problem| value("--urls", problem))?;
         }
         Ok(())
     }
@@ -171,15 +148,12 @@ impl Options {
         }
         if self.requests.no_keepalive {
             let why = "a connection then has one request; leave one of them out";
-            if per_connection.is_some_and(|count| count > 1) {
-                return Err(conflict("--requests-per-connection", "--no-keepalive", why));
-            }
-            if self.http2.streams.is_some_and(|streams| streams.get() > 1) {
-                return Err(conflict("--streams", "--no-keepalive", why));
-            }
-            if pipeline > 1 {
-                return Err(conflict("--pipeline", "--no-keepalive", why));
-            }
+            let several = [
+                ("--requests-per-connection", per_connection.is_some_and(|count| count > 1)),
+                ("--streams", self.http2.streams.is_some_and(|streams| streams.get() > 1)),
+                ("--pipeline", pipeline > 1),
+            ];
+            exclude(several, "--no-keepalive", why)?;
             per_connection = Some(1);
         }
         Ok(Connections {
@@ -208,10 +182,9 @@ impl Options {
         let is_traced =
             self.output.trace.is_some() || self.output.out.iter().any(|out| out.kind == Out::TRACE);
         match (is_traced, self.recording.trace_sample) {
-            (false, Some(_)) => Err(PlanError::Value {
-                option: "--trace-sample",
-                problem: "there is no trace to sample; add --trace FILE".to_owned(),
-            }),
+            (false, Some(_)) => {
+                Err(value("--trace-sample", "there is no trace to sample; add --trace FILE"))
+            }
             (false, None) => Ok(None),
             (true, which) => Ok(Some(which.unwrap_or(Trace::All))),
         }
@@ -249,10 +222,6 @@ impl Options {
             strict: self.output.strict,
         }
     }
-}
-
-pub(crate) fn conflict(one: &'static str, other: &'static str, why: &'static str) -> PlanError {
-    PlanError::Conflict { one, other, why }
 }
 
 /// The caller's files, each read once: the standard input cannot be read twice.

@@ -1,6 +1,5 @@
 //! The errors of making a plan, one sentence each: what, where and the remedy.
 
-use crate::load::ReplayError;
 use crate::redact::name_of_request;
 use crate::url::UrlError;
 
@@ -41,8 +40,13 @@ pub enum PlanError {
         error: std::io::Error,
     },
     /// A file of due offsets is wrong.
-    #[error(transparent)]
-    Replay(#[from] ReplayError),
+    #[error("{place}: {problem}")]
+    Offsets {
+        /// The file, with the line if it is in one.
+        place: String,
+        /// The fault and its remedy.
+        problem: String,
+    },
     /// Two options that exclude each other.
     #[error("{one} cannot be used with {other}: {why}")]
     Conflict {
@@ -104,4 +108,45 @@ pub enum PlanError {
         /// The fault and its remedy.
         problem: String,
     },
+}
+
+/// An option or a situation that excludes something else; and why, with the remedy.
+pub(crate) type Refusal = (&'static str, &'static str);
+
+/// Two options that exclude each other.
+pub(crate) fn conflict(one: &'static str, other: &'static str, why: &'static str) -> PlanError {
+    PlanError::Conflict { one, other, why }
+}
+
+/// Refuses the first of these options that was given: none of them can be used with `other`.
+pub(crate) fn exclude<const N: usize>(
+    options: [(&'static str, bool); N],
+    other: &'static str,
+    why: &'static str,
+) -> Result<(), PlanError> {
+    match options.into_iter().find(|(_, given)| *given) {
+        Some((option, _)) => Err(conflict(option, other, why)),
+        None => Ok(()),
+    }
+}
+
+/// Refuses the first of these options that was given: none of them has an effect here.
+pub(crate) fn without_effect<const N: usize>(
+    options: [(&'static str, bool); N],
+    problem: &str,
+) -> Result<(), PlanError> {
+    match options.into_iter().find(|(_, given)| *given) {
+        Some((option, _)) => Err(value(option, problem)),
+        None => Ok(()),
+    }
+}
+
+/// The value of an option that does not fit.
+pub(crate) fn value(option: &'static str, problem: impl Into<String>) -> PlanError {
+    PlanError::Value { option, problem: problem.into() }
+}
+
+/// A rule for a part that no option can break.
+pub(crate) fn need(holds: bool, part: &'static str, rule: &'static str) -> Result<(), PlanError> {
+    if holds { Ok(()) } else { Err(PlanError::Part { part, rule }) }
 }

@@ -57,6 +57,11 @@ impl<T> Kept<T> {
         }
     }
 
+    /// The list without its elements and without a hash of them.
+    pub(crate) fn emptied(&self) -> Self {
+        Kept::LeftOut { count: self.count(), hash: String::new() }
+    }
+
     /// Whether it was left out.
     pub fn is_left_out(&self) -> bool {
         matches!(self, Kept::LeftOut { .. })

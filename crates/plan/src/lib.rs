@@ -4,56 +4,65 @@
 //! nothing downstream checks it again. This crate reads no file, no clock and no environment: the
 //! caller supplies the bytes of files through [`options::ReadFile`].
 //!
-//! Flags and TOML become [`options::Options`], [`options::Options::build`] turns those into the
-//! [`Parts`] of a plan, and [`Plan`] checks whether they fit together. [`describe`] and [`redact`]
-//! decide which of its values may be shown.
+//! The modules stand in layers, of which each knows only those before it: texts and numbers; what may be said of them
+//! in errors and results; the parts of a plan; [`Plan`], which checks whether they fit together; and the ways in and out.
+//!
+//! Of the parts, [`Work`] says what is sent, [`Wire`] what that is to the connections, [`Target`] where it goes, and
+//! [`Load`] when. Each has its types, the rules for them (`check`, and `alone` and `unstamped` for what it excludes of the
+//! others), and what of it a result may have (`redact`, `hide`) in its own module.
 #![forbid(unsafe_code)]
 
-pub mod allow;
-pub mod build;
-mod call;
-pub mod data;
-mod delivery;
-pub mod describe;
+// Texts and numbers.
+pub mod escape;
+pub mod holes;
+pub mod suggest;
+pub mod units;
+pub mod words;
+
+// What may be said of them, what is wrong with them, and what a flag can have.
 pub mod error;
-pub mod journey;
 mod kept;
-pub mod load;
-pub mod model;
-pub mod options;
-mod plan;
 pub mod plan_file;
 pub mod redact;
-mod request;
-mod script;
-mod stream;
-pub mod suggest;
-pub mod template;
-mod tls;
-pub mod units;
 pub mod url;
 pub mod values;
-mod websocket;
+
+// The parts of a plan.
+pub mod load;
+mod run;
+mod targets;
 mod wire;
-pub mod words;
 mod work;
 
-pub use build::Outputs;
-pub use call::{Call, CallKind, CallMethod, Calls, Messages};
-pub use data::{DataFormat, DataOrder, DataSet};
-pub use delivery::{Delivery, Pieces};
+// The whole of them.
+mod plan;
+
+// The ways in, and out.
+pub mod build;
+pub mod describe;
+pub mod options;
+mod outputs;
+
 pub use error::PlanError;
-pub use journey::{Capture, Journey, OnFailure, Step, Think};
 pub use kept::Kept;
-pub use model::*;
+pub use load::{Arrivals, Load, OpenLoad, Segment};
 pub use options::{Options, ReadFile, looks_like_plan};
-pub use plan::Plan;
+pub use outputs::{Out, Outputs, Place, ProgressForm, ReportDepth, Tui};
+pub use plan::{Parts, Plan};
 pub use redact::Secrets;
-pub use request::{BodyExpect, Expect, Redacted, Request, StatusSet};
-pub use script::{Script, ScriptLimits};
-pub use stream::{ModelApi, StreamForm, Streaming, Tokens};
-pub use tls::{Identity, Pem, Tls, TlsVersion, Trust};
-pub use values::{Out, Place, ProgressForm, ReportDepth, Tui};
-pub use websocket::{Reaction, Replies, WebSocket};
-pub use wire::Wire;
-pub use work::{Journeys, Order, Requests, Work};
+pub use run::{
+    Connections, Frames, KernelTimestamps, Pacing, ReactorChoice, Recording, Stop, Threads,
+    Timeouts, Trace, Windows,
+};
+pub use targets::{
+    Endpoint, HttpVersion, Identity, MAIN_TARGET, Pem, Proxy, ProxyWay, Target, Tls, TlsVersion,
+    Trust, allow,
+};
+pub use units::{NS_PER_S, Rate};
+pub use wire::{CallMethod, Calls, Messages, Reaction, Replies, WebSocket, Wire};
+pub use work::journey::{self, Capture, Journey, OnFailure, Step, Think};
+pub use work::{
+    BodyExpect, Call, CallKind, DataFormat, DataOrder, DataSet, Delivery, Expect, Journeys,
+    ModelApi, Order, Pieces, Redacted, Request, Requests, Script, ScriptLimits, StatusSet,
+    StreamForm, Streaming, Tokens, Variable, Work, template,
+};

@@ -1,391 +1,233 @@
-//! The grammar of `--load`: from `ramp 1k..20k over 30s; hold 20k` to segments of a schedule.
+//! Load: when a plan's requests leave. In a closed load after the response before them, in an open one by a schedule of
+//! segments.
 //!
-//! ```text
-//! shape = part { ";" part }
-//! part  = "hold"   RATE [ "for" DURATION ]
-//!       | "ramp"   RATE ".." RATE "over" DURATION
-//!       | "step"   RATE ".." RATE "by" RATE "every" DURATION
-//!       | "burst"  COUNT "every" DURATION [ "for" DURATION ]
-//!       | "replay" FILE
-//! ```
-//!
-//! Only the last part may have no end. A step visits both of its ends: if the step does not divide
-//! the range, the last step is smaller. A file of due offsets is only named here; it is read when
-//! the plan is built.
+//! This module draws no due times (that is pace's), and knows nothing of what is sent.
 
+mod grammar;
 mod replay;
 
-pub use replay::{ReplayError, parse_offsets};
+pub use grammar::{LoadError, MAX_STEPS, Part, Shape};
+pub use replay::parse_offsets;
 
-use std::path::{Path, PathBuf};
-use std::str::FromStr;
+use serde::{Deserialize, Serialize};
 
-use crate::model::{Rate, Segment};
-use crate::suggest::did_you_mean;
-use crate::units::{
-    self, UnitError, parse_count, parse_duration_ns, parse_rate, parse_rate_or_zero,
-};
+use crate::error::{PlanError, Refusal, conflict, need};
+use crate::kept::Kept;
+#[cfg(doc)]
+use crate::run::Recording;
+use crate::run::WAITS;
+use crate::units::{NS_PER_S, Rate, is_time};
+use crate::values::named;
 
-/// The most segments that a `step` may expand to.
-pub const MAX_STEPS: usize = 10_000;
+/// The longest time between bursts, and the longest time of a rate.
+const NEVER_NS: u64 = 1_000_000_000 * NS_PER_S;
 
-const SHAPES: [&str; 5] = ["hold", "ramp", "step", "burst", "replay"];
-const CLAUSES: [&str; 4] = ["for", "over", "by", "every"];
-
-/// The content of `--load`: parts in order, files not yet read.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Shape {
-    /// At least one; only the last may have no end.
-    pub parts: Vec<Part>,
+/// How requests are timed.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case")]
+pub enum Load {
+    /// The next request leaves when the last one ended and the think time is over.
+    Closed {
+        /// Pause between a response and the next request on that connection.
+        think_time_ns: u64,
+    },
+    /// A schedule decides.
+    Open(OpenLoad),
 }
 
-/// One part of a shape.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Part {
-    /// Segments that are complete: a `hold`, `ramp` or `burst`, or all holds of a `step`.
-    Segments(Vec<Segment>),
-    /// Due offsets from this file.
-    Replay(PathBuf),
-}
-
-/// Why a text is not a load. Parts are counted from 1.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum LoadError {
-    /// Nothing between two semicolons, or nothing at all.
-    #[error("part {part} is empty; write a shape such as `hold 20k for 1m`")]
-    Empty {
-        /// Which part.
-        part: usize,
-    },
-    /// The first word is not a shape.
-    #[error(
-        "part {part}: unknown shape \"{word}\"; write one of hold, ramp, step, burst, replay{hint}"
-    )]
-    Shape {
-        /// Which part.
-        part: usize,
-        /// The word.
-        word: String,
-        /// `; did you mean …?` or nothing.
-        hint: String,
-    },
-    /// A word that belongs to no shape.
-    #[error("part {part}: unknown word \"{word}\"; write `{usage}`{hint}")]
-    Word {
-        /// Which part.
-        part: usize,
-        /// The word.
-        word: String,
-        /// How the shape is written.
-        usage: &'static str,
-        /// `; did you mean …?` or nothing.
-        hint: String,
-    },
-    /// A clause is missing, given twice, or of another shape.
-    #[error("part {part}: {problem}; write `{usage}`")]
-    Clause {
-        /// Which part.
-        part: usize,
-        /// The fault.
-        problem: String,
-        /// How the shape is written.
-        usage: &'static str,
-    },
-    /// A quantity is wrong.
-    #[error("part {part}: \"{value}\": {error}")]
-    Value {
-        /// Which part.
-        part: usize,
-        /// The value as given.
-        value: String,
-        /// The fault.
-        error: UnitError,
-    },
-    /// The quantities do not fit together.
-    #[error("part {part}: {problem}")]
-    Range {
-        /// Which part.
-        part: usize,
-        /// The fault and its remedy.
-        problem: &'static str,
-    },
-    /// A part without end is not the last one.
-    #[error(
-        "part {part} has no end, so part {} would never begin; add `for DURATION` to it", .part + 1
-    )]
-    Endless {
-        /// Which part.
-        part: usize,
-    },
-}
-
-impl Shape {
-    /// Whether any part reads a file.
-    pub fn has_replay(&self) -> bool {
-        self.parts.iter().any(|part| matches!(part, Part::Replay(_)))
+impl Load {
+    /// Whether a schedule decides.
+    pub fn is_open(&self) -> bool {
+        matches!(self, Load::Open(_))
     }
 
-    /// All segments, with files read by `read`.
-    pub fn segments<E>(
-        self,
-        mut read: impl FnMut(&Path) -> Result<Segment, E>,
-    ) -> Result<Vec<Segment>, E> {
-        let mut all = Vec::new();
-        for part in self.parts {
-            match part {
-                Part::Segments(segments) => all.extend(segments),
-                Part::Replay(file) => all.push(read(&file)?),
+    /// Whether its values fit each other.
+    pub(crate) fn check(&self) -> Result<(), PlanError> {
+        match self {
+            Load::Closed { .. } => Ok(()),
+            Load::Open(open) => open.check(),
+        }
+    }
+
+    /// Why a thread cannot sleep through responses, if so.
+    pub(crate) fn unstamped(&self) -> Option<Refusal> {
+        match self {
+            Load::Closed { .. } => Some(("a closed load", WAITS)),
+            Load::Open(OpenLoad { shed_after_ns: Some(_), .. }) => Some((
+                "--shed-after",
+                "what is shed depends on when a response was read; leave one of them out",
+            )),
+            Load::Open(_) => None,
+        }
+    }
+
+    /// Leaves out what a result has only as a number.
+    pub(crate) fn redact(&mut self) {
+        let Load::Open(open) = self else { return };
+        for segment in &mut open.segments {
+            if let Segment::Replay { offsets_ns, .. } = segment {
+                *offsets_ns = offsets_ns.redacted();
             }
         }
-        Ok(all)
+    }
+
+    /// Whether something was left out of it.
+    pub(crate) fn is_left_out(&self) -> bool {
+        let is_missing = |one: &Segment| matches!(one, Segment::Replay { offsets_ns, .. } if offsets_ns.is_left_out());
+        self.segments().iter().any(is_missing)
+    }
+
+    /// The schedule's segments; none in a closed load.
+    pub fn segments(&self) -> &[Segment] {
+        match self {
+            Load::Open(open) => &open.segments,
+            Load::Closed { .. } => &[],
+        }
     }
 }
 
-impl FromStr for Shape {
-    type Err = LoadError;
+/// A schedule: segments one after the other, and the process that draws arrivals from them.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct OpenLoad {
+    /// At least one. Only the last may have no end. A warm-up is the first segment
+    /// ([`Recording::warm_up_ns`] long), which the plan adds: a hold at the initial rate of the
+    /// load, or its burst.
+    pub segments: Vec<Segment>,
+    /// How arrivals are drawn within a segment.
+    pub arrivals: Arrivals,
+    /// Requests older than this are dropped unsent, and counted. Zero: no queue, so a request
+    /// that finds no free connection when it is due is dropped.
+    pub shed_after_ns: Option<u64>,
+}
 
-    fn from_str(text: &str) -> Result<Self, LoadError> {
-        let text = text.trim();
-        // A semicolon at the very end is harmless.
-        let text = text.strip_suffix(';').unwrap_or(text);
-        let texts: Vec<&str> = text.split(';').collect();
-        let mut parts = Vec::with_capacity(texts.len());
-        for (index, text) in texts.iter().enumerate() {
-            let part = parse_part(index + 1, text)?;
-            if index + 1 < texts.len() && is_endless(&part) {
-                return Err(LoadError::Endless { part: index + 1 });
+impl OpenLoad {
+    fn check(&self) -> Result<(), PlanError> {
+        need(!self.segments.is_empty(), "load.segments", "has at least one segment")?;
+        for (index, one) in self.segments.iter().enumerate() {
+            one.check()?;
+            let is_last = index + 1 == self.segments.len();
+            need(
+                is_last || one.duration_ns().is_some(),
+                "load.segments",
+                "ends, but for the last",
+            )?;
+        }
+        let has_rate = |one: &Segment| matches!(one, Segment::Hold { .. } | Segment::Ramp { .. });
+        if self.arrivals == Arrivals::Poisson && !self.segments.iter().all(has_rate) {
+            return Err(conflict(
+                "--arrivals poisson",
+                "burst or replay",
+                "their due times are fixed; leave --arrivals out",
+            ));
+        }
+        Ok(())
+    }
+
+    /// Length of all segments together; `None` if the last has no end.
+    pub fn duration_ns(&self) -> Option<u64> {
+        self.segments
+            .iter()
+            .map(Segment::duration_ns)
+            .try_fold(0u64, |sum, one| one.map(|one| sum.saturating_add(one)))
+    }
+}
+
+/// How arrivals are drawn from a rate.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case")]
+pub enum Arrivals {
+    /// Evenly spaced.
+    Constant,
+    /// A Poisson process with the segment's rate; not for bursts and replays.
+    #[value(help = "Random gaps, as of independent users")]
+    Poisson,
+}
+
+named!(Arrivals: "\"constant\" or \"poisson\"");
+
+/// One part of a schedule.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case")]
+pub enum Segment {
+    /// A constant rate. `step` in the load grammar becomes a sequence of these.
+    Hold {
+        /// The rate, above zero.
+        rate: Rate,
+        /// How long; `None`: as long as the run.
+        duration_ns: Option<u64>,
+    },
+    /// A rate that changes linearly.
+    Ramp {
+        /// Rate at the beginning; may be zero.
+        from: Rate,
+        /// Rate at the end; may be zero, but not both.
+        to: Rate,
+        /// How long, above zero.
+        duration_ns: u64,
+    },
+    /// `size` requests at once, repeatedly.
+    Burst {
+        /// Requests in a burst, at least 1.
+        size: u64,
+        /// From one burst to the next, above zero.
+        every_ns: u64,
+        /// How long; `None`: as long as the run.
+        duration_ns: Option<u64>,
+    },
+    /// Due offsets from a file.
+    Replay {
+        /// Offsets from the segment's beginning, in ascending order, at least one.
+        offsets_ns: Kept<u64>,
+        /// How long: to the last offset, plus one nanosecond so that this offset is within.
+        duration_ns: u64,
+    },
+}
+
+impl Segment {
+    fn check(&self) -> Result<(), PlanError> {
+        let is_rate =
+            |rate: &Rate| (1..=NEVER_NS).contains(&rate.per_ns) && rate.events <= rate.per_ns;
+        let has_time = self.duration_ns().is_none_or(is_time);
+        need(has_time, "a segment's duration_ns", "is a time above zero")?;
+        match self {
+            Segment::Hold { rate, .. } => {
+                need(is_rate(rate) && rate.events > 0, "a hold's rate", "is above zero, to 10⁹/s")
             }
-            parts.push(part);
-        }
-        Ok(Shape { parts })
-    }
-}
-
-fn is_endless(part: &Part) -> bool {
-    match part {
-        Part::Segments(segments) => segments.iter().any(|one| one.duration_ns().is_none()),
-        Part::Replay(_) => false,
-    }
-}
-
-fn parse_part(part: usize, text: &str) -> Result<Part, LoadError> {
-    let text = text.trim();
-    let (shape, rest) = text.split_once(char::is_whitespace).unwrap_or((text, ""));
-    let usage = match shape {
-        "" => return Err(LoadError::Empty { part }),
-        "hold" => "hold RATE [for DURATION]",
-        "ramp" => "ramp RATE..RATE over DURATION",
-        "step" => "step RATE..RATE by RATE every DURATION",
-        "burst" => "burst COUNT every DURATION [for DURATION]",
-        "replay" => {
-            return match rest.trim() {
-                "" => Err(LoadError::Clause {
-                    part,
-                    problem: "no file is named".to_owned(),
-                    usage: "replay FILE",
-                }),
-                file => Ok(Part::Replay(file.into())),
-            };
-        }
-        word => {
-            let hint = did_you_mean(word, SHAPES);
-            return Err(LoadError::Shape { part, word: word.to_owned(), hint });
-        }
-    };
-    let mut clauses = Clauses::parse(part, usage, rest)?;
-    let segments = match shape {
-        "hold" => vec![hold(&mut clauses)?],
-        "ramp" => vec![ramp(&mut clauses)?],
-        "step" => step(&mut clauses)?,
-        _ => vec![burst(&mut clauses)?],
-    };
-    clauses.finish()?;
-    Ok(Part::Segments(segments))
-}
-
-fn hold(clauses: &mut Clauses) -> Result<Segment, LoadError> {
-    Ok(Segment::Hold {
-        rate: clauses.value("", parse_rate)?,
-        duration_ns: clauses.optional("for", positive_duration_ns)?,
-    })
-}
-
-fn ramp(clauses: &mut Clauses) -> Result<Segment, LoadError> {
-    let (from, to) = clauses.range(parse_rate_or_zero)?;
-    if from.events == 0 && to.events == 0 {
-        return Err(clauses.range_error("a ramp from 0 to 0 sends nothing; raise one end"));
-    }
-    Ok(Segment::Ramp { from, to, duration_ns: clauses.value("over", positive_duration_ns)? })
-}
-
-fn burst(clauses: &mut Clauses) -> Result<Segment, LoadError> {
-    let size = clauses.value("", positive_count)?;
-    let every_ns = clauses.value("every", positive_duration_ns)?;
-    if size > every_ns {
-        return Err(clauses.range_error("more than 1G/s; make the burst smaller or rarer"));
-    }
-    let duration_ns = clauses.optional("for", positive_duration_ns)?;
-    Ok(Segment::Burst { size, every_ns, duration_ns })
-}
-
-/// Expands a step to one hold for each of its rates, up or down, both ends included.
-fn step(clauses: &mut Clauses) -> Result<Vec<Segment>, LoadError> {
-    let (from, to) = clauses.range(parse_rate)?;
-    let by = clauses.value("by", parse_rate)?;
-    let every_ns = clauses.value("every", positive_duration_ns)?;
-    let rates = step_rates(from, to, by).map_err(|problem| clauses.range_error(problem))?;
-    let hold = |rate| Segment::Hold { rate, duration_ns: Some(every_ns) };
-    Ok(rates.into_iter().map(hold).collect())
-}
-
-fn step_rates(from: Rate, to: Rate, by: Rate) -> Result<Vec<Rate>, &'static str> {
-    const TOO_FINE: &str = "these rates have no common fraction; give them in the same unit";
-    let per_ns = common_multiple(from.per_ns, to.per_ns)
-        .and_then(|per_ns| common_multiple(per_ns, by.per_ns))
-        .ok_or(TOO_FINE)?;
-    let events = |rate: Rate| rate.events.checked_mul(per_ns / rate.per_ns).ok_or(TOO_FINE);
-    let (start, end, by) = (events(from)?, events(to)?, events(by)?);
-    let whole_steps = start.abs_diff(end).div_ceil(by);
-    if whole_steps >= MAX_STEPS as u64 {
-        return Err("more than 10,000 steps; take larger ones, or a ramp");
-    }
-    let rate = |index: u64| {
-        let way = index * by;
-        let events = if start <= end { start + way } else { start - way };
-        Rate { events, per_ns }
-    };
-    // The last rate is the typed end, so a remainder makes the last step smaller.
-    Ok((0..whole_steps).map(rate).chain([to]).collect())
-}
-
-fn common_multiple(a: u64, b: u64) -> Option<u64> {
-    let (mut divisor, mut rest) = (a, b);
-    while rest > 0 {
-        (divisor, rest) = (rest, divisor % rest);
-    }
-    (a / divisor).checked_mul(b)
-}
-
-fn positive_duration_ns(text: &str) -> Result<u64, UnitError> {
-    match parse_duration_ns(text)? {
-        0 => Err(UnitError::Zero(units::Quantity::Duration)),
-        duration_ns => Ok(duration_ns),
-    }
-}
-
-fn positive_count(text: &str) -> Result<u64, UnitError> {
-    match parse_count(text)? {
-        0 => Err(UnitError::Zero(units::Quantity::Count)),
-        count => Ok(count),
-    }
-}
-
-/// A part, split at its keywords: the text before the first one has the keyword `""`.
-struct Clauses {
-    part: usize,
-    usage: &'static str,
-    /// Keyword and its value, without the blanks in the value.
-    list: Vec<(&'static str, String)>,
-}
-
-impl Clauses {
-    fn parse(part: usize, usage: &'static str, text: &str) -> Result<Self, LoadError> {
-        let mut list = vec![("", String::new())];
-        for word in text.split_whitespace() {
-            if let Some(keyword) = CLAUSES.into_iter().find(|keyword| *keyword == word) {
-                list.push((keyword, String::new()));
-            } else if is_stray(word) {
-                let hint = did_you_mean(word, CLAUSES);
-                return Err(LoadError::Word { part, word: word.to_owned(), usage, hint });
-            } else if let Some((_, value)) = list.last_mut() {
-                value.push_str(word);
+            Segment::Ramp { from, to, .. } => {
+                let fits = is_rate(from) && is_rate(to) && from.events.max(to.events) > 0;
+                need(fits, "a ramp's rates", "are not both zero, to 10⁹/s")
+            }
+            Segment::Burst { size, every_ns, .. } => {
+                let fits = *size > 0 && (1..=NEVER_NS).contains(every_ns);
+                need(fits, "a burst", "has requests and a time between")
+            }
+            Segment::Replay { offsets_ns, duration_ns } => {
+                let offsets_ns = offsets_ns.whole();
+                let ends =
+                    offsets_ns.last().is_some_and(|last| last.checked_add(1) == Some(*duration_ns));
+                need(offsets_ns.is_sorted() && ends, "a replay's offsets_ns", "rise to its end")
             }
         }
-        Ok(Clauses { part, usage, list })
     }
 
-    /// The value after `keyword`, which must be there.
-    fn value<T>(
-        &mut self,
-        keyword: &'static str,
-        parse: fn(&str) -> Result<T, UnitError>,
-    ) -> Result<T, LoadError> {
-        match self.optional(keyword, parse)? {
-            Some(value) => Ok(value),
-            None => Err(self.clause_error(format!("`{keyword}` is missing"))),
-        }
+    /// Due offsets in ascending order, as a segment.
+    pub fn replay(offsets_ns: impl Into<Kept<u64>>) -> Self {
+        let offsets_ns = offsets_ns.into();
+        let duration_ns = offsets_ns.whole().last().map_or(0, |last| last.saturating_add(1));
+        Segment::Replay { offsets_ns, duration_ns }
     }
 
-    /// The value after `keyword`, if that is there.
-    fn optional<T>(
-        &mut self,
-        keyword: &'static str,
-        parse: fn(&str) -> Result<T, UnitError>,
-    ) -> Result<Option<T>, LoadError> {
-        match self.take(keyword)? {
-            Some(text) => self.parsed(&text, parse).map(Some),
-            None => Ok(None),
-        }
-    }
-
-    /// The two ends of `A..B`.
-    fn range<T>(&mut self, parse: fn(&str) -> Result<T, UnitError>) -> Result<(T, T), LoadError> {
-        let text = self.take("")?.unwrap_or_default();
-        match text.split_once("..") {
-            Some((from, to)) => Ok((self.parsed(from, parse)?, self.parsed(to, parse)?)),
-            None => Err(self.clause_error(format!("\"{text}\" is no range"))),
-        }
-    }
-
-    fn parsed<T>(
-        &self,
-        text: &str,
-        parse: fn(&str) -> Result<T, UnitError>,
-    ) -> Result<T, LoadError> {
-        parse(text).map_err(|error| LoadError::Value {
-            part: self.part,
-            value: text.to_owned(),
-            error,
-        })
-    }
-
-    fn take(&mut self, keyword: &'static str) -> Result<Option<String>, LoadError> {
-        let Some(at) = self.list.iter().position(|(name, _)| *name == keyword) else {
-            return Ok(None);
-        };
-        let (_, text) = self.list.remove(at);
-        match text.as_str() {
-            "" if keyword.is_empty() => Err(self.clause_error("no value is given".to_owned())),
-            "" => Err(self.clause_error(format!("nothing stands after `{keyword}`"))),
-            _ => Ok(Some(text)),
-        }
-    }
-
-    /// Checks that every clause was used.
-    fn finish(self) -> Result<(), LoadError> {
-        match self.list.first() {
-            Some((keyword, _)) => {
-                Err(self.clause_error(format!("`{keyword}` does not belong here, or stands twice")))
+    /// How long the segment lasts; `None`: without end.
+    pub fn duration_ns(&self) -> Option<u64> {
+        match self {
+            Segment::Hold { duration_ns, .. } | Segment::Burst { duration_ns, .. } => *duration_ns,
+            Segment::Ramp { duration_ns, .. } | Segment::Replay { duration_ns, .. } => {
+                Some(*duration_ns)
             }
-            None => Ok(()),
         }
     }
-
-    fn clause_error(&self, problem: String) -> LoadError {
-        LoadError::Clause { part: self.part, problem, usage: self.usage }
-    }
-
-    fn range_error(&self, problem: &'static str) -> LoadError {
-        LoadError::Range { part: self.part, problem }
-    }
 }
-
-/// Whether a word is neither a keyword nor part of a value, e.g. of `30 s` or `1k .. 2k`.
-fn is_stray(word: &str) -> bool {
-    word.chars().all(char::is_alphabetic)
-        && !units::is_time_unit(word)
-        && !["k", "K", "M", "g", "G"].contains(&word)
-}
-
-#[cfg(test)]
-mod tests;

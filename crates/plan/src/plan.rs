@@ -4,16 +4,21 @@
 //! from a change to another plan ([`Plan::with`]), or from another machine. So every plan can run
 //! without a second check. Nothing is measured or read here.
 
-mod calls;
+mod look;
+mod redacted;
 mod rules;
-mod stream;
 
 use std::ops::Deref;
 
 use serde::{Deserialize, Serialize};
 
 use crate::error::PlanError;
-use crate::model::Parts;
+use crate::load::Load;
+use crate::redact::Secrets;
+use crate::run::{Connections, Recording, Stop, Threads, Timeouts};
+use crate::targets::Target;
+use crate::wire::Wire;
+use crate::work::{DataSet, Request, Variable, Work};
 
 /// The validated, immutable description of one run. Its parts can be read as fields (`plan.load`),
 /// but not changed.
@@ -45,5 +50,105 @@ impl TryFrom<Parts> for Plan {
     fn try_from(parts: Parts) -> Result<Self, PlanError> {
         rules::check(&parts)?;
         Ok(Plan(parts))
+    }
+}
+
+/// The description of one run: whole in a [`Plan`](crate::Plan), redacted in a result.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Parts {
+    /// The server that the requests go to, unless they name another.
+    pub target: Target,
+    /// The others, each with a name of its own.
+    #[serde(default)]
+    pub others: Vec<Target>,
+    /// What is sent.
+    pub work: Work,
+    /// What the requests are on the wire.
+    pub wire: Wire,
+    /// How requests are timed.
+    pub load: Load,
+    /// When the run ends.
+    pub stop: Stop,
+    /// How many connections there are and how they are made and used.
+    pub connections: Connections,
+    /// How long to wait before giving up.
+    pub timeouts: Timeouts,
+    /// What the run records.
+    pub recording: Recording,
+    /// Threads and cores of the loader.
+    pub threads: Threads,
+    /// Seed of everything random: Poisson gaps, weighted choice of requests.
+    pub seed: u64,
+    /// The data sets that requests take values from.
+    #[serde(default)]
+    pub data: Vec<DataSet>,
+    /// The variables of the environment that requests take values from.
+    #[serde(default)]
+    pub environment: Vec<Variable>,
+    /// Whether results may contain in full what the user typed.
+    pub secrets: Secrets,
+}
+
+impl Parts {
+    /// All targets: the plan's own, then the others. A request has the number of its target among these.
+    pub fn targets(&self) -> impl Iterator<Item = &Target> {
+        std::iter::once(&self.target).chain(&self.others)
+    }
+
+    /// The target of a request.
+    pub fn target_of(&self, request: &Request) -> &Target {
+        let others = (request.target as usize).checked_sub(1);
+        others.and_then(|at| self.others.get(at)).unwrap_or(&self.target)
+    }
+
+    /// The connections to a target that are open from the beginning, and the most of them.
+    pub fn connections_to(&self, target: &Target) -> (u32, u32) {
+        let Connections { count, max, .. } = self.connections;
+        target
+            .connections
+            .map_or((count, max), |own| (own, own.saturating_add(max.saturating_sub(count))))
+    }
+
+    /// The same of all targets together.
+    pub fn connections_in_all(&self) -> (u32, u32) {
+        self.targets().map(|one| self.connections_to(one)).fold(
+            (0, 0),
+            |(all, most), (count, max)| {
+                (u32::saturating_add(all, count), u32::saturating_add(most, max))
+            },
+        )
+    }
+
+    /// Whether requests have a time at which they are due, apart from that of a free place: in an open load, and
+    /// those of users.
+    pub fn has_due_times(&self) -> bool {
+        self.load.is_open() || self.work.has_users()
+    }
+
+    /// The number of threads if `own` cores are usable: the number asked for, or else `own`, but
+    /// never more than [`Parts::most_threads`].
+    pub fn threads_of(&self, own: usize) -> u32 {
+        let own = u32::try_from(own).unwrap_or(u32::MAX);
+        self.threads.count.unwrap_or(own).clamp(1, self.most_threads())
+    }
+
+    /// The most threads: each needs a connection to every target, and a user if those are limited.
+    pub fn most_threads(&self) -> u32 {
+        let counts = self.targets().map(|one| self.connections_to(one).0);
+        counts.chain(self.work.users()).min().unwrap_or(1)
+    }
+
+    /// Sets `count` connections and up to `max`, and lowers the number of threads to `count` if it
+    /// is above.
+    pub fn connect(&mut self, count: u32, max: u32) {
+        (self.connections.count, self.connections.max) = (count, max);
+        if let Work::Journeys(journeys) = &mut self.work
+            && self.connections.own
+        {
+            (self.connections.count, journeys.users) = (max, Some(max));
+        }
+        let most = self.most_threads();
+        self.threads.count = self.threads.count.map(|threads| threads.min(most));
     }
 }

@@ -1,7 +1,7 @@
-//! TOML plans: from text to [`Options`], with errors that point at the line.
+//! Errors of files in TOML: plans, suites, configurations.
 //!
 //! The TOML library reports the fault and its byte. This module adds the file, the line, the key
-//! and the nearest known key.
+//! and the nearest known key. It does not know what the files mean.
 
 use std::fmt::{self, Display};
 use std::ops::Range;
@@ -11,18 +11,10 @@ use serde::de::{self, Deserializer, Visitor};
 use toml::de::{DeTable, DeValue};
 
 use crate::error::PlanError;
-use crate::options::{JourneyOptions, Options, RequestOptions, TargetOptions};
 use crate::redact;
 use crate::suggest::did_you_mean;
-use crate::values::DataFile;
 
-/// Parses a plan; `name` is its file.
-pub(crate) fn parse(name: &str, text: &str) -> Result<Options, PlanError> {
-    toml::from_str(text).map_err(|error| explain(name, text, &error, &plan_keys))
-}
-
-/// Adds the place in `text` and the remedy to an error. Also for other files with plan options,
-/// e.g. suites. `keys` returns the keys of the table at a path without indices: the path is empty
+/// Adds the place in `text` and the remedy to an error; `name` is the file. `keys` returns the keys of the table at a path without indices: the path is empty
 /// for the top level, `request` for a plan's requests.
 pub fn explain(
     name: &str,
@@ -34,16 +26,6 @@ pub fn explain(
     let (line, column) = position(text, at);
     let message = message(text, error, keys);
     PlanError::PlanFile { file: name.to_owned(), line, column, message }
-}
-
-fn plan_keys(path: &str) -> &'static [&'static str] {
-    match path {
-        "" => keys_of::<Options>(),
-        data if data.starts_with("data.") => keys_of::<DataFile>(),
-        target if target.starts_with("target.") => keys_of::<TargetOptions>(),
-        "journey" => keys_of::<JourneyOptions>(),
-        _ => keys_of::<RequestOptions>(),
-    }
 }
 
 /// Keys that a TOML table for `T` may have.

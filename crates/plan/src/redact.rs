@@ -22,8 +22,8 @@ mod secret;
 mod typed;
 
 pub use hidden::{Hidden, LEAST_OF_COOKIE};
-pub(crate) use refused::name_of_request;
 pub use refused::{columns, refused, without_refused};
+pub(crate) use refused::{has_no_secret, name_of_request, outside_holes};
 pub use secret::{SecretKind, is_random};
 pub use typed::{Kind, Typed};
 
@@ -32,16 +32,9 @@ use std::net::{IpAddr, SocketAddr};
 
 use serde::{Deserialize, Serialize};
 
-use refused::{has_no_secret, outside_holes};
 use secret::sounds_secret;
 
-use crate::kept::Kept;
-use crate::model::{Endpoint, Load, Parts, Segment};
-use crate::request::{BodyExpect, Redacted, Request};
-use crate::tls::{Pem, Trust};
-use crate::wire::Wire;
 use crate::words;
-use crate::work::Work;
 
 /// Replaces a hidden value.
 pub const REDACTED: &str = "[redacted]";
@@ -284,7 +277,7 @@ fn has_secret(value: &str) -> bool {
 }
 
 /// The name of a subprotocol. Some clients put a token in it, as in `bearer.TOKEN`.
-fn subprotocol(name: &str) -> &str {
+pub(crate) fn subprotocol(name: &str) -> &str {
     let is_word = |part: &str| {
         part.len() <= 24
             && !sounds_secret(part)
@@ -499,117 +492,6 @@ pub const FNV_START: u64 = 0xcbf2_9ce4_8422_2325;
 /// them are printed.
 pub fn fnv(start: u64, bytes: &[u8]) -> u64 {
     bytes.iter().fold(start, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3))
-}
-
-impl Parts {
-    /// These parts in the form for a result.
-    ///
-    /// Headers, URLs and arguments of scripts are shown as [`Secrets`] says. Long lists (bodies, due
-    /// offsets, sources of scripts, the texts of PEM files) are left out in any case. No plan can be
-    /// made of these parts.
-    pub fn redacted(&self) -> Parts {
-        let mut parts = self.clone();
-        let secrets = parts.secrets;
-        for target in std::iter::once(&mut parts.target).chain(&mut parts.others) {
-            target.url = secrets.url(&target.url);
-            if let Some(proxy) = &mut target.proxy
-                && secrets == Secrets::Hidden
-            {
-                proxy.user = proxy.user.as_ref().map(|_| REDACTED.to_owned());
-            }
-            // A document can only contain text.
-            if let Endpoint::Unix { path } = &mut target.endpoint {
-                *path = path.to_string_lossy().into_owned().into();
-            }
-            if let Some(tls) = &mut target.tls {
-                // The name of its file is kept.
-                let redact = |pem: &mut Pem| {
-                    pem.text = Kept::LeftOut { count: pem.text.count(), hash: String::new() };
-                };
-                if let Trust::Only(pem) = &mut tls.trust {
-                    redact(pem);
-                }
-                if let Some(own) = &mut tls.identity {
-                    redact(&mut own.certificates);
-                    redact(&mut own.key);
-                }
-            }
-        }
-        for variable in &mut parts.environment {
-            variable.value = Kept::LeftOut { count: variable.value.count(), hash: String::new() };
-        }
-        // Without a header, the names of a file's columns are values.
-        let requests = parts.work.requests();
-        let is_named = |set: &str, column: &str| {
-            let hole = format!("{set}.{column}");
-            let names = |text: &str| text.contains(&hole);
-            has_no_secret(column)
-                || requests.iter().any(|one| {
-                    names(&one.path)
-                        || one.headers.iter().any(|(_, value)| names(value))
-                        || names(&String::from_utf8_lossy(one.body.whole()))
-                })
-        };
-        for set in &mut parts.data {
-            if secrets == Secrets::Hidden {
-                let hidden = set.columns.iter_mut().filter(|column| !is_named(&set.name, column));
-                hidden.for_each(|column| *column = REDACTED.to_owned());
-            }
-            set.file = set.file.to_string_lossy().into_owned().into();
-            set.content = set.content.as_ref().map(Kept::redacted);
-        }
-        parts.work.requests_mut().iter_mut().for_each(|request| request.redact(secrets));
-        let is_hidden = secrets == Secrets::Hidden;
-        match &mut parts.work {
-            Work::Requests(requests) => requests.sequence = requests.sequence.redacted(),
-            Work::Script { script, .. } => {
-                script.source = script.source.redacted();
-                if is_hidden {
-                    script.arguments.fill(REDACTED.to_owned());
-                }
-            }
-            Work::Journeys(journeys) => {
-                let steps = journeys.list.iter_mut().flat_map(|journey| &mut journey.steps);
-                for when in steps.filter_map(|step| step.when.as_mut()).filter(|_| is_hidden) {
-                    *when = outside_holes(when);
-                }
-            }
-        }
-        match &mut parts.wire {
-            Wire::WebSocket(socket) if is_hidden => {
-                for name in &mut socket.subprotocols {
-                    *name = subprotocol(name).to_owned();
-                }
-            }
-            Wire::Http | Wire::WebSocket(_) => {}
-            Wire::Grpc(calls) => calls.protoset = calls.protoset.redacted(),
-        }
-        if let Load::Open(open) = &mut parts.load {
-            for segment in &mut open.segments {
-                if let Segment::Replay { offsets_ns, .. } = segment {
-                    *offsets_ns = offsets_ns.redacted();
-                }
-            }
-        }
-        parts
-    }
-}
-
-impl Request {
-    fn redact(&mut self, secrets: Secrets) {
-        let query = self.path.split_once('?').map(|(_, query)| query);
-        let query_hash =
-            query.filter(|query| !query.is_empty()).map(|query| hash(query.as_bytes()));
-        self.redacted = Some(Redacted { query_hash });
-        self.path = secrets.path(&self.path).into_owned();
-        for (name, value) in &mut self.headers {
-            *value = secrets.header(name, value).to_owned();
-        }
-        self.body = self.body.redacted();
-        if let BodyExpect::Exact(body) = &mut self.expect.body {
-            *body = body.redacted();
-        }
-    }
 }
 
 /// Whether something is missing in these words, so that they cannot be typed again as they are.

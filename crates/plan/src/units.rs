@@ -22,10 +22,20 @@ pub use human::{
     fmt_share, fmt_short,
 };
 
-use crate::model::{NS_PER_S, Rate};
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+
+/// Nanoseconds in a second.
+pub const NS_PER_S: u64 = 1_000_000_000;
 
 /// The longest duration: 366 days. Sums of a few durations stay far below 2⁶⁴ ns.
 pub const MAX_DURATION_NS: u64 = 366 * 24 * 3600 * NS_PER_S;
+
+/// Whether this is a time above zero that a plan can have.
+pub(crate) fn is_time(ns: u64) -> bool {
+    (1..=MAX_DURATION_NS + 1).contains(&ns)
+}
 
 /// The longest time over which a rate may be spread, in nanoseconds. This bounds the integers that
 /// exact schedules multiply.
@@ -98,6 +108,31 @@ impl Quantity {
             Quantity::Rate => "an exact fraction over at most 30 years",
             Quantity::Share => "a number of at most 38 digits",
         }
+    }
+}
+
+/// A rate as an exact fraction: `events` in every `per_ns` nanoseconds.
+///
+/// Not reduced: it keeps the unit that the user chose, so `30/m` is 30 in 60 s. `per_ns` is at most
+/// 10¹⁸.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Rate {
+    /// Events, up to 10⁹ in a second.
+    pub events: u64,
+    /// The time for these events in nanoseconds, above zero.
+    pub per_ns: u64,
+}
+
+impl Rate {
+    /// `events` in a second.
+    pub fn per_second(events: u64) -> Self {
+        Rate { events, per_ns: NS_PER_S }
+    }
+
+    /// In events per second, for display and estimates; never for a schedule.
+    pub fn per_s_f64(self) -> f64 {
+        self.events as f64 * NS_PER_S as f64 / self.per_ns as f64
     }
 }
 
@@ -197,6 +232,14 @@ fn binary_prefix(unit: &str) -> Option<u64> {
         "g" | "G" => 1 << 30,
         _ => return None,
     })
+}
+
+impl FromStr for Rate {
+    type Err = UnitError;
+
+    fn from_str(text: &str) -> Result<Self, UnitError> {
+        parse_rate(text)
+    }
 }
 
 /// Parses a rate above zero as an exact fraction; see [`parse_rate_or_zero`].

@@ -7,8 +7,9 @@
 
 use std::net::Ipv6Addr;
 
+use crate::escape::{base64, percent_decoded};
+use crate::holes::without_holes;
 use crate::redact::refused;
-use crate::template::without_holes;
 
 /// A parsed URL.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -207,70 +208,6 @@ pub(crate) fn basic_authorization(user: &str) -> String {
     format!("Basic {}", base64(&bytes))
 }
 
-/// A percent sign that does not begin an escape is kept.
-pub(crate) fn percent_decoded(text: &str) -> Vec<u8> {
-    let hex = |byte: Option<&u8>| byte.and_then(|byte| char::from(*byte).to_digit(16));
-    let mut rest = text.as_bytes();
-    let mut decoded = Vec::with_capacity(rest.len());
-    while let Some((&byte, after)) = rest.split_first() {
-        match (byte, hex(after.first()), hex(after.get(1))) {
-            (b'%', Some(high), Some(low)) => {
-                decoded.push((high * 16 + low) as u8);
-                rest = &after[2..];
-            }
-            _ => {
-                decoded.push(byte);
-                rest = after;
-            }
-        }
-    }
-    decoded
-}
-
-fn base64(bytes: &[u8]) -> String {
-    let mut text = Vec::with_capacity(bytes.len().div_ceil(3) * 4);
-    base64_onto(bytes, &mut text);
-    text.into_iter().map(char::from).collect()
-}
-
-/// Appends `bytes` in base64 (RFC 4648 4).
-pub(crate) fn base64_onto(bytes: &[u8], text: &mut Vec<u8>) {
-    const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    for chunk in bytes.chunks(3) {
-        let byte = |index: usize| u32::from(chunk.get(index).copied().unwrap_or(0));
-        let group = byte(0) << 16 | byte(1) << 8 | byte(2);
-        for index in 0..4 {
-            match index <= chunk.len() {
-                true => text.push(ALPHABET[(group >> (18 - 6 * index)) as usize & 63]),
-                false => text.push(b'='),
-            }
-        }
-    }
-}
-
-/// What a text in base64 (RFC 4648 4) stands for, with padding or without.
-pub(crate) fn base64_decoded(text: &str) -> Option<Vec<u8>> {
-    let digit = |byte: u8| match byte {
-        b'A'..=b'Z' => Some(byte - b'A'),
-        b'a'..=b'z' => Some(byte - b'a' + 26),
-        b'0'..=b'9' => Some(byte - b'0' + 52),
-        b'+' => Some(62),
-        b'/' => Some(63),
-        _ => None,
-    };
-    let mut decoded = Vec::with_capacity(text.len() * 3 / 4);
-    let (mut bits, mut count) = (0_u32, 0);
-    for byte in text.trim_end_matches('=').bytes() {
-        bits = bits << 6 | u32::from(digit(byte)?);
-        count += 6;
-        if count >= 8 {
-            count -= 8;
-            decoded.push((bits >> count) as u8);
-        }
-    }
-    Some(decoded)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -336,23 +273,6 @@ mod tests {
         assert_eq!(alone.authorization.as_deref(), Some("Basic bWU6"));
         let odd = HttpUrl::parse("http://a@b:100%@h").unwrap();
         assert_eq!(odd.authorization, Some(format!("Basic {}", base64(b"a@b:100%"))));
-    }
-
-    #[test]
-    fn base64_of_rfc_4648_section_10() {
-        let table = [
-            ("", ""),
-            ("f", "Zg=="),
-            ("fo", "Zm8="),
-            ("foo", "Zm9v"),
-            ("foob", "Zm9vYg=="),
-            ("fooba", "Zm9vYmE="),
-            ("foobar", "Zm9vYmFy"),
-        ];
-        for (plain, encoded) in table {
-            assert_eq!(base64(plain.as_bytes()), encoded);
-            assert_eq!(base64_decoded(encoded).as_deref(), Some(plain.as_bytes()));
-        }
     }
 
     #[test]

@@ -1,52 +1,37 @@
 //! The types of single flags: one checked value each, the same from a flag and from TOML.
 //!
 //! Each parses from text and has its bounds, so the error for a bad value names its place (the
-//! flag, or file and line). Conflicts between values are checked when the plan is built.
+//! flag, or file and line). What a plan makes of a value is not known here: types of the plan that are read from text
+//! say so where they are defined, with the macros of `from_toml.rs`. Conflicts are checked when the plan is built.
 
 mod address;
 mod call;
-mod data;
 mod from_toml;
-mod journey;
-mod out;
 mod proxy;
-mod sampling;
 mod tls;
-mod watching;
-mod websocket;
 
 pub use address::{HostPort, Resolve, Sources};
 pub use call::CallName;
-pub use data::{Data, DataFile};
-pub(crate) use data::{data, urls};
-pub(crate) use from_toml::{headers, json, one_or_many, one_or_many_typed, typed};
-pub(crate) use journey::captures;
-pub use journey::{Repeat, ThinkTime};
-pub use out::{Out, Place, ReportDepth};
+pub(crate) use from_toml::{
+    Typed, from_text, headers, json, named, one_or_many, one_or_many_typed, typed, written,
+};
 pub use proxy::{Direct, Proxy};
 pub use tls::{Names, OnOff, WindowBits};
-pub use watching::{ProgressForm, Tui};
-pub use websocket::ReplyField;
 
 use std::str::FromStr;
 
 use clap::ValueEnum;
 use clap::builder::PossibleValue;
 
-use crate::data::DataOrder;
-use crate::journey::RateOf;
-use crate::model::{Arrivals, Pacing, Rate, ReactorChoice};
 use crate::redact;
-use crate::request::StatusSet;
 use crate::suggest::did_you_mean;
 use crate::units::{self, Quantity, UnitError};
 use crate::url;
-use crate::work::Order;
 
 /// Why a value is refused, and the remedy.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
-pub struct ValueError(String);
+pub struct ValueError(pub(crate) String);
 
 pub(crate) fn refuse<T>(why: impl Into<String>) -> Result<T, ValueError> {
     Err(ValueError(why.into()))
@@ -132,6 +117,11 @@ impl SmallCount {
     }
 }
 
+/// Whether this is a [`SmallCount`].
+pub(crate) fn is_small(count: u32) -> bool {
+    SmallCount::new(count).is_some()
+}
+
 impl FromStr for SmallCount {
     type Err = ValueError;
 
@@ -180,42 +170,6 @@ impl FromStr for Digits {
             Some(digits) => Ok(digits),
             None => refuse("histograms keep 1 to 5 digits; write a number from 1 to 5"),
         }
-    }
-}
-
-impl FromStr for Rate {
-    type Err = UnitError;
-
-    fn from_str(text: &str) -> Result<Self, UnitError> {
-        units::parse_rate(text)
-    }
-}
-
-impl FromStr for StatusSet {
-    type Err = ValueError;
-
-    fn from_str(text: &str) -> Result<Self, ValueError> {
-        let ranges: Result<_, _> = text.split(',').map(|part| status_range(part.trim())).collect();
-        Ok(StatusSet { ranges: ranges? })
-    }
-}
-
-fn status_range(text: &str) -> Result<(u16, u16), ValueError> {
-    let code = |text: &str| {
-        let three_digits = text.len() == 3 && text.bytes().all(|byte| byte.is_ascii_digit());
-        text.parse::<u16>().ok().filter(|code| three_digits && *code >= 100)
-    };
-    let range = match (text.as_bytes(), text.split_once('-')) {
-        ([class @ b'1'..=b'9', b'x' | b'X', b'x' | b'X'], _) => {
-            let low = u16::from(class - b'0') * 100;
-            Some((low, low + 99))
-        }
-        (_, Some((low, high))) => code(low.trim()).zip(code(high.trim())),
-        _ => code(text).map(|code| (code, code)),
-    };
-    match range.filter(|(low, high)| low <= high) {
-        Some(range) => Ok(range),
-        None => refuse(format!("\"{text}\" is not a status; use e.g. 200, 2xx or 200-299,304")),
     }
 }
 
@@ -317,99 +271,8 @@ impl FromStr for RequestPath {
     }
 }
 
-impl ValueEnum for Arrivals {
-    fn value_variants<'a>() -> &'a [Self] {
-        &[Arrivals::Constant, Arrivals::Poisson]
-    }
-
-    fn to_possible_value(&self) -> Option<PossibleValue> {
-        Some(match self {
-            Arrivals::Constant => PossibleValue::new("constant").help("Evenly spaced"),
-            Arrivals::Poisson => {
-                PossibleValue::new("poisson").help("Random gaps, as of independent users")
-            }
-        })
-    }
-}
-
-impl Pacing {
-    /// Its name.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Pacing::Auto => "auto",
-            Pacing::Sleep => "sleep",
-            Pacing::Spin => "spin",
-            Pacing::Stamps => "stamps",
-        }
-    }
-}
-
-impl ValueEnum for Pacing {
-    fn value_variants<'a>() -> &'a [Self] {
-        &[Pacing::Auto, Pacing::Sleep, Pacing::Spin, Pacing::Stamps]
-    }
-
-    fn to_possible_value(&self) -> Option<PossibleValue> {
-        Some(match self {
-            Pacing::Auto => {
-                PossibleValue::new("auto").help("Sleep, then spin for the last stretch")
-            }
-            Pacing::Sleep => PossibleValue::new("sleep").help("The least CPU, and some lateness"),
-            Pacing::Spin => PossibleValue::new("spin").help("A whole core, and the least lateness"),
-            Pacing::Stamps => PossibleValue::new("stamps")
-                .help("Wake for requests alone; the kernel's stamps say when responses came"),
-        })
-    }
-}
-
-impl ValueEnum for ReactorChoice {
-    fn value_variants<'a>() -> &'a [Self] {
-        &[ReactorChoice::Auto, ReactorChoice::Epoll, ReactorChoice::Uring]
-    }
-
-    fn to_possible_value(&self) -> Option<PossibleValue> {
-        Some(match self {
-            ReactorChoice::Auto => PossibleValue::new("auto")
-                .help("The one that was measured to be cheaper: epoll, at present"),
-            ReactorChoice::Epoll => PossibleValue::new("epoll").help("On any kernel"),
-            ReactorChoice::Uring => {
-                PossibleValue::new("uring").help("io_uring: Linux 6.0 or later, unless forbidden")
-            }
-        })
-    }
-}
-
-impl ValueEnum for DataOrder {
-    fn value_variants<'a>() -> &'a [Self] {
-        &[DataOrder::Rotation, DataOrder::Shuffle, DataOrder::Random, DataOrder::Once]
-    }
-
-    fn to_possible_value(&self) -> Option<PossibleValue> {
-        Some(match self {
-            DataOrder::Rotation => PossibleValue::new("rotation"),
-            DataOrder::Shuffle => PossibleValue::new("shuffle"),
-            DataOrder::Random => PossibleValue::new("random"),
-            DataOrder::Once => PossibleValue::new("once"),
-        })
-    }
-}
-
-impl ValueEnum for Order {
-    fn value_variants<'a>() -> &'a [Self] {
-        &[Order::Rotation, Order::Weighted]
-    }
-
-    fn to_possible_value(&self) -> Option<PossibleValue> {
-        Some(match self {
-            Order::Rotation => PossibleValue::new("rotation").help("In turn"),
-            Order::Weighted => {
-                PossibleValue::new("weighted").help("At random, in proportion to their weights")
-            }
-        })
-    }
-}
-
-fn one_of<T: ValueEnum>(text: &str) -> Result<T, ValueError> {
+/// The value of this name; if there is none, the error suggests the nearest.
+pub(crate) fn one_of<T: ValueEnum>(text: &str) -> Result<T, ValueError> {
     T::from_str(text, false).or_else(|_| {
         let values: Vec<_> = T::value_variants().iter().filter_map(T::to_possible_value).collect();
         let names: Vec<&str> = values.iter().map(PossibleValue::get_name).collect();
@@ -418,82 +281,16 @@ fn one_of<T: ValueEnum>(text: &str) -> Result<T, ValueError> {
     })
 }
 
-impl ValueEnum for RateOf {
-    fn value_variants<'a>() -> &'a [Self] {
-        &[RateOf::Users, RateOf::Requests]
-    }
-
-    fn to_possible_value(&self) -> Option<PossibleValue> {
-        Some(match self {
-            RateOf::Users => PossibleValue::new("users").help("Users who come"),
-            RateOf::Requests => {
-                PossibleValue::new("requests").help("Requests, if every step is made")
-            }
-        })
-    }
-}
-
-impl FromStr for RateOf {
-    type Err = ValueError;
-
-    fn from_str(text: &str) -> Result<Self, ValueError> {
-        one_of(text)
-    }
-}
-
-impl FromStr for Arrivals {
-    type Err = ValueError;
-
-    fn from_str(text: &str) -> Result<Self, ValueError> {
-        one_of(text)
-    }
-}
-
-impl FromStr for Pacing {
-    type Err = ValueError;
-
-    fn from_str(text: &str) -> Result<Self, ValueError> {
-        one_of(text)
-    }
-}
-
-impl FromStr for ReactorChoice {
-    type Err = ValueError;
-
-    fn from_str(text: &str) -> Result<Self, ValueError> {
-        one_of(text)
-    }
-}
-
-impl FromStr for Order {
-    type Err = ValueError;
-
-    fn from_str(text: &str) -> Result<Self, ValueError> {
-        one_of(text)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::{Arrivals, Order, StatusSet};
     use proptest::prelude::*;
 
     pub(super) fn error<T: FromStr<Err: std::fmt::Display> + std::fmt::Debug>(
         text: &str,
     ) -> String {
         text.parse::<T>().err().unwrap_or_else(|| panic!("{text}")).to_string()
-    }
-
-    #[test]
-    fn statuses() {
-        let ranges = |text: &str| text.parse::<StatusSet>().unwrap().ranges;
-        assert_eq!(ranges("200"), [(200, 200)]);
-        assert_eq!(ranges("2xx"), [(200, 299)]);
-        assert_eq!(ranges("200-299, 304"), [(200, 299), (304, 304)]);
-        for bad in ["", "20", "99", "099", "2x", "0xx", "299-200", "200-", "2000", "200,,304", "ok"]
-        {
-            assert!(error::<StatusSet>(bad).contains("use e.g. 200, 2xx"), "{bad}");
-        }
     }
 
     #[test]

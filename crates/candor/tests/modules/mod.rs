@@ -10,9 +10,6 @@ use std::fs;
 use sources::crates;
 use uses::{cycle_of, uses};
 
-/// Crates that still have a cycle. One that has none any more is to be taken out.
-const NOT_YET: [&str; 1] = ["plan"];
-
 #[test]
 fn commands_are_independent() {
     let uses = uses(&crates().join("cli/src"));
@@ -36,10 +33,7 @@ fn there_are_no_cycles() {
         let uses = uses(&path.join("src"));
         seen += uses.len();
         let found = cycle_of(&uses);
-        match NOT_YET.contains(&name) {
-            true => assert_ne!(found, None, "{name} has no cycle any more; take it out of NOT_YET"),
-            false => assert_eq!(found, None, "{name}: each of these uses the next"),
-        }
+        assert_eq!(found, None, "{name}: each of these uses the next");
     }
     assert!(seen > 250, "only {seen} modules were seen");
 }

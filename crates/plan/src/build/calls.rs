@@ -8,18 +8,17 @@ use candor_grpc::{
     timeout,
 };
 
-use super::{Files, conflict};
-use crate::call::{Call, CallKind, CallMethod, Calls, Messages};
-use crate::error::PlanError;
-use crate::journey::Variables;
-use crate::model::Parts;
+use super::Files;
+use crate::error::{PlanError, conflict, value, without_effect};
+use crate::holes;
 use crate::options::{Options, RequestOptions, Unanswered};
-use crate::plan::Plan;
-use crate::request::Request;
-use crate::template;
+use crate::plan::{Parts, Plan};
 use crate::url::HttpUrl;
 use crate::values::{CallName, PositiveNanos, Size};
-use crate::wire::Wire;
+use crate::wire::{CallMethod, Calls, Messages, Wire};
+use crate::work::journey::Variables;
+use crate::work::template::Names;
+use crate::work::{Call, CallKind, Request};
 
 /// The longest message that is accepted, unless the plan has another: that of most clients.
 const DEFAULT_MESSAGE_BYTES: u64 = 4 << 20;
@@ -123,11 +122,13 @@ pub(super) fn complete(
     }
     let mut list = parts.work.requests().to_vec();
     let variables = Variables::of(parts.work.journeys());
-    for (number, request) in list.iter_mut().enumerate() {
+    let Parts { data, environment, .. } = &*parts;
+    for (request, number) in list.iter_mut().zip(0..) {
         let method = schema.method(&request.path).map_err(of_schema)?;
         // The body is read as a call's.
         request.call = Some(Call { kind: method.kind, messages: 0 });
-        let messages = encode(parts, &variables, &method, number, request)?;
+        let names = Names { data, environment, captured: variables.before(number) };
+        let messages = encode(names, &method, number, request)?;
         request.call = Some(Call { kind: method.kind, messages });
     }
     parts.work.requests_mut().clone_from_slice(&list);
@@ -143,33 +144,26 @@ fn needless(options: &Options) -> Result<(), PlanError> {
         ("--protoset", own.protoset.is_some()),
         ("--deadline", own.deadline.is_some()),
     ];
-    match given.into_iter().find(|(_, given)| *given) {
-        Some((option, _)) => {
-            let problem = "it is for calls of gRPC; add --call PACKAGE.SERVICE/METHOD".to_owned();
-            Err(PlanError::Value { option, problem })
-        }
-        None => Ok(()),
-    }
+    without_effect(given, "it is for calls of gRPC; add --call PACKAGE.SERVICE/METHOD")
 }
 
 /// Encodes messages that are the same in every request. How many messages there are.
 fn encode(
-    parts: &Parts,
-    variables: &Variables<'_>,
+    names: Names<'_>,
     method: &CallMethod,
-    number: usize,
+    number: u32,
     request: &mut Request,
 ) -> Result<u32, PlanError> {
-    let wrong = |problem: String| PlanError::Request { name: request.name.clone(), problem };
+    let wrong = |problem: String| request.wrong(problem);
     let text = std::str::from_utf8(request.body.whole())
         .map_err(|_| wrong("the message: it is not UTF-8; write JSON".to_owned()))?;
     let text = if text.trim().is_empty() && !method.kind.client_streams() { "{}" } else { text };
     let may_have_holes = request.holes && !request.literal_body;
-    if may_have_holes && template::has_holes(text) {
-        let messages = Messages::of(parts, variables, method, number, request)?;
+    if may_have_holes && holes::has_holes(text) {
+        let messages = Messages::of(names, method, number, request)?;
         return Ok(messages.encoder.messages() as u32);
     }
-    let text = if may_have_holes { template::plain(text) } else { text.to_owned() };
+    let text = if may_have_holes { holes::plain(text) } else { text.to_owned() };
     let encoder = Encoder::compile(method, &[Piece::Text(&text)])
         .map_err(|error| wrong(format!("the message: {error}")))?;
     request.body = encoder.fixed().unwrap_or_default().into();
@@ -178,7 +172,7 @@ fn encode(
 }
 
 fn of_schema(error: SchemaError) -> PlanError {
-    PlanError::Value { option: CALL, problem: error.to_string() }
+    value(CALL, error.to_string())
 }
 
 /// The schema of these calls.
@@ -190,8 +184,8 @@ fn schema(
 ) -> Result<Schema, PlanError> {
     let own = &options.calls;
     if own.proto.is_empty() && !own.import_path.is_empty() {
-        let problem = "there is no file whose imports are looked for; add --proto FILE".to_owned();
-        return Err(PlanError::Value { option: "--import-path", problem });
+        let problem = "there is no file whose imports are looked for; add --proto FILE";
+        return Err(value("--import-path", problem));
     }
     match (&own.protoset, own.proto.is_empty()) {
         (Some(_), false) => Err(conflict(
@@ -199,20 +193,14 @@ fn schema(
             "--protoset",
             "one of them has the schema; leave the other out",
         )),
-        (Some(file), true) => {
-            Schema::from_protoset(&files.read("--protoset", file)?).map_err(|error| {
-                PlanError::Value {
-                    option: "--protoset",
-                    problem: format!("{}: {error}", file.display()),
-                }
-            })
-        }
+        (Some(file), true) => Schema::from_protoset(&files.read("--protoset", file)?)
+            .map_err(|error| value("--protoset", format!("{}: {error}", file.display()))),
         (None, false) => {
             let text = |path: &PathBuf| path.to_string_lossy().into_owned();
             let protos: Vec<String> = own.proto.iter().map(text).collect();
             let roots: Vec<String> = own.import_path.iter().map(text).collect();
             Schema::from_protos(&protos, &roots, OnDisk(RefCell::new(files)))
-                .map_err(|error| PlanError::Value { option: "--proto", problem: error.to_string() })
+                .map_err(|error| value("--proto", error.to_string()))
         }
         (None, true) => reflected(parts, names, files),
     }
@@ -237,10 +225,7 @@ impl candor_grpc::Files for OnDisk<'_, '_> {
 /// What the server says about itself.
 fn reflected(parts: &Parts, names: &[String], files: &Files<'_>) -> Result<Schema, PlanError> {
     const REMEDY: &str = "give the schema with --proto FILE or --protoset FILE";
-    let refused = |problem: String| PlanError::Value {
-        option: CALL,
-        problem: format!("{problem}; {REMEDY}"),
-    };
+    let refused = |problem: String| value(CALL, format!("{problem}; {REMEDY}"));
     for version in [Version::V1, Version::V1Alpha] {
         match asked(parts, version, names, files)? {
             Ok(schema) => return Ok(schema),
@@ -284,7 +269,7 @@ fn question_plan(parts: &Parts, version: Version, question: &[u8]) -> Result<Pla
     request.path = version.path().to_owned();
     request.body = candor_grpc::framed(question).into();
     (request.holes, request.literal_body) = (false, true);
-    request.headers.retain(|(_, value)| !template::has_holes(value));
+    request.headers.retain(|(_, value)| !holes::has_holes(value));
     request.call = Some(Call { kind: CallKind::Bidirectional, messages: 1 });
     parts.work = vec![request].into();
     parts.wire = Wire::Grpc(Calls {

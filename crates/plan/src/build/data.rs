@@ -3,12 +3,10 @@
 use std::collections::HashSet;
 
 use super::Files;
-use crate::data::{DataFormat, DataSet};
-use crate::error::PlanError;
-use crate::model::Variable;
+use crate::error::{PlanError, value};
+use crate::holes;
 use crate::options::Options;
-use crate::request::Request;
-use crate::template;
+use crate::work::{DataFormat, DataSet, Request, Variable};
 
 /// The name of the set that a list of URLs is.
 pub(super) const URLS: &str = "urls";
@@ -22,7 +20,7 @@ pub(super) fn data(options: &Options, files: &Files<'_>) -> Result<Vec<DataSet>,
     let urls = options.requests.urls.iter().map(|file| (URLS, file, DataFormat::Urls, "--urls"));
     let mut all: Vec<DataSet> = Vec::new();
     for (name, file, format, option) in named.chain(urls) {
-        let refuse = |problem| Err(PlanError::Value { option, problem });
+        let refuse = |problem| Err(value(option, problem));
         if all.iter().any(|one| one.name == name) {
             return refuse(format!(
                 "two data sets are named {name:?}; give one of them another name"
@@ -52,7 +50,7 @@ pub(super) fn environment(requests: &[Request], files: &Files<'_>) -> Vec<Variab
         headers.chain([one.path.as_str(), body])
     });
     let mut known = HashSet::new();
-    let names = texts.flat_map(template::variables).filter(|name| known.insert(*name));
+    let names = texts.flat_map(holes::variables).filter(|name| known.insert(*name));
     let named = |name: &str| {
         let value = files.files.variable(name)?.into_bytes().into();
         Some(Variable { name: name.to_owned(), value })

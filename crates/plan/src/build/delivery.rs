@@ -1,12 +1,10 @@
 //! How requests leave: chunks, pieces, bodies that wait or break off, and what these exclude.
 
-use super::conflict;
-use crate::delivery::{Delivery, Pieces};
-use crate::error::PlanError;
-use crate::model::NS_PER_S;
+use crate::error::{PlanError, conflict, value};
 use crate::options::{Options, RequestOptions};
-use crate::request::Request;
+use crate::units::NS_PER_S;
 use crate::values::{Header, PositiveNanos, Size, SmallCount};
+use crate::work::{Delivery, Pieces, Request};
 
 /// The same as curl's.
 const DEFAULT_CONTINUE_NS: u64 = NS_PER_S;
@@ -61,10 +59,7 @@ fn pieces(options: &Options, table: &RequestOptions) -> Result<Option<Pieces>, P
     let gap = table.piece_gap.or(options.requests.piece_gap);
     let is_asked_here = table.piece_gap.is_some() || options.requests.request.is_empty();
     if count.is_none() && gap.is_some() && is_asked_here {
-        return Err(PlanError::Value {
-            option: "--piece-gap",
-            problem: "there are no pieces; add --pieces, or leave it out".to_owned(),
-        });
+        return Err(value("--piece-gap", "there are no pieces; add --pieces, or leave it out"));
     }
     let gap_ns = gap.map_or(DEFAULT_GAP_NS, PositiveNanos::get);
     Ok(count.filter(|count| *count > 1).map(|count| Pieces { count, gap_ns }))
@@ -75,10 +70,10 @@ pub(super) fn check(options: &Options, requests: &[Request]) -> Result<(), PlanE
     if options.timeouts.continue_timeout.is_some()
         && requests.iter().all(|one| one.delivery.continue_ns.is_none())
     {
-        return Err(PlanError::Value {
-            option: "--continue-timeout",
-            problem: "it is for --expect-continue; add that, or leave it out".to_owned(),
-        });
+        return Err(value(
+            "--continue-timeout",
+            "it is for --expect-continue; add that, or leave it out",
+        ));
     }
     Ok(())
 }

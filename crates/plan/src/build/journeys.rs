@@ -1,13 +1,14 @@
 //! The journeys of a plan: each `[[journey.step]]` is a request of the list.
 
 use super::target::Targets;
-use super::{Files, calls, conflict, requests};
-use crate::error::PlanError;
-use crate::journey::{ConnectionUse, Journey, RateOf, Step};
-use crate::model::{Load, Rate, Segment};
-use crate::options::{JourneyOptions, Options, RequestOptions};
-use crate::request::Request;
+use super::{Files, calls, requests};
+use crate::error::{PlanError, conflict, exclude};
+use crate::load::{Load, Segment};
+use crate::options::{ConnectionUse, JourneyOptions, Options, RateOf, RequestOptions};
+use crate::units::Rate;
 use crate::values::SmallCount;
+use crate::work::Request;
+use crate::work::journey::{Journey, Step};
 
 /// The journeys, and the requests of their steps.
 pub(super) fn journeys(
@@ -54,17 +55,14 @@ pub(super) fn own_connections(options: &Options) -> Result<bool, PlanError> {
         ("--connect-during-run", options.load.connect_during_run),
         ("--once", options.load.once),
     ];
-    match refused.into_iter().find(|(_, given)| *given) {
-        Some((option, _)) => Err(conflict(option, OWN, why)),
-        None => Ok(true),
-    }
+    exclude(refused, OWN, why).map(|()| true)
 }
 
 fn step(table: &RequestOptions, request: u32) -> Step {
     let RequestOptions { think, repeat, when, capture, .. } = table;
     Step {
         request,
-        think: think.map(|think| think.0).unwrap_or_default(),
+        think: think.unwrap_or_default(),
         repeat: repeat.map_or((1, 1), |repeat| (repeat.0, repeat.1)),
         when: when.clone(),
         captures: capture.clone(),

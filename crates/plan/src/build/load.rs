@@ -1,9 +1,8 @@
 //! The load of a plan: closed, or a schedule with its warm-up in front.
 
-use super::{Files, conflict, once};
-use crate::error::PlanError;
-use crate::load::parse_offsets;
-use crate::model::{Arrivals, Load, OpenLoad, Segment};
+use super::{Files, once};
+use crate::error::{PlanError, conflict, exclude};
+use crate::load::{Arrivals, Load, OpenLoad, Segment, parse_offsets};
 use crate::options::Options;
 use crate::values::Nanos;
 
@@ -60,13 +59,8 @@ fn closed(options: &Options) -> Result<Built, PlanError> {
         ("--max-connections", options.load.max_connections.is_some()),
         ("--arrivals", options.load.arrivals.is_some()),
     ];
-    if let Some((option, _)) = open_only.into_iter().find(|(_, given)| *given) {
-        return Err(conflict(
-            option,
-            "a closed loop",
-            "nothing is due there; add --rate or --load, or leave it out",
-        ));
-    }
+    let why = "nothing is due there; add --rate or --load, or leave it out";
+    exclude(open_only, "a closed loop", why)?;
     let think_time_ns = options.load.think_time.map_or(0, |Nanos(ns)| ns);
     Ok(Built { load: Load::Closed { think_time_ns }, shape_ns: None })
 }

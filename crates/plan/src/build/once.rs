@@ -3,10 +3,11 @@
 //! It is an open load with all requests due at the start, so the time to connect shows as their
 //! wait for a connection.
 
-use super::{DEFAULT_CONNECTIONS, conflict};
-use crate::error::PlanError;
-use crate::model::{Arrivals, Load, NS_PER_S, OpenLoad, Segment};
+use super::DEFAULT_CONNECTIONS;
+use crate::error::{PlanError, conflict};
+use crate::load::{Arrivals, Load, OpenLoad, Segment};
 use crate::options::Options;
+use crate::units::NS_PER_S;
 use crate::values::SmallCount;
 
 /// There is no second burst: the run ends by its count or its duration before.

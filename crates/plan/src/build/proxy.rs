@@ -5,11 +5,11 @@
 
 use std::net::IpAddr;
 
-use super::{Files, conflict};
-use crate::allow::{Allowed, Asked};
-use crate::error::PlanError;
-use crate::model::{Endpoint, HttpVersion, Proxy, ProxyWay};
+use super::Files;
+use crate::error::{PlanError, conflict, value};
 use crate::options::Options;
+use crate::targets::allow::{Allowed, Asked};
+use crate::targets::{Endpoint, HttpVersion, Proxy, ProxyWay};
 use crate::url::HttpUrl;
 use crate::values::{self, Direct};
 
@@ -66,7 +66,7 @@ fn of_environment(
         found.find(|(value, _)| !value.trim().is_empty())
     };
     let own = if url.is_https { "https_proxy" } else { "http_proxy" };
-    let Some((value, name)) = said(own).or_else(|| said("all_proxy")) else { return Ok(None) };
+    let Some((text, name)) = said(own).or_else(|| said("all_proxy")) else { return Ok(None) };
     let without = said("no_proxy").map(|(value, _)| value).unwrap_or_default();
     let asked = host.parse().map(|address| Asked::Tcp { name: None, address });
     let is_direct = |one: &str| match (one.parse::<Direct>(), one.parse::<Allowed>(), &asked) {
@@ -77,11 +77,11 @@ fn of_environment(
     if without.split([',', ' ']).any(is_direct) {
         return Ok(None);
     }
-    match value.trim().parse() {
+    match text.trim().parse() {
         Ok(proxy) => Ok(Some((proxy, name))),
         Err(error) => {
             let problem = format!("of the environment: {error}; or give --noproxy '*'");
-            Err(PlanError::Value { option: "HTTP_PROXY", problem })
+            Err(value("HTTP_PROXY", problem))
         }
     }
 }

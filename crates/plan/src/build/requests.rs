@@ -5,15 +5,13 @@ use std::sync::Arc;
 
 use super::data::URLS;
 use super::target::{Targets, Way};
-use super::{Files, calls, conflict, delivery, streams};
-use crate::error::PlanError;
+use super::{Files, calls, delivery, streams};
+use crate::error::{PlanError, conflict, exclude};
+use crate::holes;
 use crate::options::{Options, RequestOptions, headers_over};
 use crate::redact::Secrets;
-use crate::request::{BodyExpect, Expect, OF_LIST, Request, StatusSet};
-use crate::stream::StreamForm;
-use crate::template;
 use crate::values::{Header, RequestPath, Size, SmallCount};
-use crate::work::{Order, Requests};
+use crate::work::{BodyExpect, Expect, OF_LIST, Order, Request, Requests, StatusSet, StreamForm};
 
 pub(super) fn requests(
     options: &Options,
@@ -28,10 +26,8 @@ pub(super) fn requests(
             ("when", table.when.is_some()),
             ("capture", !table.capture.is_empty()),
         ];
-        if let Some((key, _)) = of_steps.into_iter().find(|(_, given)| *given) {
-            let why = "only a user has steps; put the request into a [[journey.step]]";
-            return Err(conflict(key, "[[request]]", why));
-        }
+        let why = "only a user has steps; put the request into a [[journey.step]]";
+        exclude(of_steps, "[[request]]", why)?;
     }
     let only = [RequestOptions::default()];
     let tables =
@@ -157,15 +153,15 @@ pub(super) fn request(
 
 /// Looks for holes; `body` is the body if it may have some. Without holes everything becomes what it stands for.
 fn fill(request: &mut Request, body: &str) {
-    let in_fields = request.headers.iter().any(|(_, value)| template::has_holes(value));
+    let in_fields = request.headers.iter().any(|(_, value)| holes::has_holes(value));
     let others = [&request.path, &request.method, body];
-    request.holes = in_fields || others.into_iter().any(template::has_holes);
+    request.holes = in_fields || others.into_iter().any(holes::has_holes);
     if !request.holes {
-        let plain = |text: &mut String| *text = template::plain(text);
+        let plain = |text: &mut String| *text = holes::plain(text);
         plain(&mut request.path);
         request.headers.iter_mut().for_each(|(_, value)| plain(value));
         if body.contains("$${") {
-            request.body = template::plain(body).into_bytes().into();
+            request.body = holes::plain(body).into_bytes().into();
         }
     }
 }

@@ -1,10 +1,10 @@
 //! The script of a plan, with its bounds.
 
-use super::{Files, conflict};
-use crate::error::PlanError;
-use crate::model::NS_PER_S;
+use super::Files;
+use crate::error::{PlanError, exclude};
 use crate::options::Options;
-use crate::script::{Script, ScriptLimits};
+use crate::units::NS_PER_S;
+use crate::work::{Script, ScriptLimits};
 
 /// No hook of a load test takes this long, unless it never returns.
 const DEFAULT_CALL_NS: u64 = 10 * NS_PER_S;
@@ -26,14 +26,8 @@ pub(super) fn script(
             ("--script-body-limit", options.script.script_body_limit.is_some()),
             ("--sandbox", options.script.sandbox),
         ];
-        return match of_scripts.into_iter().find(|(_, given)| *given) {
-            None => Ok(None),
-            Some((option, _)) => Err(conflict(
-                option,
-                "a run without a script",
-                "there is no script; add --script, or leave it out",
-            )),
-        };
+        let why = "there is no script; add --script, or leave it out";
+        return exclude(of_scripts, "a run without a script", why).map(|()| None);
     };
     Ok(Some(Script {
         path: file.display().to_string(),

@@ -1,9 +1,8 @@
 //! Streams of events: what of a response is an event, and what is asked of it.
 
-use crate::error::PlanError;
+use crate::error::{PlanError, without_effect};
 use crate::options::{Options, RequestOptions, StreamsOptions};
-use crate::request::Request;
-use crate::stream::{ModelApi, Streaming, Tokens};
+use crate::work::{ModelApi, Request, Streaming, Tokens};
 
 /// The stream of the request of `table`. Missing keys are taken from the top level, and then from the interface.
 pub(super) fn streaming(
@@ -41,23 +40,16 @@ pub(super) fn streaming(
 
 /// What the top level asks of events needs a request with events.
 pub(super) fn check(options: &Options, requests: &[Request]) -> Result<(), PlanError> {
+    if requests.iter().any(|one| one.stream.is_some()) {
+        return Ok(());
+    }
     let StreamsOptions { stream_error, stream_end, tokens, token, input_tokens, .. } =
         &options.streams;
-    match requests.iter().any(|one| one.stream.is_some()) {
-        true => Ok(()),
-        false => {
-            needless([stream_error, stream_end, tokens, &token.first().cloned(), input_tokens])
-        }
-    }
+    needless([stream_error, stream_end, tokens, &token.first().cloned(), input_tokens])
 }
 
 fn needless(given: [&Option<String>; 5]) -> Result<(), PlanError> {
     let names = ["--stream-error", "--stream-end", "--tokens", "--token", "--input-tokens"];
-    match names.into_iter().zip(given).find(|(_, given)| given.is_some()) {
-        Some((option, _)) => Err(PlanError::Value {
-            option,
-            problem: "there is no stream of events; add --stream sse, ndjson or chunks".to_owned(),
-        }),
-        None => Ok(()),
-    }
+    let given: [_; 5] = std::array::from_fn(|at| (names[at], given[at].is_some()));
+    without_effect(given, "there is no stream of events; add --stream sse, ndjson or chunks")
 }

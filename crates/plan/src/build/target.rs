@@ -3,13 +3,13 @@
 use std::borrow::Cow;
 use std::net::IpAddr;
 
-use super::{Files, conflict, proxy, tls};
-use crate::allow::AllowList;
-use crate::error::PlanError;
-use crate::model::{Endpoint, MAIN_TARGET, Target};
+use super::{Files, proxy, tls};
+use crate::error::{PlanError, conflict, exclude, value};
 use crate::options::{Http2Options, Options, RequestOptions, TargetOptions, TlsOptions};
 use crate::redact::{REDACTED, Secrets};
 use crate::suggest::did_you_mean;
+use crate::targets::allow::AllowList;
+use crate::targets::{Endpoint, MAIN_TARGET, Target};
 use crate::units::fmt_count;
 use crate::url::{HttpUrl, UrlError};
 use crate::values::{Header, HostPort, RequestPath, Resolve, SmallCount};
@@ -125,10 +125,7 @@ impl Targets {
                     None => self.add_origin(origin, &url, options, files)?,
                 };
                 let path = path.parse::<RequestPath>();
-                let path = path.map_err(|error| PlanError::Value {
-                    option: "url",
-                    problem: error.to_string(),
-                })?;
+                let path = path.map_err(|error| value("url", error.to_string()))?;
                 of_request = Some(HttpUrl { path: path.into_string(), ..url });
                 at
             }
@@ -251,12 +248,8 @@ fn endpoint(options: &Options, url: &HttpUrl) -> Result<Endpoint, PlanError> {
         ("--source", options.connecting.source.is_some()),
         ("--no-nodelay", options.connecting.no_nodelay),
     ];
-    match tcp_only.into_iter().find(|(_, given)| *given) {
-        Some((option, _)) => {
-            Err(conflict(option, "--unix-socket", "that is for TCP only; leave one of them out"))
-        }
-        None => Ok(Endpoint::Unix { path: path.clone() }),
-    }
+    exclude(tcp_only, "--unix-socket", "that is for TCP only; leave one of them out")?;
+    Ok(Endpoint::Unix { path: path.clone() })
 }
 
 /// The addresses of the endpoint by `--resolve`.
@@ -281,7 +274,7 @@ fn foreign(one: &Resolve, endpoint: &Endpoint) -> PlanError {
             format!("no connection goes to {other}:{other_port}; leave it out")
         }
     };
-    PlanError::Value { option: "--resolve", problem }
+    value("--resolve", problem)
 }
 
 /// A source can only reach an address of its own family. This is checked before the run if the
@@ -299,13 +292,13 @@ fn check_sources(
     let goals = if resolved.is_empty() { &literal } else { resolved };
     let unreachable = |goal: &&IpAddr| sources.iter().all(|one| one.is_ipv4() != goal.is_ipv4());
     match goals.iter().find(unreachable) {
-        Some(goal) => Err(PlanError::Value {
-            option: "--source",
-            problem: format!(
+        Some(goal) => Err(value(
+            "--source",
+            format!(
                 "none of {} addresses can reach {goal}; give one of the same family, IPv4 or IPv6",
                 fmt_count(sources.len() as u64)
             ),
-        }),
+        )),
         None => Ok(()),
     }
 }

@@ -1,10 +1,10 @@
 //! TLS and the version of HTTP, from the URL's scheme and the flags together.
 
-use super::{Files, calls, conflict};
-use crate::error::PlanError;
-use crate::model::{Frames, HttpVersion, Windows};
+use super::{Files, calls};
+use crate::error::{PlanError, conflict, exclude, value};
 use crate::options::Options;
-use crate::tls::{Identity, Pem, Tls, TlsVersion, Trust};
+use crate::run::{Frames, Windows};
+use crate::targets::{HttpVersion, Identity, Pem, Tls, TlsVersion, Trust};
 use crate::url::HttpUrl;
 use crate::values::{Names, OnOff, Size, SmallCount, WindowBits};
 
@@ -40,24 +40,17 @@ pub(super) fn http(options: &Options, url: &HttpUrl) -> Result<HttpVersion, Plan
     ];
     let are_calls = calls::are_asked(options);
     let other = [("--h1", options.http2.h1), ("--h2c-upgrade", options.http2.h2c_upgrade)];
-    if let Some((option, _)) = other.into_iter().find(|(_, given)| *given && are_calls) {
-        return Err(conflict(
-            option,
-            "--call",
-            "calls go over HTTP/2 from the start; leave it out",
-        ));
+    if are_calls {
+        exclude(other, "--call", "calls go over HTTP/2 from the start; leave it out")?;
     }
     let is_h2 = options.http2.h2 || options.http2.h2c || options.http2.h2c_upgrade || are_calls;
     // A script's text is HTTP/1.1, so that is the protocol unless the user chose another.
     // So does a WebSocket: few servers open one over HTTP/2.
     let is_h1 = options.http2.h1
         || !is_h2 && (!url.is_https || url.is_websocket || options.script.script.is_some());
-    if let Some((option, _)) = h2_only.into_iter().find(|(_, given)| *given && is_h1) {
-        return Err(conflict(
-            option,
-            "HTTP/1.1",
-            "it is for HTTP/2; add --h2, or use --pipeline for several requests at a time",
-        ));
+    if is_h1 {
+        let why = "it is for HTTP/2; add --h2, or use --pipeline for several requests at a time";
+        exclude(h2_only, "HTTP/1.1", why)?;
     }
     if options.requests.pipeline.is_some() && (is_h2 || options.http2.streams.is_some()) {
         return Err(conflict(
@@ -128,12 +121,8 @@ pub(super) fn tls(
             ("--tls-resumption", options.tls.tls_resumption.is_some()),
             ("--early-data", options.tls.early_data),
         ];
-        return match tls_only.into_iter().find(|(_, given)| *given) {
-            Some((option, _)) => {
-                Err(conflict(option, "http", "clear text has no TLS; write https:// in the URL"))
-            }
-            None => Ok(None),
-        };
+        let why = "clear text has no TLS; write https:// in the URL";
+        return exclude(tls_only, "http", why).map(|()| None);
     }
     let (min, max) = (
         options.tls.tls_min.unwrap_or(TlsVersion::V12),
@@ -173,10 +162,7 @@ fn trust(options: &Options, files: &mut Files<'_>) -> Result<Trust, PlanError> {
 fn identity(options: &Options, files: &mut Files<'_>) -> Result<Option<Identity>, PlanError> {
     match (&options.tls.cert, &options.tls.key) {
         (None, None) => Ok(None),
-        (None, Some(_)) => Err(PlanError::Value {
-            option: "--key",
-            problem: "a key needs its certificate; add --cert FILE".to_owned(),
-        }),
+        (None, Some(_)) => Err(value("--key", "a key needs its certificate; add --cert FILE")),
         (Some(cert), key) => Ok(Some(Identity {
             certificates: pem("--cert", cert, files)?,
             key: pem("--key", key.as_ref().unwrap_or(cert), files)?,
@@ -207,13 +193,13 @@ fn alpn(options: &Options, http: HttpVersion) -> Result<Vec<String>, PlanError> 
     if let Some(other) =
         asked.iter().find(|name| !["h2", "http/1.1", "http/1.0"].contains(&name.as_str()))
     {
-        return Err(PlanError::Value {
-            option: "--alpn",
-            problem: format!(
+        return Err(value(
+            "--alpn",
+            format!(
                 "\"{}\" is not supported; write h2, http/1.1 or both",
                 crate::redact::refused(other)
             ),
-        });
+        ));
     }
     let offers_h2 = asked.iter().any(|name| name == "h2");
     match http {

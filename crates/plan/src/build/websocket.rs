@@ -1,12 +1,12 @@
 //! The WebSocket of a plan, whose URL is ws:// or wss://.
 
-use super::{calls, conflict};
-use crate::error::PlanError;
+use super::calls;
+use crate::error::{PlanError, conflict, exclude, value};
 use crate::options::Options;
 use crate::redact;
 use crate::url::HttpUrl;
 use crate::values::{Size, SmallCount};
-use crate::websocket::{Reaction, Replies, WebSocket};
+use crate::wire::{Reaction, Replies, WebSocket};
 
 /// The longest message that is accepted, unless the plan has another.
 const DEFAULT_MESSAGE_BYTES: u64 = 16 << 20;
@@ -28,12 +28,8 @@ pub(super) fn websocket(options: &Options, url: &HttpUrl) -> Result<Option<WebSo
             ("--ping", own.ping.is_some()),
             ("--max-message", own.max_message.is_some() && !calls::are_asked(options)),
         ];
-        return match given.into_iter().find(|(_, given)| *given) {
-            None => Ok(None),
-            Some((option, _)) => {
-                Err(conflict(option, "http", "it is for WebSocket; write ws:// or wss://"))
-            }
-        };
+        let why = "it is for WebSocket; write ws:// or wss://";
+        return exclude(given, "http", why).map(|()| None);
     }
     let http_only = [
         ("--pipeline", options.requests.pipeline.is_some()),
@@ -41,10 +37,8 @@ pub(super) fn websocket(options: &Options, url: &HttpUrl) -> Result<Option<WebSo
         ("--h2c-upgrade", options.http2.h2c_upgrade),
         ("--script", options.script.script.is_some()),
     ];
-    if let Some((option, _)) = http_only.into_iter().find(|(_, given)| *given) {
-        let why = "it is for requests of HTTP; leave it out, or write http:// or https://";
-        return Err(conflict(option, "ws", why));
-    }
+    let why = "it is for requests of HTTP; leave it out, or write http:// or https://";
+    exclude(http_only, "ws", why)?;
     if own.no_reply && own.reply_field.is_some() {
         let why = "there is no reply to match; leave one of them out";
         return Err(conflict("--no-reply", "--reply-field", why));
@@ -61,18 +55,18 @@ pub(super) fn websocket(options: &Options, url: &HttpUrl) -> Result<Option<WebSo
     if let Some(name) = own.subprotocol.iter().find(is_token) {
         let problem =
             format!("{:?} is not the name of a subprotocol; write a token", redact::refused(name));
-        return Err(PlanError::Value { option: "--subprotocol", problem });
+        return Err(value("--subprotocol", problem));
     }
     if own.fragment == Some(Size(0)) {
-        let problem = "a fragment has at least 1 byte".to_owned();
-        return Err(PlanError::Value { option: "--fragment", problem });
+        let problem = "a fragment has at least 1 byte";
+        return Err(value("--fragment", problem));
     }
     Ok(Some(WebSocket {
         binary: own.binary,
         fragment_bytes: own.fragment.map(|Size(bytes)| bytes),
         replies: match &own.reply_field {
             _ if own.no_reply => Replies::Nothing,
-            Some(field) => field.clone().into(),
+            Some(field) => field.clone(),
             None => Replies::Ordered,
         },
         ignore: own.ignore.clone(),
@@ -88,8 +82,8 @@ pub(super) fn websocket(options: &Options, url: &HttpUrl) -> Result<Option<WebSo
 fn reaction(text: &str) -> Result<Reaction, PlanError> {
     let Some((pattern, text)) = text.split_once('=').filter(|(pattern, _)| !pattern.is_empty())
     else {
-        let problem = "there is no = in it; write REGEX=TEXT, e.g. '^2$=3'".to_owned();
-        return Err(PlanError::Value { option: "--answer", problem });
+        let problem = "there is no = in it; write REGEX=TEXT, e.g. '^2$=3'";
+        return Err(value("--answer", problem));
     };
     Ok(Reaction { pattern: pattern.to_owned(), text: text.to_owned() })
 }

@@ -1,8 +1,8 @@
 //! Which kind of work the options ask for, and what the kinds refuse of each other.
 
 use super::target::Targets;
-use super::{Files, conflict, journeys, requests, script};
-use crate::error::PlanError;
+use super::{Files, journeys, requests, script};
+use crate::error::{PlanError, conflict, value};
 use crate::options::Options;
 use crate::values::SmallCount;
 use crate::work::{Journeys, Work};
@@ -45,7 +45,7 @@ pub(super) fn check(options: &Options) -> Result<(), PlanError> {
         ),
     ];
     match of_users.into_iter().find(|(given, ..)| *given && !journeys) {
-        Some((_, option, problem)) => Err(PlanError::Value { option, problem: problem.to_owned() }),
+        Some((_, option, problem)) => Err(value(option, problem)),
         None => Ok(()),
     }
 }

@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use super::TargetOptions;
 use super::group::group;
 use super::target::targets;
-use crate::allow::Allowed;
-use crate::model::ReactorChoice;
+use crate::run::ReactorChoice;
+use crate::targets::allow::Allowed;
 use crate::values::{
     Direct, HostPort, Proxy, Resolve, Sources, one_or_many, one_or_many_typed, typed,
 };

@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 
 use super::group::group;
-use crate::request::StatusSet;
 use crate::values::{Size, typed};
+use crate::work::StatusSet;
 
 group! {
     "Expected responses",

@@ -1,10 +1,10 @@
 //! How requests are timed: closed or open, how many, for how long.
 
 use super::group::group;
-use crate::journey::RateOf;
-use crate::load::Shape;
-use crate::model::{Arrivals, Pacing, Rate};
-use crate::values::{Count, Nanos, PositiveNanos, SmallCount, typed};
+use crate::load::{Arrivals, Shape};
+use crate::run::Pacing;
+use crate::units::Rate;
+use crate::values::{Count, Nanos, PositiveNanos, SmallCount, named, typed};
 
 group! {
     "Load",
@@ -139,3 +139,14 @@ group! {
     }
     one_of { rate, load }
 }
+
+/// What a rate counts in a plan with journeys.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub enum RateOf {
+    /// Users who come
+    Users,
+    /// Requests, if every step is made
+    Requests,
+}
+
+named!(RateOf: "\"users\" or \"requests\"");

@@ -10,6 +10,7 @@
 
 mod calls;
 mod connecting;
+mod data;
 mod expected;
 mod group;
 mod http2;
@@ -30,10 +31,11 @@ mod websocket;
 
 pub use calls::CallsOptions;
 pub use connecting::ConnectingOptions;
+pub use data::{Data, DataFile};
 pub use expected::ExpectedOptions;
 pub use http2::Http2Options;
-pub use journey::JourneyOptions;
-pub use load::LoadOptions;
+pub use journey::{ConnectionUse, JourneyOptions};
+pub use load::{LoadOptions, RateOf};
 pub use output::OutputOptions;
 pub use recording::RecordingOptions;
 pub use request::RequestOptions;
@@ -52,12 +54,12 @@ use clap::Args;
 
 use group::Group;
 
-use crate::data::DataFormat;
 use crate::error::PlanError;
 use crate::load::Part;
 use crate::plan::Plan;
 use crate::plan_file;
 use crate::values::Header;
+use crate::work::DataFormat;
 
 /// Examples for the long help of commands that take [`Options`].
 pub const EXAMPLES: &str = "\
@@ -197,7 +199,8 @@ impl Options {
     /// Files that the plan reads (bodies, due offsets) are found from the plan's own directory;
     /// files that a run writes, from where the command runs.
     pub fn from_toml(name: &str, text: &str) -> Result<Options, PlanError> {
-        let mut options = plan_file::parse(name, text)?;
+        let mut options: Options = toml::from_str(text)
+            .map_err(|error| plan_file::explain(name, text, &error, &keys_at))?;
         let directory = Path::new(name).parent().unwrap_or(Path::new(""));
         for file in options.files_mut().filter(|file| file.as_os_str() != "-") {
             *file = directory.join(&*file);
@@ -236,4 +239,15 @@ pub(crate) fn headers_over(below: Vec<Header>, above: Vec<Header>) -> Vec<Header
     let mut all: Vec<Header> = below.into_iter().filter(|one| !hidden(one)).collect();
     all.extend(above);
     all
+}
+
+/// The keys of the table at a path.
+fn keys_at(path: &str) -> &'static [&'static str] {
+    match path {
+        "" => plan_file::keys_of::<Options>(),
+        data if data.starts_with("data.") => plan_file::keys_of::<DataFile>(),
+        target if target.starts_with("target.") => plan_file::keys_of::<TargetOptions>(),
+        "journey" => plan_file::keys_of::<JourneyOptions>(),
+        _ => plan_file::keys_of::<RequestOptions>(),
+    }
 }

@@ -3,7 +3,8 @@
 use std::path::PathBuf;
 
 use super::group::group;
-use crate::values::{Out, ReportDepth, one_or_many};
+use crate::outputs::{Out, ReportDepth};
+use crate::values::one_or_many;
 
 group! {
     "Output",

@@ -1,7 +1,7 @@
 //! The recording of a run: histograms, intervals, traces, time stamps.
 
 use super::group::group;
-use crate::model::{KernelTimestamps, Trace};
+use crate::run::{KernelTimestamps, Trace};
 use crate::values::{Digits, PositiveNanos, typed};
 
 group! {

@@ -5,13 +5,13 @@ use std::path::PathBuf;
 use serde::Deserialize;
 
 use super::TargetName;
-use crate::journey::Capture;
-use crate::request::StatusSet;
-use crate::stream::{ModelApi, StreamForm};
+use super::journey::{Repeat, captures};
 use crate::values::{
-    CallName, Header, Method, PositiveNanos, Repeat, RequestPath, Size, SmallCount, ThinkTime,
-    captures, headers, json, one_or_many, typed,
+    CallName, Header, Method, PositiveNanos, RequestPath, Size, SmallCount, headers, json,
+    one_or_many, typed,
 };
+use crate::work::journey::{Capture, Think};
+use crate::work::{ModelApi, StatusSet, StreamForm};
 
 /// One `[[request]]` table of a plan. Missing keys are taken from the top level.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
@@ -74,7 +74,8 @@ pub struct RequestOptions {
     /// Like `--llm`.
     pub llm: Option<ModelApi>,
     /// In a step: how long the user thinks before it.
-    pub think: Option<ThinkTime>,
+    #[serde(deserialize_with = "typed")]
+    pub think: Option<Think>,
     /// In a step: how often it is made.
     pub repeat: Option<Repeat>,
     /// In a step: it is made only if this text is not empty.

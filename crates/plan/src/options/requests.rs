@@ -2,12 +2,10 @@
 
 use std::path::PathBuf;
 
+use super::data::{data, urls};
 use super::group::group;
-use super::{JourneyOptions, RequestOptions};
-use crate::values::{
-    Count, Data, DataFile, Header, Method, PositiveNanos, Size, SmallCount, data, headers, typed,
-    urls,
-};
+use super::{Data, DataFile, JourneyOptions, RequestOptions};
+use crate::values::{Count, Header, Method, PositiveNanos, Size, SmallCount, headers, typed};
 use crate::work::Order;
 
 group! {

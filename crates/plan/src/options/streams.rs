@@ -1,8 +1,8 @@
 //! Responses that are streams of events.
 
 use super::group::group;
-use crate::stream::{ModelApi, StreamForm};
 use crate::values::one_or_many;
+use crate::work::{ModelApi, StreamForm};
 
 group! {
     "Streams of events",

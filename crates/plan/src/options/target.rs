@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use serde::Deserialize;
 use serde::de::{Deserializer, Error, MapAccess, Visitor};
 
-use crate::model::MAIN_TARGET;
+use crate::targets::MAIN_TARGET;
 use crate::values::{Header, HostPort, Proxy, Resolve, SmallCount, headers, one_or_many};
 
 /// One `[target.NAME]` table of a plan: where else requests go. What it does not say, the top level does.

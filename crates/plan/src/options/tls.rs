@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use super::group::group;
-use crate::tls::TlsVersion;
+use crate::targets::TlsVersion;
 use crate::values::{Names, OnOff, typed};
 
 group! {

@@ -1,7 +1,7 @@
 //! The progress display. Commands that make no plan take this group too.
 
 use super::group::group;
-use crate::values::{ProgressForm, Tui};
+use crate::outputs::{ProgressForm, Tui};
 
 group! {
     "Progress",

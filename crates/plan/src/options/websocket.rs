@@ -1,7 +1,8 @@
 //! WebSocket: what messages are, and which message answers which.
 
 use super::group::group;
-use crate::values::{PositiveNanos, ReplyField, Size, SmallCount, one_or_many};
+use crate::values::{PositiveNanos, Size, SmallCount, one_or_many, typed};
+use crate::wire::Replies;
 
 group! {
     "WebSocket",
@@ -27,7 +28,8 @@ group! {
         /// answers the oldest message. At most one character follows the *; without one, the field ends with
         /// the message.
         #[arg(long, value_name = "PATTERN")]
-        pub reply_field: Option<ReplyField>,
+        #[serde(deserialize_with = "typed")]
+        pub reply_field: Option<Replies>,
 
         /// Messages of the server that are no replies: those with this regular expression; may be repeated
         ///

@@ -13,9 +13,8 @@ use serde_json::Value;
 
 use super::secret::is_random;
 use super::{REDACTED, SecretKind};
-use crate::model::Parts;
-use crate::template::{Escape, has_holes, plain};
-use crate::url::{base64_decoded, percent_decoded};
+use crate::escape::{Escape, base64_decoded, percent_decoded};
+use crate::holes::{has_holes, plain};
 
 /// Values that are hidden.
 #[derive(Clone, Default)]
@@ -31,39 +30,6 @@ impl fmt::Debug for Hidden {
 }
 
 impl Hidden {
-    /// What is known to be secret of a plan: what its requests send in places with telling names, and the values of
-    /// the environment.
-    pub fn of(plan: &Parts) -> Self {
-        let mut hidden = Hidden::default();
-        if plan.secrets == super::Secrets::Shown {
-            return hidden;
-        }
-        plan.environment.iter().for_each(|variable| hidden.add(variable.value.whole()));
-        for user in plan.targets().filter_map(|one| one.proxy.as_ref()?.user.as_ref()) {
-            hidden.url(&format!("{user}@"));
-        }
-        for request in plan.work.requests().iter().take(MOST_REQUESTS) {
-            for (name, value) in &request.headers {
-                hidden.field(name, value);
-            }
-            hidden.pairs(request.path.split_once('?').map_or("", |(_, query)| query));
-            if let (false, Ok(body)) =
-                (request.body.is_left_out(), std::str::from_utf8(request.body.whole()))
-            {
-                hidden.content(body);
-            }
-        }
-        if let Some(script) = plan.work.script() {
-            script.arguments.iter().for_each(|argument| hidden.unnamed(argument));
-        }
-        for name in plan.wire.websocket().into_iter().flat_map(|socket| &socket.subprotocols) {
-            if super::subprotocol(name) != *name {
-                hidden.unnamed(name.rsplit('.').next().unwrap_or(name));
-            }
-        }
-        hidden
-    }
-
     /// Hides a value.
     pub fn add(&mut self, value: &[u8]) {
         if value.is_empty() {
@@ -304,8 +270,7 @@ fn ascii_json(text: &str, is_escaped: impl Fn(char) -> bool) -> String {
 
 /// Shorter values of cookies are words rather than secrets.
 pub const LEAST_OF_COOKIE: usize = 8;
-/// Requests of a plan that are looked through.
-const MOST_REQUESTS: usize = 2000;
+
 /// Shorter values of which nothing says that they are secret stand for too much else.
 const LEAST_UNNAMED: usize = 6;
 

@@ -38,7 +38,7 @@ pub fn without_refused(text: &str, value: &str) -> String {
 }
 
 /// Whether all words of a text may stand in an error.
-pub(super) fn has_no_secret(text: &str) -> bool {
+pub(crate) fn has_no_secret(text: &str) -> bool {
     text.split(is_between_words).all(may_be_said)
 }
 
@@ -58,7 +58,7 @@ pub(crate) fn name_of_request(name: &str) -> String {
 }
 
 /// A template with its holes, of which [`refused`] hides what stands between them.
-pub(super) fn outside_holes(text: &str) -> String {
+pub(crate) fn outside_holes(text: &str) -> String {
     let part = |part: &str| match part.split_once("${") {
         Some((before, hole)) => format!("{}${{{hole}", refused(before)),
         None => refused(part),

@@ -3,8 +3,7 @@
 //! They are rounded and not for parsing. Every rendering uses them, so that a number looks the same
 //! everywhere.
 
-use super::{as_typed, with_fraction};
-use crate::model::{NS_PER_S, Rate};
+use super::{NS_PER_S, Rate, as_typed, with_fraction};
 
 /// A duration with three significant digits: `117 ns`, `1.05 ms`, `30 s`, `2 m`.
 ///

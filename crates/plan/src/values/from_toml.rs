@@ -12,17 +12,10 @@ use serde::de::{
 };
 
 use super::{
-    CallName, Count, Digits, Direct, Header, HostPort, Method, Names, Nanos, OnOff, Out,
-    PositiveNanos, Proxy, Repeat, ReplyField, RequestPath, Resolve, Size, SmallCount, Sources,
-    ThinkTime, ValueError, WindowBits,
+    CallName, Count, Digits, Direct, Header, HostPort, Method, Names, Nanos, OnOff, PositiveNanos,
+    Proxy, RequestPath, Resolve, Size, SmallCount, Sources, ValueError, WindowBits,
 };
-use crate::allow::Allowed;
-use crate::journey::RateOf;
-use crate::load::Shape;
-use crate::model::{Arrivals, KernelTimestamps, Pacing, Rate, ReactorChoice, Trace};
-use crate::request::StatusSet;
-use crate::tls::TlsVersion;
-use crate::work::Order;
+use crate::units::Rate;
 
 /// Takes a TOML string, or a number by its text, and parses it as a flag's value is parsed.
 ///
@@ -31,12 +24,6 @@ use crate::work::Order;
 struct FromText<T> {
     expecting: &'static str,
     of: PhantomData<T>,
-}
-
-impl<T> FromText<T> {
-    fn new(expecting: &'static str) -> Self {
-        FromText { expecting, of: PhantomData }
-    }
 }
 
 impl<T: FromStr<Err: Display>> Visitor<'_> for FromText<T> {
@@ -63,17 +50,27 @@ impl<T: FromStr<Err: Display>> Visitor<'_> for FromText<T> {
     }
 }
 
-macro_rules! deserialize_from_text {
+/// Reads a value from its text. For types that no plan has.
+macro_rules! from_text {
     ($($type:ty: $expecting:literal,)*) => {$(
-        impl<'de> Deserialize<'de> for $type {
-            fn deserialize<D: Deserializer<'de>>(input: D) -> Result<Self, D::Error> {
-                input.deserialize_any(FromText::new($expecting))
+        impl<'de> serde::Deserialize<'de> for $type {
+            fn deserialize<D: serde::Deserializer<'de>>(input: D) -> Result<Self, D::Error> {
+                $crate::values::written(input, $expecting)
             }
         }
     )*};
 }
+pub(crate) use from_text;
 
-deserialize_from_text! {
+/// The value that is written here.
+pub(crate) fn written<'de, T: FromStr<Err: Display>, D: Deserializer<'de>>(
+    input: D,
+    expecting: &'static str,
+) -> Result<T, D::Error> {
+    input.deserialize_any(FromText { expecting, of: PhantomData })
+}
+
+from_text! {
     Nanos: "a duration such as \"10s\"",
     PositiveNanos: "a duration such as \"10s\"",
     Count: "a count such as 1000 or \"1k\"",
@@ -89,15 +86,10 @@ deserialize_from_text! {
     Proxy: "a proxy such as \"http://HOST:PORT\"",
     Direct: "a host",
     Sources: "addresses such as \"127.0.0.2-127.0.0.9\"",
-    Shape: "a load such as \"ramp 1k..20k over 30s; hold 20k\"",
     OnOff: "\"on\" or \"off\"",
     Names: "names joined by commas",
     WindowBits: "a number from 16 to 30",
-    ThinkTime: "a think time such as \"1s\" or \"exp 2s\"",
-    Repeat: "a number of times such as 3 or \"1..3\"",
-    ReplyField: "a pattern such as \"id=*\"",
     CallName: "a method such as \"package.Service/Method\"",
-    Out: "an output such as \"json:run.json\"",
 }
 
 /// A type of the plan that reads the user's notation. Serialised plans have another form.
@@ -106,34 +98,34 @@ pub(crate) trait Typed: FromStr<Err: Display> {
     const EXPECTING: &'static str;
 }
 
-macro_rules! typed {
-    ($($type:ty: $expecting:literal,)*) => {$(
-        impl Typed for $type {
-            const EXPECTING: &'static str = $expecting;
-        }
-    )*};
+impl Typed for Rate {
+    const EXPECTING: &'static str = "a rate such as \"20k/s\"";
 }
 
-typed! {
-    Rate: "a rate such as \"20k/s\"",
-    StatusSet: "statuses such as \"2xx,304\"",
-    RateOf: "\"users\" or \"requests\"",
-    Arrivals: "\"constant\" or \"poisson\"",
-    ReactorChoice: "\"auto\", \"epoll\" or \"uring\"",
-    Pacing: "\"auto\", \"sleep\" or \"spin\"",
-    TlsVersion: "\"1.2\" or \"1.3\"",
-    Trace: "\"all\", a share such as \"1/100\", or a count such as \"10k\"",
-    KernelTimestamps: "a share such as \"1/10\"",
-    Allowed: "a host or network such as \"10.0.0.0/8\"",
-    Order: "\"rotation\" or \"weighted\"",
+/// Reads a type of the plan by the names of its variants.
+macro_rules! named {
+    ($type:ty: $expecting:literal) => {
+        impl std::str::FromStr for $type {
+            type Err = $crate::values::ValueError;
+
+            fn from_str(text: &str) -> Result<Self, Self::Err> {
+                $crate::values::one_of(text)
+            }
+        }
+
+        impl $crate::values::Typed for $type {
+            const EXPECTING: &'static str = $expecting;
+        }
+    };
 }
+pub(crate) use named;
 
 /// A value of the plan in the user's notation.
 struct AsTyped<T>(T);
 
 impl<'de, T: Typed> Deserialize<'de> for AsTyped<T> {
     fn deserialize<D: Deserializer<'de>>(input: D) -> Result<Self, D::Error> {
-        input.deserialize_any(FromText::new(T::EXPECTING)).map(AsTyped)
+        written(input, T::EXPECTING).map(AsTyped)
     }
 }
 

@@ -3,7 +3,6 @@
 use std::str::FromStr;
 
 use super::{ValueError, refuse};
-use crate::tls::TlsVersion;
 
 /// A list of names in order, not empty.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -51,18 +50,6 @@ impl FromStr for OnOff {
     }
 }
 
-impl FromStr for TlsVersion {
-    type Err = ValueError;
-
-    fn from_str(text: &str) -> Result<Self, ValueError> {
-        match text {
-            "1.2" => Ok(TlsVersion::V12),
-            "1.3" => Ok(TlsVersion::V13),
-            _ => refuse("not a supported version of TLS; write 1.2 or 1.3"),
-        }
-    }
-}
-
 /// The size of a flow-control window as a power of two, 16 to 30.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct WindowBits(u8);
@@ -102,8 +89,6 @@ mod tests {
         assert!(error::<Names>("a,,b").contains("joined by commas"));
         assert!("on".parse::<OnOff>().unwrap().is_on() && !"off".parse::<OnOff>().unwrap().is_on());
         assert_eq!(error::<OnOff>("yes"), "unknown; write on or off");
-        assert!("1.2".parse::<TlsVersion>().unwrap() < "1.3".parse().unwrap());
-        assert!(error::<TlsVersion>("1.1").contains("write 1.2 or 1.3"));
         assert_eq!("16".parse::<WindowBits>().unwrap().get(), 16);
         for bad in ["15", "31", "-1", "x", ""] {
             assert!(error::<WindowBits>(bad).contains("16 to 30"), "{bad}");

@@ -5,8 +5,8 @@
 //! a name, and of cookies. A server that repeats one of them in a body does not make it known.
 
 use candor_engine::Exchange;
+use candor_plan::holes;
 use candor_plan::redact::{Hidden, LEAST_OF_COOKIE, REDACTED};
-use candor_plan::template;
 use candor_plan::{Parts, Plan, Secrets};
 
 use super::plan::Rows;
@@ -57,7 +57,7 @@ impl Masks {
     /// Whether a value goes into a field that is hidden.
     fn is_sent(&self, plan: &Plan, name: &str) -> bool {
         let mut hidden = fields(plan).filter(|(field, _)| self.secrets.hides(field, ""));
-        hidden.any(|(_, value)| template::has_holes(value) && value.contains(name))
+        hidden.any(|(_, value)| holes::has_holes(value) && value.contains(name))
     }
 
     /// Whether the value of a capture is hidden.

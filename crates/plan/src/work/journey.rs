@@ -3,9 +3,17 @@
 //! A user is one run through a journey. Each step is a request of the plan's list; what it captures from a response,
 //! later steps can use as `${NAME}`.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
+use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
+
+use super::Request;
+use super::template::{self, Names, TemplateError};
+use crate::error::{PlanError, need};
+use crate::redact::{Secrets, outside_holes, without_refused};
+use crate::units::{self, UnitError, is_time};
+use crate::values::{Typed, ValueError, is_small, refuse};
 
 /// A sequence of requests that a user makes.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -23,6 +31,44 @@ pub struct Journey {
     pub on_failure: OnFailure,
 }
 
+impl Journey {
+    /// Whether its steps fit each other, and find the names in their templates.
+    pub(super) fn check<'a>(
+        &self,
+        requests: &[Request],
+        names: &dyn Fn(u32) -> Names<'a>,
+    ) -> Result<(), PlanError> {
+        if self.steps.is_empty() {
+            return Err(self.wrong("it has no step; add a [[journey.step]]"));
+        }
+        need(is_small(self.weight), "a journey's weight", "is from 1 to 1,000,000")?;
+        let mut taken = HashSet::new();
+        for step in &self.steps {
+            let name = &requests[step.request as usize].name;
+            let wrong = |problem: String| self.wrong(&format!("step {name:?}: {problem}"));
+            if !taken.insert(name) {
+                return Err(wrong("two steps have this name; give one of them another".to_owned()));
+            }
+            step.check(names(step.request), wrong)?;
+        }
+        Ok(())
+    }
+
+    /// It cannot be made as it is.
+    pub(super) fn wrong(&self, problem: &str) -> PlanError {
+        PlanError::Journey { name: self.name.clone(), problem: problem.to_owned() }
+    }
+
+    /// Leaves out what may be secret.
+    pub(super) fn redact(&mut self, secrets: Secrets) {
+        for when in self.steps.iter_mut().filter_map(|step| step.when.as_mut()) {
+            if secrets == Secrets::Hidden {
+                *when = outside_holes(when);
+            }
+        }
+    }
+}
+
 /// A request of a journey.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -37,6 +83,34 @@ pub struct Step {
     pub when: Option<String>,
     /// What it takes from its response.
     pub captures: Vec<Capture>,
+}
+
+impl Step {
+    fn check(
+        &self,
+        names: Names<'_>,
+        wrong: impl Fn(String) -> PlanError,
+    ) -> Result<(), PlanError> {
+        let (low, high) = self.repeat;
+        need(low <= high && is_small(high), "a step's repeat", "is a range up to 1,000,000")?;
+        let is_think = match self.think {
+            Think::None => true,
+            Think::Fixed { ns } | Think::Exponential { mean_ns: ns } => is_time(ns),
+            Think::Uniform { low_ns, high_ns } => low_ns <= high_ns && is_time(high_ns),
+        };
+        need(is_think, "a step's think", "is a time above zero")?;
+        for capture in &self.captures {
+            if let Err(error) = candor_memory::Source::parse(&capture.source) {
+                let problem = without_refused(&error.to_string(), &capture.source);
+                return Err(wrong(format!("capture {}: {problem}", capture.variable)));
+            }
+        }
+        let when = self.when.as_ref().map(|when| template::compile_text(when, names));
+        match when {
+            Some(Err(TemplateError(problem))) => Err(wrong(format!("when: {problem}"))),
+            _ => Ok(()),
+        }
+    }
 }
 
 /// A value that is taken from a response.
@@ -76,24 +150,46 @@ pub enum Think {
     },
 }
 
-/// Whose the connections of users are.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum ConnectionUse {
-    /// Each request takes any that is free.
-    #[default]
-    Shared,
-    /// Each user has one, from its first step until it leaves.
-    Own,
+/// As `1s`, `exp 2s` or `uniform 1s..3s`.
+impl FromStr for Think {
+    type Err = ValueError;
+
+    fn from_str(text: &str) -> Result<Self, ValueError> {
+        let time = |text: &str| {
+            let wrong = |error: UnitError| ValueError(error.to_string());
+            units::parse_duration_ns(text.trim()).map_err(wrong)
+        };
+        let think = match text.split_once(char::is_whitespace) {
+            None => match time(text)? {
+                0 => Think::None,
+                ns => Think::Fixed { ns },
+            },
+            Some(("exp", mean)) => match time(mean)? {
+                0 => return refuse("a mean of 0s is no distribution; use e.g. exp 2s"),
+                mean_ns => Think::Exponential { mean_ns },
+            },
+            Some(("uniform", range)) => {
+                let Some((low, high)) = range.split_once("..") else {
+                    return refuse(format!("`{range}` is not a range; use e.g. uniform 1s..3s"));
+                };
+                let (low_ns, high_ns) = (time(low)?, time(high)?);
+                if low_ns > high_ns || high_ns == 0 {
+                    return refuse(format!("{range} is empty; write the shorter time first"));
+                }
+                Think::Uniform { low_ns, high_ns }
+            }
+            Some((word, _)) => {
+                return refuse(format!(
+                    "`{word}` is not a distribution; use e.g. 1s, exp 2s or uniform 1s..3s"
+                ));
+            }
+        };
+        Ok(think)
+    }
 }
 
-/// What a rate counts in a plan with journeys.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum RateOf {
-    /// Users who come.
-    Users,
-    /// Requests, if every step is made.
-    Requests,
+impl Typed for Think {
+    const EXPECTING: &'static str = "a think time such as \"1s\" or \"exp 2s\"";
 }
 
 /// What follows a step that failed, or whose captures found nothing.
@@ -194,5 +290,34 @@ impl<'a> Known<'a> {
     pub fn names(self) -> impl Iterator<Item = &'a str> {
         let all = self.0.map_or(&[][..], |before| before.all.names());
         all.iter().copied().filter(move |name| self.number(name).is_some())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn think_times() {
+        let table = [
+            ("1s", Think::Fixed { ns: 1_000_000_000 }),
+            ("0s", Think::None),
+            ("exp 2s", Think::Exponential { mean_ns: 2_000_000_000 }),
+            ("uniform 1ms..3ms", Think::Uniform { low_ns: 1_000_000, high_ns: 3_000_000 }),
+        ];
+        for (text, think) in table {
+            assert_eq!(text.parse(), Ok(think), "{text}");
+        }
+        let refused = [
+            ("exp 0s", "a mean of 0s is no distribution"),
+            ("uniform 3s..1s", "3s..1s is empty"),
+            ("uniform 3s", "`3s` is not a range"),
+            ("normal 1s", "`normal` is not a distribution"),
+            ("soon", "not a duration"),
+        ];
+        for (text, message) in refused {
+            let error = text.parse::<Think>().expect_err(text).to_string();
+            assert!(error.contains(message), "{text}: {error}");
+        }
     }
 }

@@ -4,15 +4,11 @@
 //! the path, the field or the string of JSON that it stands in. This module fills nothing: the values of a request
 //! are known to whoever sends it.
 
-mod escape;
 mod parse;
 
-pub use escape::Escape;
-
-use crate::data::DataSet;
-use crate::journey::Known;
-use crate::model::Variable;
-use crate::request::Request;
+use super::journey::Known;
+use super::{DataSet, Request, Variable};
+use crate::escape::Escape;
 use parse::Parser;
 
 /// A piece of compiled text.
@@ -116,38 +112,6 @@ pub struct Names<'a> {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct TemplateError(pub(crate) String);
-
-/// Whether `text` has a hole.
-pub fn has_holes(text: &str) -> bool {
-    text.match_indices("${").any(|(at, _)| !text[..at].ends_with('$'))
-}
-
-/// Text without holes, as it is meant: `$${` stands for `${`.
-pub fn plain(text: &str) -> String {
-    text.replace("$${", "${")
-}
-
-/// `text` with a letter for every byte of a hole; what cannot be read as holes stays as it is.
-pub fn without_holes(text: &str) -> String {
-    let Ok(parts) = parse::split(text) else { return text.to_owned() };
-    let shown = |part: &parse::Part<'_>| match part {
-        parse::Part::Text(text) => (*text).to_owned(),
-        parse::Part::Literal => "$${".to_owned(),
-        parse::Part::Hole(inner) => "x".repeat(inner.len() + 3),
-    };
-    parts.iter().map(shown).collect()
-}
-
-/// The names of the environment's variables in the holes of `text`, at any depth.
-pub fn variables(text: &str) -> Vec<&str> {
-    let holes = parse::split(text).unwrap_or_default().into_iter().filter_map(|part| match part {
-        parse::Part::Hole(inner) => Some(inner),
-        parse::Part::Text(_) | parse::Part::Literal => None,
-    });
-    let names = holes.flat_map(|hole| hole.split("env:").skip(1));
-    let is_of_name = |c: char| c == '_' || c.is_ascii_alphanumeric();
-    names.map(|name| &name[..name.find(|c| !is_of_name(c)).unwrap_or(name.len())]).collect()
-}
 
 /// Compiles a text that stands by itself: values are not escaped.
 pub fn compile_text(text: &str, names: Names<'_>) -> Result<Vec<Piece>, TemplateError> {

@@ -7,14 +7,14 @@
 use candor_grpc::{Encoder, Schema, SchemaError};
 use serde::{Deserialize, Serialize};
 
-pub use candor_grpc::{Kind as CallKind, Method as CallMethod};
+pub use candor_grpc::Method as CallMethod;
 
-use crate::error::PlanError;
-use crate::journey::Variables;
+use crate::error::{PlanError, conflict, need, value};
+use crate::escape::Escape;
 use crate::kept::Kept;
-use crate::model::Parts;
-use crate::request::Request;
-use crate::template::{Escape, Names, Piece, Template, TemplateError};
+use crate::targets::{HttpVersion, Target};
+use crate::work::template::{Names, Piece, Template, TemplateError};
+use crate::work::{Request, Work};
 
 /// The calls of a plan.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -29,17 +29,40 @@ pub struct Calls {
     pub deadline_ns: Option<u64>,
 }
 
-/// The call that a request is. Its method is the request's path.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Call {
-    /// Who sends how many messages.
-    pub kind: CallKind,
-    /// How many the request has.
-    pub messages: u32,
-}
-
 impl Calls {
+    /// The conditions for requests that are calls.
+    pub(super) fn check<'a>(
+        &self,
+        work: &Work,
+        target: &Target,
+        names: &dyn Fn(u32) -> Names<'a>,
+    ) -> Result<(), PlanError> {
+        const CALL: &str = "--call";
+        need(target.http == HttpVersion::H2, "target.http", "is HTTP/2 for calls")?;
+        need(work.script().is_none(), "calls", "is all that is sent")?;
+        if !(1..=u64::from(u32::MAX)).contains(&self.message_bytes) {
+            return Err(value("--max-message", "a message has from 1 byte to 4 GiB"));
+        }
+        if work.journeys().iter().any(|one| one.cookies) {
+            let why = "calls have no cookies; leave them out, or send metadata with --header";
+            return Err(conflict("cookies", CALL, why));
+        }
+        let schema = self.schema().map_err(|error| value(CALL, error.to_string()))?;
+        for (one, number) in work.requests().iter().zip(0..) {
+            let method =
+                schema.method(&one.path).map_err(|error| value(CALL, error.to_string()))?;
+            let is_call = one.call.is_some_and(|call| call.kind == method.kind);
+            need(is_call && one.method == "POST", "a call", "is of a method of the schema")?;
+            need(one.stream.is_none(), "a call", "has no stream of events")?;
+            if one.holes && !one.literal_body {
+                Messages::of(names(number), &method, number, one)?;
+            } else {
+                need(has_messages(one), "the body of a call", "is its messages")?;
+            }
+        }
+        Ok(())
+    }
+
     /// The schema of the calls.
     ///
     /// # Errors
@@ -59,22 +82,16 @@ pub struct Messages {
 }
 
 impl Messages {
-    /// Of request number `number` of these parts, which is a call of `method`.
+    /// Of request number `number` of a plan, which is a call of `method`.
     pub(crate) fn of(
-        parts: &Parts,
-        variables: &Variables<'_>,
+        names: Names<'_>,
         method: &CallMethod,
-        number: usize,
+        number: u32,
         request: &Request,
     ) -> Result<Self, PlanError> {
-        let captured = variables.before(number as u32);
-        let names = Names { data: &parts.data, environment: &parts.environment, captured };
-        let compiled = Template::compile(request, number, names)
+        let compiled = Template::compile(request, number as usize, names)
             .and_then(|template| Messages::compile(method, &template.body));
-        compiled.map_err(|TemplateError(problem)| PlanError::Request {
-            name: request.name.clone(),
-            problem,
-        })
+        compiled.map_err(|TemplateError(problem)| request.wrong(problem))
     }
 
     /// Of a body as [`Template`] has it.
@@ -104,4 +121,10 @@ impl Messages {
             Encoder::compile(method, &pieces).map_err(|error| wrong(error.to_string()))?;
         Ok(Messages { encoder, holes })
     }
+}
+
+/// Whether a body is as many messages as the request says.
+fn has_messages(request: &Request) -> bool {
+    let count = candor_grpc::messages(request.body.whole()).map(|all| all.len() as u32);
+    count.is_some() && request.call.map(|call| call.messages) == count
 }

@@ -1,6 +1,11 @@
 //! Streams of events: responses whose parts are measured one by one.
 
+use candor_memory::{Pattern, Source};
 use serde::{Deserialize, Serialize};
+
+use crate::error::{PlanError, conflict, value};
+use crate::redact::without_refused;
+use crate::targets::{HttpVersion, Target};
 
 /// How the response to a request is divided into events, and what is asked of them.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -35,6 +40,38 @@ impl Streaming {
             tokens: None,
             input_tokens: None,
         }
+    }
+
+    /// Whether it can be read, from this target.
+    pub(super) fn check(&self, target: &Target) -> Result<(), PlanError> {
+        if target.http == HttpVersion::Upgrade {
+            let why = "the first response is not read as a stream there; use --h2c";
+            return Err(conflict("--h2c-upgrade", "--stream", why));
+        }
+        if let Some(expression) = &self.error {
+            if expression.is_empty() {
+                let problem =
+                    "the expression is empty and matches every event; write e.g. '^event: error'";
+                return Err(value("--stream-error", problem));
+            }
+            if let Err(problem) = Pattern::new(expression) {
+                return Err(value(
+                    "--stream-error",
+                    without_refused(&format!("{expression:?}: {problem}"), expression),
+                ));
+            }
+        }
+        if self.end.as_ref().is_some_and(|text| text.trim().is_empty()) {
+            let problem = "no event has an empty text; write e.g. '[DONE]'";
+            return Err(value("--stream-end", problem));
+        }
+        let counted = match &self.tokens {
+            Some(Tokens::At(place)) => Some(place),
+            Some(Tokens::Events) | None => None,
+        };
+        check_place("--tokens", counted, "; or use events")?;
+        self.token.iter().try_for_each(|rule| check_place("--token", Some(rule), ""))?;
+        check_place("--input-tokens", self.input_tokens.as_ref(), "")
     }
 
     /// Whether its tokens are counted.
@@ -124,4 +161,16 @@ pub enum Tokens {
     /// The number at this place of an event, such as `json:$.usage.completion_tokens`; the last event that has
     /// one decides.
     At(String),
+}
+
+/// A rule that looks into events.
+fn check_place(option: &'static str, rule: Option<&String>, or: &str) -> Result<(), PlanError> {
+    let Some(rule) = rule else { return Ok(()) };
+    let problem = match Source::compile(rule) {
+        Ok(source) if source.is_in_body() => return Ok(()),
+        Ok(_) => format!("tokens are counted in events; use json: or regex:{or}"),
+        Err(problem) => format!("{problem}{or}"),
+    };
+    let problem = without_refused(&format!("{rule:?}: {problem}"), rule);
+    Err(value(option, problem))
 }

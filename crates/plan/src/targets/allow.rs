@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::PlanError;
 use crate::plan_file::{explain, keys_of};
-use crate::values::{ValueError, one_or_many_typed, refuse};
+use crate::values::{Typed, ValueError, one_or_many_typed, refuse};
 
 /// One entry of a list.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -81,6 +81,10 @@ impl FromStr for Allowed {
             (true, false) => Ok(Allowed::Host(name.to_ascii_lowercase())),
         }
     }
+}
+
+impl Typed for Allowed {
+    const EXPECTING: &'static str = "a host or network such as \"10.0.0.0/8\"";
 }
 
 impl Allowed {

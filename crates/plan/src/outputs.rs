@@ -1,9 +1,35 @@
-//! Outputs: their kind and their place. This module does not know the kinds.
+//! Outputs: what a run leaves, and where; what is shown while it goes on. Not part of a plan. This module does not know
+//! the kinds of output.
 
 use std::path::PathBuf;
 use std::str::FromStr;
 
-use super::{ValueError, refuse};
+use crate::values::{ValueError, from_text, refuse};
+
+/// The outputs of a run: the places of results, and the objectives. They are not part of the plan.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Outputs {
+    /// The kinds of output and their places.
+    pub list: Vec<Out>,
+    /// How much of the report is printed.
+    pub report: ReportDepth,
+    /// Print no progress.
+    pub quiet: bool,
+    /// Keep the result for `candor report last`.
+    pub keep: bool,
+    /// Whether there is a live view.
+    pub tui: Tui,
+    /// The form of progress without a live view.
+    pub progress: ProgressForm,
+    /// Objectives as text, such as `p99 < 5ms`.
+    pub expect: Vec<String>,
+    /// Conditions that end the run, as text, such as `error-rate > 5% for 10s`.
+    pub abort_if: Vec<String>,
+    /// A run in which no request succeeded is no error of its own.
+    pub allow_failures: bool,
+    /// Exit with an error if the result is not trustworthy.
+    pub strict: bool,
+}
 
 /// One output of a run or an experiment.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -36,6 +62,32 @@ pub enum ReportDepth {
     None,
 }
 
+/// Whether there is a live view.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, clap::ValueEnum, serde::Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Tui {
+    /// Where the standard error is a terminal
+    #[default]
+    Auto,
+    /// Always; an error without a terminal
+    On,
+    /// Never
+    Off,
+}
+
+/// The form of progress without a live view.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, clap::ValueEnum, serde::Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ProgressForm {
+    /// Lines of text
+    #[default]
+    Line,
+    /// One JSON object a line (candor.progress/1)
+    Json,
+    /// Nothing
+    Off,
+}
+
 impl Out {
     /// The kind of a trace. A plan with this output selects the traced requests.
     pub const TRACE: &str = "trace";
@@ -56,6 +108,8 @@ impl Place {
         }
     }
 }
+
+from_text! { Out: "an output such as \"json:run.json\"", }
 
 impl FromStr for Out {
     type Err = ValueError;

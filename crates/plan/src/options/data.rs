@@ -7,8 +7,8 @@ use std::str::FromStr;
 use serde::Deserialize;
 use serde::de::{Deserializer, Error as _, MapAccess, SeqAccess, Visitor};
 
-use super::{ValueError, one_of, refuse};
-use crate::data::{DataFormat, DataOrder};
+use crate::values::{ValueError, one_of, refuse};
+use crate::work::{DataFormat, DataOrder};
 
 /// A data set and its file.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -95,12 +95,12 @@ fn name_of(name: &str) -> Result<String, ValueError> {
 }
 
 /// One file of a list of URLs.
-pub(crate) fn urls<'de, D: Deserializer<'de>>(input: D) -> Result<Option<DataFile>, D::Error> {
+pub(super) fn urls<'de, D: Deserializer<'de>>(input: D) -> Result<Option<DataFile>, D::Error> {
     String::deserialize(input)?.parse().map(Some).map_err(D::Error::custom)
 }
 
 /// Data sets as `NAME=FILE[:ORDER]`, as a list of those, or as tables by name.
-pub(crate) fn data<'de, D: Deserializer<'de>>(input: D) -> Result<Vec<Data>, D::Error> {
+pub(super) fn data<'de, D: Deserializer<'de>>(input: D) -> Result<Vec<Data>, D::Error> {
     struct All;
 
     impl<'de> Visitor<'de> for All {

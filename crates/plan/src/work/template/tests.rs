@@ -1,9 +1,8 @@
 //! What templates compile to, and what is refused.
 
 use super::*;
-use crate::data::{DataFormat, DataOrder};
-use crate::journey::Known;
-use crate::request::{BodyExpect, Expect, StatusSet};
+use crate::work::journey::Known;
+use crate::work::{BodyExpect, DataFormat, DataOrder, Expect, StatusSet};
 
 fn request(path: &str, headers: &[(&str, &str)], body: &str) -> Request {
     let owned = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
@@ -151,15 +150,6 @@ fn a_value_can_stand_as_it_is_and_ends_nothing() {
 }
 
 #[test]
-fn variables_are_named_in_holes_alone() {
-    assert_eq!(
-        variables("env:A ${env:B} ${base64 ${env:C_1}:${seq}} $${env:D} ${base64 env:E}"),
-        ["B", "C_1", "E"]
-    );
-    assert_eq!(variables("${env:A"), [""; 0]);
-}
-
-#[test]
 fn functions_take_texts_with_holes() {
     let one =
         compiled(&request("/", &[("A", "Basic ${base64 ${users.name}:${users.pass word}}")], ""))
@@ -283,7 +273,7 @@ proptest::proptest! {
             let one = compiled(&request(&path, &[], "")).unwrap();
             proptest::prop_assert_eq!(one.path, [text(&path)]);
         }
-        proptest::prop_assert_eq!(without_holes(&path).len(), path.len());
+        proptest::prop_assert_eq!(crate::holes::without_holes(&path).len(), path.len());
         // A value of JSON is one, whatever it is made of.
         let mut out = Vec::new();
         let value = String::from_utf8_lossy(&value).into_owned();

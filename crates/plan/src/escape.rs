@@ -1,6 +1,5 @@
-//! What is done to a value so that it cannot break what it stands in.
-
-use crate::url::base64_onto;
+//! How values are written into paths, fields, JSON and base64, so that they cannot break what they stand in; and how
+//! percent escapes and base64 are read back. This module knows bytes alone.
 
 /// A way to write a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -66,7 +65,7 @@ impl Escape {
 }
 
 /// RFC 3986 2.3.
-pub(super) fn is_unreserved(byte: u8) -> bool {
+pub(crate) fn is_unreserved(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_' | b'~')
 }
 
@@ -130,4 +129,90 @@ fn is_number(text: &[u8]) -> bool {
         return !after.is_empty() && digits(after) == after.len();
     }
     rest.is_empty()
+}
+
+/// What a text with percent escapes stands for. A percent sign that begins none is kept.
+pub(crate) fn percent_decoded(text: &str) -> Vec<u8> {
+    let hex = |byte: Option<&u8>| byte.and_then(|byte| char::from(*byte).to_digit(16));
+    let mut rest = text.as_bytes();
+    let mut decoded = Vec::with_capacity(rest.len());
+    while let Some((&byte, after)) = rest.split_first() {
+        match (byte, hex(after.first()), hex(after.get(1))) {
+            (b'%', Some(high), Some(low)) => {
+                decoded.push((high * 16 + low) as u8);
+                rest = &after[2..];
+            }
+            _ => {
+                decoded.push(byte);
+                rest = after;
+            }
+        }
+    }
+    decoded
+}
+
+/// `bytes` in base64 (RFC 4648 4).
+pub(crate) fn base64(bytes: &[u8]) -> String {
+    let mut text = Vec::with_capacity(bytes.len().div_ceil(3) * 4);
+    base64_onto(bytes, &mut text);
+    text.into_iter().map(char::from).collect()
+}
+
+fn base64_onto(bytes: &[u8], text: &mut Vec<u8>) {
+    const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    for chunk in bytes.chunks(3) {
+        let byte = |index: usize| u32::from(chunk.get(index).copied().unwrap_or(0));
+        let group = byte(0) << 16 | byte(1) << 8 | byte(2);
+        for index in 0..4 {
+            match index <= chunk.len() {
+                true => text.push(ALPHABET[(group >> (18 - 6 * index)) as usize & 63]),
+                false => text.push(b'='),
+            }
+        }
+    }
+}
+
+/// What a text in base64 (RFC 4648 4) stands for, with padding or without.
+pub(crate) fn base64_decoded(text: &str) -> Option<Vec<u8>> {
+    let digit = |byte: u8| match byte {
+        b'A'..=b'Z' => Some(byte - b'A'),
+        b'a'..=b'z' => Some(byte - b'a' + 26),
+        b'0'..=b'9' => Some(byte - b'0' + 52),
+        b'+' => Some(62),
+        b'/' => Some(63),
+        _ => None,
+    };
+    let mut decoded = Vec::with_capacity(text.len() * 3 / 4);
+    let (mut bits, mut count) = (0_u32, 0);
+    for byte in text.trim_end_matches('=').bytes() {
+        bits = bits << 6 | u32::from(digit(byte)?);
+        count += 6;
+        if count >= 8 {
+            count -= 8;
+            decoded.push((bits >> count) as u8);
+        }
+    }
+    Some(decoded)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn base64_of_rfc_4648_section_10() {
+        let table = [
+            ("", ""),
+            ("f", "Zg=="),
+            ("fo", "Zm8="),
+            ("foo", "Zm9v"),
+            ("foob", "Zm9vYg=="),
+            ("fooba", "Zm9vYmE="),
+            ("foobar", "Zm9vYmFy"),
+        ];
+        for (plain, encoded) in table {
+            assert_eq!(base64(plain.as_bytes()), encoded);
+            assert_eq!(base64_decoded(encoded).as_deref(), Some(plain.as_bytes()));
+        }
+    }
 }

@@ -1,5 +1,6 @@
 use super::*;
-use crate::model::NS_PER_S;
+use crate::load::parse_offsets;
+use crate::units::NS_PER_S;
 use proptest::prelude::*;
 
 const S: u64 = NS_PER_S;

@@ -1,84 +1,19 @@
 //! The grammar of templates: holes, functions and names.
 
-use super::escape::is_unreserved;
-use super::{Escape, Hole, Names, Piece, Place, TemplateError, Value};
+use super::{Hole, Names, Piece, Place, TemplateError, Value};
+use crate::escape::{Escape, is_unreserved};
+use crate::holes::{Part, split};
 use crate::redact;
 use crate::suggest::did_you_mean;
 
-/// The most holes of one text.
-const MOST_HOLES: usize = 10_000;
 /// The deepest hole within holes.
 const DEEPEST: usize = 8;
 /// The words that need no data.
 const WORDS: [&str; 11] =
     ["seq", "uuid", "now_ms", "random", "choice", "base64", "url", "form", "json", "path", "raw"];
 
-/// A part of a text: fixed, or what stands between `${` and `}`.
-pub(super) enum Part<'a> {
-    Text(&'a str),
-    /// `$${`.
-    Literal,
-    Hole(&'a str),
-}
-
-impl Part<'_> {
-    /// The fixed text.
-    pub(super) fn text(&self) -> Option<&str> {
-        match self {
-            Part::Text(text) => Some(text),
-            Part::Literal => Some("${"),
-            Part::Hole(_) => None,
-        }
-    }
-}
-
 fn wrong<T>(problem: impl Into<String>) -> Result<T, TemplateError> {
     Err(TemplateError(problem.into()))
-}
-
-/// Takes a text apart.
-pub(super) fn split(text: &str) -> Result<Vec<Part<'_>>, TemplateError> {
-    let mut parts = Vec::new();
-    let mut rest = text;
-    while let Some(at) = rest.find("${") {
-        if let Some(before) = rest[..at].strip_suffix('$') {
-            parts.push(Part::Text(before));
-            parts.push(Part::Literal);
-            rest = &rest[at + 2..];
-            continue;
-        }
-        parts.push(Part::Text(&rest[..at]));
-        let inner = &rest[at + 2..];
-        let Some(end) = end_of_hole(inner) else {
-            let position = text[..text.len() - rest.len() + at].chars().count() + 1;
-            return wrong(format!(
-                "the ${{ at character {position} has no closing brace; add }}, or write $${{ for the characters ${{"
-            ));
-        };
-        parts.push(Part::Hole(&inner[..end]));
-        rest = &inner[end + 1..];
-        if parts.len() > 2 * MOST_HOLES {
-            return wrong(format!("it has more than {MOST_HOLES} holes; use fewer"));
-        }
-    }
-    parts.push(Part::Text(rest));
-    Ok(parts)
-}
-
-/// The byte of the brace that closes the hole that `text` begins in.
-fn end_of_hole(text: &str) -> Option<usize> {
-    let mut depth = 0usize;
-    let mut before = ' ';
-    for (at, c) in text.char_indices() {
-        match c {
-            '{' if before == '$' => depth += 1,
-            '}' if depth == 0 => return Some(at),
-            '}' => depth -= 1,
-            _ => {}
-        }
-        before = c;
-    }
-    None
 }
 
 /// Compiles texts of one request.
@@ -107,7 +42,7 @@ impl<'a> Parser<'a> {
     ) -> Result<Vec<Piece>, TemplateError> {
         let mut pieces = Pieces::default();
         let mut string = InString::default();
-        for part in split(text)? {
+        for part in split(text).map_err(TemplateError)? {
             match part {
                 Part::Hole(expression) => {
                     let mut hole = self.expression(expression.trim(), depth)?;

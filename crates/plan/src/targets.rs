@@ -1,0 +1,295 @@
+//! Targets: where a plan's requests go. Each has a URL, an endpoint, and its own encryption and version of HTTP.
+//!
+//! Nothing here knows what is sent there, or when; and names are resolved by the engine.
+
+pub mod allow;
+mod tls;
+
+pub use tls::{Identity, Pem, Tls, TlsVersion, Trust};
+
+use std::fmt;
+use std::net::IpAddr;
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+
+use crate::error::{PlanError, Refusal, conflict, need, value};
+use crate::escape::percent_decoded;
+use crate::redact::{REDACTED, Secrets};
+#[cfg(doc)]
+use crate::run::Connections;
+use crate::run::SEVERAL_IN_A_READ;
+use crate::url::{self, parse_host_port};
+use crate::values::is_small;
+use allow::AllowList;
+
+/// The length of a name, a user or a password in SOCKS 5 is a byte (RFC 1928 5, RFC 1929 2).
+const MOST_PROXY_BYTES: usize = 255;
+
+/// The server that the requests go to.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Target {
+    /// Its name in reports.
+    #[serde(default = "main_name")]
+    pub name: String,
+    /// The URL as the user gave it, without user information.
+    pub url: String,
+    /// `host[:port]` for the `Host` header, unless a request overrides it.
+    pub authority: String,
+    /// Where connections go; differs from the URL under `--connect-to` and `--unix-socket`.
+    pub endpoint: Endpoint,
+    /// The proxy that connections go through: the endpoint is its own.
+    #[serde(default)]
+    pub proxy: Option<Proxy>,
+    /// Addresses given by `--resolve` for the endpoint's host; empty: ask the resolver.
+    pub resolved: Vec<IpAddr>,
+    /// The hosts that the user allows; `None`: all. The engine adds the lists of the environment
+    /// and the configuration.
+    pub allow: Option<AllowList>,
+    /// How connections are encrypted; `None`: clear text.
+    pub tls: Option<Tls>,
+    /// The version of HTTP.
+    pub http: HttpVersion,
+    /// Connections to it that are open from the beginning, if they are not [`Connections::count`].
+    #[serde(default)]
+    pub connections: Option<u32>,
+}
+
+/// A proxy between here and a target.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Proxy {
+    /// How it is asked.
+    pub way: ProxyWay,
+    /// The host that it is asked for.
+    pub host: String,
+    /// The port that it is asked for.
+    pub port: u16,
+    /// `USER:PASSWORD`, percent-encoded; in a result: `[redacted]`.
+    pub user: Option<String>,
+    /// The variable of the environment that named it; null: an option did.
+    pub variable: Option<String>,
+}
+
+/// How a proxy is asked for a target.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case")]
+pub enum ProxyWay {
+    /// By requests with the whole URL (RFC 9112 3.2.2).
+    Forward,
+    /// By CONNECT (RFC 9110 9.3.6).
+    Connect,
+    /// By SOCKS 5, the name resolved by the proxy (RFC 1928, RFC 1929).
+    Socks5,
+}
+
+impl Proxy {
+    /// The value of `Proxy-Authorization`.
+    pub fn authorization(&self) -> Option<String> {
+        self.user.as_deref().map(url::basic_authorization)
+    }
+
+    /// User and password as they are.
+    pub fn credentials(&self) -> Option<(Vec<u8>, Vec<u8>)> {
+        let user = self.user.as_deref()?;
+        let (name, password) = user.split_once(':').unwrap_or((user, ""));
+        Some((percent_decoded(name), percent_decoded(password)))
+    }
+}
+
+/// The name of the plan's own target.
+pub const MAIN_TARGET: &str = "main";
+
+/// Results of earlier versions have one target, without a name.
+fn main_name() -> String {
+    MAIN_TARGET.to_owned()
+}
+
+impl Target {
+    /// `http` or `https`.
+    pub fn scheme(&self) -> &'static str {
+        if self.tls.is_some() { "https" } else { "http" }
+    }
+
+    /// Whether requests leave in the first flight.
+    pub(crate) fn has_early_data(&self) -> bool {
+        self.tls.as_ref().is_some_and(|tls| tls.early_data)
+    }
+
+    /// Whether its values fit each other.
+    pub(crate) fn check(&self) -> Result<(), PlanError> {
+        let count = self.connections.is_none_or(is_small);
+        need(count, "connections", "are counts from 1 to 1,000,000")?;
+        let has_text = |text: &str| !text.is_empty() && !text.contains(char::is_control);
+        need(has_text(&self.url), "target.url", "is a URL")?;
+        let authority = has_text(&self.authority) && parse_host_port(&self.authority).is_ok();
+        need(authority, "target.authority", "is a host with an optional port")?;
+        if let Endpoint::Tcp { host, port } = &self.endpoint {
+            need(
+                has_text(host) && *port > 0,
+                "target.endpoint",
+                "is a host and a port above zero",
+            )?;
+        }
+        if let Some(proxy) = &self.proxy {
+            let Proxy { host, port, .. } = proxy;
+            need(
+                has_text(host) && *port > 0,
+                "target.proxy",
+                "is asked for a host and a port above zero",
+            )?;
+            need(
+                matches!(self.endpoint, Endpoint::Tcp { .. }),
+                "target.endpoint",
+                "is that of a proxy",
+            )?;
+            let (user, password) = proxy.credentials().unwrap_or_default();
+            if host.len().max(user.len()).max(password.len()) > MOST_PROXY_BYTES {
+                let problem = format!(
+                    "the host, the user or the password has over {MOST_PROXY_BYTES} bytes; no proxy takes that"
+                );
+                return Err(value("--proxy", problem));
+            }
+        }
+        let http = match self.http {
+            HttpVersion::Negotiated => self.tls.is_some(),
+            HttpVersion::Upgrade => self.tls.is_none(),
+            HttpVersion::H1 | HttpVersion::H2 => true,
+        };
+        need(http, "target.http", "fits the use of TLS")?;
+        match &self.tls {
+            Some(tls) if tls.min > tls.max => Err(conflict(
+                "--tls-min 1.3",
+                "--tls-max 1.2",
+                "they leave no version; raise --tls-max",
+            )),
+            _ => Ok(()),
+        }
+    }
+
+    /// Why it is the only target of its plan, if it has to be.
+    pub(crate) fn alone(&self) -> Option<Refusal> {
+        if self.has_early_data() {
+            return Some((
+                "--early-data",
+                "what leaves first is known for one target only; leave it out",
+            ));
+        }
+        (self.http == HttpVersion::Upgrade)
+            .then_some(("--h2c-upgrade", "it is for the requests of one target; write --h2"))
+    }
+
+    /// Why a thread cannot sleep through its responses, if so.
+    pub(crate) fn unstamped(&self) -> Option<Refusal> {
+        if self.http != HttpVersion::H1 {
+            return Some(("HTTP/2", SEVERAL_IN_A_READ));
+        }
+        let why = "the kernel stamps only what comes over TCP; leave one of them out";
+        matches!(self.endpoint, Endpoint::Unix { .. }).then_some(("a unix socket", why))
+    }
+
+    /// The conditions for requests in the first flight, without those for the requests.
+    pub(crate) fn check_early_data(&self) -> Result<(), PlanError> {
+        const OPTION: &str = "--early-data";
+        let Some(tls) = self.tls.as_ref().filter(|tls| tls.early_data) else { return Ok(()) };
+        if !tls.resumption {
+            let problem = "it needs a ticket of an earlier connection; add --tls-resumption on";
+            return Err(value(OPTION, problem));
+        }
+        if tls.max < TlsVersion::V13 {
+            let why = "TLS 1.2 has no early data; leave one of them out";
+            return Err(conflict(OPTION, "--tls-max 1.2", why));
+        }
+        if self.http == HttpVersion::Negotiated {
+            let problem =
+                "the version of HTTP must be known before the handshake; add --h1 or --h2";
+            return Err(value(OPTION, problem));
+        }
+        Ok(())
+    }
+
+    /// Leaves out what may be secret.
+    pub(crate) fn redact(&mut self, secrets: Secrets) {
+        self.url = secrets.url(&self.url);
+        if let Some(proxy) = &mut self.proxy
+            && secrets == Secrets::Hidden
+        {
+            proxy.user = proxy.user.as_ref().map(|_| REDACTED.to_owned());
+        }
+        // A document can only contain text.
+        if let Endpoint::Unix { path } = &mut self.endpoint {
+            *path = path.to_string_lossy().into_owned().into();
+        }
+        // The names of files are kept.
+        for pem in self.tls.iter_mut().flat_map(Tls::pems) {
+            pem.text = pem.text.emptied();
+        }
+    }
+
+    /// Whether something was left out of it.
+    pub(crate) fn is_left_out(&self) -> bool {
+        let user = self.proxy.as_ref().and_then(|proxy| proxy.user.as_deref());
+        user == Some(REDACTED) || self.tls.as_ref().is_some_and(Tls::is_left_out)
+    }
+}
+
+/// The version of HTTP.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case")]
+pub enum HttpVersion {
+    /// HTTP/1.1.
+    #[serde(rename = "http/1.1")]
+    H1,
+    /// HTTP/2: in clear text by prior knowledge, over TLS by ALPN and nothing else.
+    H2,
+    /// HTTP/2 in clear text, asked for by the first request of each connection.
+    #[serde(rename = "h2c-upgrade")]
+    Upgrade,
+    /// The server's choice by ALPN; HTTP/1.1 if it makes none.
+    Negotiated,
+}
+
+/// Where connections go.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case")]
+pub enum Endpoint {
+    /// A TCP port of a host name or an address (IPv6 without brackets).
+    Tcp {
+        /// Host name or literal address.
+        host: String,
+        /// Port, 1 to 65535.
+        port: u16,
+    },
+    /// A unix socket in the file system.
+    Unix {
+        /// Path of the socket.
+        path: PathBuf,
+    },
+}
+
+/// `HOST:PORT`, or `unix:PATH`.
+impl fmt::Display for Endpoint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Endpoint::Tcp { host, port } if host.contains(':') => write!(f, "[{host}]:{port}"),
+            Endpoint::Tcp { host, port } => write!(f, "{host}:{port}"),
+            Endpoint::Unix { path } => write!(f, "unix:{}", path.display()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_ipv6_endpoint_has_brackets() {
+        let tcp = Endpoint::Tcp { host: "::1".to_owned(), port: 80 };
+        assert_eq!(tcp.to_string(), "[::1]:80");
+        assert_eq!(Endpoint::Unix { path: "/run/x".into() }.to_string(), "unix:/run/x");
+    }
+}

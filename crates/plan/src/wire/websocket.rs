@@ -1,0 +1,182 @@
+//! WebSocket: what messages are, and which message answers which.
+//!
+//! In a plan with a WebSocket a request is a message, its body the payload. The first request's path and header
+//! fields open each connection.
+
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+
+use crate::error::{PlanError, conflict, need, value};
+use crate::holes;
+use crate::redact::{Hidden, subprotocol};
+use crate::run::Connections;
+use crate::targets::{HttpVersion, Target};
+use crate::units::is_time;
+use crate::values::{Typed, ValueError, refuse};
+use crate::work::{Delivery, Work};
+
+/// How messages are sent and answered.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct WebSocket {
+    /// Messages are binary; otherwise text.
+    pub binary: bool,
+    /// The most payload in one frame, above zero; `None`: one frame for each message.
+    pub fragment_bytes: Option<u64>,
+    /// Which message answers which.
+    pub replies: Replies,
+    /// Messages of the server with one of these regular expressions in them are no replies.
+    #[serde(default)]
+    pub ignore: Vec<String>,
+    /// Only messages with this one in them are; `None`: all others.
+    #[serde(default)]
+    pub reply: Option<String>,
+    /// Messages that are answered at once. They are no replies.
+    #[serde(default)]
+    pub answers: Vec<Reaction>,
+    /// Subprotocols that are offered, in the order of preference.
+    pub subprotocols: Vec<String>,
+    /// permessage-deflate is offered (RFC 7692).
+    pub deflate: bool,
+    /// From one ping of ours to the next, and how long a pong may take; above zero. `None`: no pings.
+    pub ping_ns: Option<u64>,
+    /// The longest message that is accepted, also after decompression.
+    pub message_bytes: u64,
+}
+
+impl WebSocket {
+    /// The conditions for its messages.
+    pub(super) fn check(
+        &self,
+        work: &Work,
+        target: &Target,
+        connections: &Connections,
+    ) -> Result<(), PlanError> {
+        const WS: &str = "ws";
+        let is_field = match &self.replies {
+            Replies::Field { prefix, delimiter } => {
+                !prefix.is_empty() && delimiter.is_none_or(|byte| byte.is_ascii())
+            }
+            Replies::Ordered | Replies::Nothing => true,
+        };
+        need(is_field, "websocket.replies", "has a prefix and an ASCII delimiter")?;
+        let is_some = |bytes: u64| bytes > 0;
+        need(self.fragment_bytes.is_none_or(is_some), "websocket.fragment_bytes", "is above zero")?;
+        need(is_some(self.message_bytes), "websocket.message_bytes", "is above zero")?;
+        let answered = self.answers.iter().map(|one| ("--answer", &one.pattern));
+        let own = self.ignore.iter().map(|one| ("--ignore", one));
+        let own = own.chain(self.reply.iter().map(|one| ("--reply", one))).chain(answered);
+        for (option, pattern) in own {
+            if let Err(problem) = candor_memory::Pattern::new(pattern) {
+                return Err(value(option, problem));
+            }
+        }
+        need(self.ping_ns.is_none_or(is_time), "websocket.ping_ns", "is a time above zero")?;
+        let is_plain = connections.pipeline == 1
+            && work.script().is_none()
+            && target.http != HttpVersion::Upgrade;
+        need(is_plain, "websocket", "has no pipeline, no script and no upgrade to HTTP/2")?;
+        if target.has_early_data() {
+            let why = "the server opens a WebSocket before the first message; leave it out";
+            return Err(conflict("--early-data", WS, why));
+        }
+        if work.journeys().iter().any(|one| one.cookies) {
+            let why =
+                "messages have no cookies; leave them out, or send a Cookie field with --header";
+            return Err(conflict("cookies", WS, why));
+        }
+        let Some(first) = work.requests().first() else { return Ok(()) };
+        for one in work.requests() {
+            if (&one.path, &one.headers) != (&first.path, &first.headers) {
+                let why = "all messages go to one WebSocket; set the path in the URL, and fields for the whole plan";
+                return Err(conflict("path or headers of a request", WS, why));
+            }
+            if one.delivery != Delivery::default() {
+                let why = "that is for bodies of HTTP; for messages in pieces use --fragment";
+                return Err(conflict("the delivery of a body", WS, why));
+            }
+            let fields = one.headers.iter().map(|(_, value)| value);
+            if one.holes && fields.chain([&one.path]).any(|text| holes::has_holes(text)) {
+                let why = "a WebSocket is opened once, for all messages; keep ${…} to messages";
+                return Err(conflict("${…} in the path or a field", WS, why));
+            }
+            if !self.binary && std::str::from_utf8(one.body.whole()).is_err() {
+                return Err(value("--body-file", "text messages are UTF-8; add --binary"));
+            }
+        }
+        Ok(())
+    }
+
+    /// Hides names of subprotocols that have a token in them.
+    pub(super) fn redact(&mut self) {
+        for name in &mut self.subprotocols {
+            *name = subprotocol(name).to_owned();
+        }
+    }
+
+    /// What is known to be secret of it.
+    pub(super) fn hide(&self, hidden: &mut Hidden) {
+        for name in self.subprotocols.iter().filter(|name| subprotocol(name) != **name) {
+            hidden.unnamed(name.rsplit('.').next().unwrap_or(name));
+        }
+    }
+
+    /// Whether a message is a reply only because it comes next.
+    pub fn pairs_by_order(&self) -> bool {
+        self.replies == Replies::Ordered && self.ignore.is_empty() && self.reply.is_none()
+    }
+}
+
+/// What is sent back when the server sends a message.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Reaction {
+    /// The regular expression in the server's message.
+    pub pattern: String,
+    /// The text of ours.
+    pub text: String,
+}
+
+/// Which message answers a request.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case")]
+pub enum Replies {
+    /// The next one, for the oldest request.
+    Ordered,
+    /// The one with the same text in this field.
+    Field {
+        /// What stands before the text; not empty.
+        prefix: String,
+        /// The byte after it, in ASCII; `None`: the text ends with the message.
+        delimiter: Option<u8>,
+    },
+    /// None: a request is done when it was sent.
+    Nothing,
+}
+
+/// A field, as `"id":*,`.
+impl FromStr for Replies {
+    type Err = ValueError;
+
+    fn from_str(text: &str) -> Result<Self, ValueError> {
+        let Some((prefix, after)) = text.split_once('*') else {
+            return refuse(format!("`{text}` has no *; write e.g. '\"id\":*,'"));
+        };
+        if prefix.is_empty() {
+            return refuse(format!("`{text}` begins with the *; write the text before the field"));
+        }
+        match after.as_bytes() {
+            [] => Ok(Replies::Field { prefix: prefix.to_owned(), delimiter: None }),
+            [byte] if byte.is_ascii() => {
+                Ok(Replies::Field { prefix: prefix.to_owned(), delimiter: Some(*byte) })
+            }
+            _ => refuse(format!("`{text}`: at most one ASCII character can follow the *")),
+        }
+    }
+}
+
+impl Typed for Replies {
+    const EXPECTING: &'static str = "a pattern such as \"id=*\"";
+}
