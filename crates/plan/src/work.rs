@@ -1,6 +1,7 @@
 //! Work: what a plan sends. One kind of it excludes the others, with all that belongs to them.
 //!
-//! A rule for some of it stands with it. When it is sent, and what carries it, is not known here.
+//! A rule for some of it stands with it; where it looks at targets, connections and the load, these are arguments. What
+//! carries it is not known here.
 
 mod data;
 mod delivery;
@@ -23,6 +24,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::{PlanError, Refusal, conflict, need, value};
 use crate::kept::Kept;
+use crate::load::Load;
 use crate::redact::{Hidden, Secrets};
 use crate::run::{Connections, WAITS};
 use crate::targets::{HttpVersion, Target};
@@ -136,16 +138,20 @@ impl Work {
         }
     }
 
-    /// Whether its parts fit each other, their targets and the connections; and whether requests find the names in them.
+    /// Whether its parts fit each other, their targets, the connections and the load; and whether requests find the names
+    /// in them.
     pub(crate) fn check<'a>(
         &self,
         target_of: &dyn Fn(&Request) -> &'a Target,
         connections: &Connections,
+        load: &Load,
         names: &dyn Fn(u32) -> Names<'a>,
     ) -> Result<(), PlanError> {
+        need(!connections.own || self.has_users(), "connections.own", "is for users")?;
         match self {
+            Work::Requests(_) => {}
+            Work::Script { script, .. } => script.check(names(0).data, load)?,
             Work::Journeys(journeys) => journeys.check(target_of, connections, names)?,
-            _ => need(!connections.own, "connections.own", "is for users")?,
         }
         need(!self.requests().is_empty(), "work", "has at least one request")?;
         for (one, number) in self.requests().iter().zip(0..) {

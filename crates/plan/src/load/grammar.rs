@@ -18,10 +18,8 @@ use std::str::FromStr;
 
 use super::Segment;
 use crate::suggest::did_you_mean;
-use crate::units::{
-    self, Rate, UnitError, parse_count, parse_duration_ns, parse_rate, parse_rate_or_zero,
-};
-use crate::values::from_text;
+use crate::units::{self, Rate, UnitError, parse_rate, parse_rate_or_zero};
+use crate::values::{Count, PositiveNanos, from_text};
 
 /// The most segments that a `step` may expand to.
 pub const MAX_STEPS: usize = 10_000;
@@ -205,7 +203,7 @@ fn parse_part(part: usize, text: &str) -> Result<Part, LoadError> {
 fn hold(clauses: &mut Clauses) -> Result<Segment, LoadError> {
     Ok(Segment::Hold {
         rate: clauses.value("", parse_rate)?,
-        duration_ns: clauses.optional("for", positive_duration_ns)?,
+        duration_ns: clauses.optional("for", duration_ns)?,
     })
 }
 
@@ -214,16 +212,16 @@ fn ramp(clauses: &mut Clauses) -> Result<Segment, LoadError> {
     if from.events == 0 && to.events == 0 {
         return Err(clauses.range_error("a ramp from 0 to 0 sends nothing; raise one end"));
     }
-    Ok(Segment::Ramp { from, to, duration_ns: clauses.value("over", positive_duration_ns)? })
+    Ok(Segment::Ramp { from, to, duration_ns: clauses.value("over", duration_ns)? })
 }
 
 fn burst(clauses: &mut Clauses) -> Result<Segment, LoadError> {
-    let size = clauses.value("", positive_count)?;
-    let every_ns = clauses.value("every", positive_duration_ns)?;
+    let size = clauses.value("", str::parse::<Count>)?.get();
+    let every_ns = clauses.value("every", duration_ns)?;
     if size > every_ns {
         return Err(clauses.range_error("more than 1G/s; make the burst smaller or rarer"));
     }
-    let duration_ns = clauses.optional("for", positive_duration_ns)?;
+    let duration_ns = clauses.optional("for", duration_ns)?;
     Ok(Segment::Burst { size, every_ns, duration_ns })
 }
 
@@ -231,7 +229,7 @@ fn burst(clauses: &mut Clauses) -> Result<Segment, LoadError> {
 fn step(clauses: &mut Clauses) -> Result<Vec<Segment>, LoadError> {
     let (from, to) = clauses.range(parse_rate)?;
     let by = clauses.value("by", parse_rate)?;
-    let every_ns = clauses.value("every", positive_duration_ns)?;
+    let every_ns = clauses.value("every", duration_ns)?;
     let rates = step_rates(from, to, by).map_err(|problem| clauses.range_error(problem))?;
     let hold = |rate| Segment::Hold { rate, duration_ns: Some(every_ns) };
     Ok(rates.into_iter().map(hold).collect())
@@ -265,18 +263,8 @@ fn common_multiple(a: u64, b: u64) -> Option<u64> {
     (a / divisor).checked_mul(b)
 }
 
-fn positive_duration_ns(text: &str) -> Result<u64, UnitError> {
-    match parse_duration_ns(text)? {
-        0 => Err(UnitError::Zero(units::Quantity::Duration)),
-        duration_ns => Ok(duration_ns),
-    }
-}
-
-fn positive_count(text: &str) -> Result<u64, UnitError> {
-    match parse_count(text)? {
-        0 => Err(UnitError::Zero(units::Quantity::Count)),
-        count => Ok(count),
-    }
+fn duration_ns(text: &str) -> Result<u64, UnitError> {
+    text.parse().map(PositiveNanos::get)
 }
 
 /// A part, split at its keywords: the text before the first one has the keyword `""`.

@@ -26,8 +26,8 @@ pub(super) fn check(parts: &Parts) -> Result<(), PlanError> {
     targets(parts)?;
     let variables = Variables::of(work.journeys());
     let names = |request| Names { data, environment, captured: variables.before(request) };
-    work.check(&|one| parts.target_of(one), connections, &names)?;
     DataSet::check_all(data)?;
+    work.check(&|one| parts.target_of(one), connections, load, &names)?;
     connections.check()?;
     let least = parts.targets().map(|one| parts.connections_to(one).0).min();
     parts.threads.check(least.unwrap_or(connections.count), work.users())?;
@@ -37,14 +37,12 @@ pub(super) fn check(parts: &Parts) -> Result<(), PlanError> {
     }
     parts.wire.check(work, target, connections, &names)?;
     load.check()?;
-    if let Some(script) = work.script() {
-        script.check(data, !load.is_open())?;
-    }
     parts.timeouts.check()?;
     parts.stop.check()?;
-    match stamps_refused(parts).filter(|_| parts.threads.pacing == Pacing::Stamps) {
-        Some((other, why)) => return Err(conflict("--pacing stamps", other, why)),
-        None => {}
+    if parts.threads.pacing == Pacing::Stamps
+        && let Some((other, why)) = stamps_refused(parts)
+    {
+        return Err(conflict("--pacing stamps", other, why));
     }
     parts.recording.check(&parts.stop, &parts.threads)
 }

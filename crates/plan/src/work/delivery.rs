@@ -4,7 +4,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::error::{PlanError, conflict, exclude, need, value};
+use crate::error::{PlanError, conflict, exclude, need, value, without_effect};
 use crate::run::Connections;
 use crate::targets::{HttpVersion, Target};
 use crate::units::is_time;
@@ -58,10 +58,8 @@ impl Delivery {
             ("--expect-continue", self.continue_ns.is_some()),
             ("--break-off-after", self.break_off_after.is_some()),
         ];
-        if let Some((option, _)) =
-            of_bodies.into_iter().find(|(_, given)| *given && body_bytes == 0)
-        {
-            return Err(value(option, "the request has no body; add --body or --body-file"));
+        if body_bytes == 0 {
+            without_effect(of_bodies, "the request has no body; add --body or --body-file")?;
         }
         if self.chunk_bytes == Some(0) {
             return Err(value(

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::{DataOrder, DataSet};
 use crate::error::{PlanError, conflict, need, value};
 use crate::kept::Kept;
+use crate::load::Load;
 use crate::redact::{REDACTED, Secrets};
 use crate::units::is_time;
 
@@ -41,7 +42,7 @@ pub struct ScriptLimits {
 
 impl Script {
     /// Whether it can be run, with these data sets, which it finds in `wrk.user`.
-    pub(crate) fn check(&self, data: &[DataSet], is_closed: bool) -> Result<(), PlanError> {
+    pub(super) fn check(&self, data: &[DataSet], load: &Load) -> Result<(), PlanError> {
         need(is_time(self.limits.call_ns), "script.limits.call_ns", "is a time above zero")?;
         const OWN: [&str; 3] = ["index", "row", "state"];
         if let Some(set) = data.iter().find(|set| OWN.contains(&set.name.as_str())) {
@@ -51,7 +52,7 @@ impl Script {
             );
             return Err(value("--data", problem));
         }
-        if is_closed && data.iter().any(|set| set.order == DataOrder::Once) {
+        if !load.is_open() && data.iter().any(|set| set.order == DataOrder::Once) {
             let why = "in a closed load each connection is one user, who keeps its row; use another order, or add --rate";
             return Err(conflict("--script", "data in the order once", why));
         }
