@@ -150,3 +150,29 @@ pub enum RateOf {
 }
 
 named!(RateOf: "\"users\" or \"requests\"");
+
+#[cfg(test)]
+mod tests {
+    use clap::ValueEnum;
+
+    use super::*;
+    use crate::run::{Pacing, ReactorChoice};
+    use crate::values::Typed;
+    use crate::work::Order;
+
+    /// An error about a wrong word names every right one.
+    #[test]
+    fn expected_words_are_all_words() {
+        fn check<T: ValueEnum + Typed>() {
+            let named: Vec<&str> = T::EXPECTING.split('"').skip(1).step_by(2).collect();
+            let all = T::value_variants().iter().map(|one| one.to_possible_value().unwrap());
+            let all: Vec<_> = all.map(|one| one.get_name().to_owned()).collect();
+            assert_eq!(named, all);
+        }
+        check::<RateOf>();
+        check::<Order>();
+        check::<ReactorChoice>();
+        check::<Pacing>();
+        check::<Arrivals>();
+    }
+}

@@ -79,7 +79,7 @@ pub enum Pacing {
     Stamps,
 }
 
-named!(Pacing: "\"auto\", \"sleep\" or \"spin\"");
+named!(Pacing: "\"auto\", \"sleep\", \"spin\" or \"stamps\"");
 
 /// Why a thread has to read a response at once.
 pub(crate) const WAITS: &str = "what comes next waits for a response; leave one of them out";
