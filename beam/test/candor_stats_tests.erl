@@ -26,7 +26,7 @@ offline_test() ->
                  Document).
 
 document_test() ->
-    candor_target:prepare(),
+    candor_counter:prepare(),
     {ok, Port} = candor_stats:start(#{ip => {127, 0, 0, 1}, stats_interval => 20}, #{server => raw}),
     %% A scheduler that is kept busy, and a queue without a reader.
     Lazy = spawn_link(fun() -> receive stop -> ok end end),

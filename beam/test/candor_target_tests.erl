@@ -12,17 +12,17 @@ own_means_are_documented_test() ->
     [Table | _] = binary:split(After, <<"\n\n">>),
     Rows = [[string:trim(Field) || Field <- binary:split(Row, <<"|">>, [global]), string:trim(Field) =/= <<>>]
             || <<"| `", _/binary>> = Row <- binary:split(Table, <<"\n">>, [global])],
-    Wanted = [[iolist_to_binary(["`", atom_to_list(Server), "`"]) | fields(Module)] || {Server, Module} <- candor_target:servers()],
+    Wanted = [[iolist_to_binary(["`", atom_to_list(Server), "`"]) | fields(Module)] || {Server, Module} <- candor_servers:servers()],
     ?assertEqual(Wanted, Rows).
 
 %% With the scenario for which some of them load it.
 fields(Module) ->
-    Means = candor_target:means(Module, #{scenario => gzip_response, handler => handler}),
+    Means = candor_target:means(Module, #{compression => true, handler => handler}),
     ?assertEqual([], Means -- ?MEANS),
     [case lists:member(One, Means) of true -> <<"own">>; false -> <<"kit">> end || One <- ?MEANS].
 
 reasons_test() ->
-    Said = fun(Reason) -> lists:flatten(candor_target:reason(Reason)) end,
+    Said = fun(Reason) -> lists:flatten(candor_ports:reason(Reason)) end,
     Deep = {{shutdown, {failed_to_start_child, listener, {listen_failed, eaddrinuse}}}, {child, undefined, #{a => b}}},
     ?assertEqual("address already in use", Said(Deep)),
     ?assertEqual("address already in use", Said(eaddrinuse)),

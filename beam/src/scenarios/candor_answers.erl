@@ -5,7 +5,7 @@
 %% router of its own (cowboy) may use that, with paths/0. A server uses its own parser, compression
 %% or sendfile where it has one; the code here is for servers without them.
 -module(candor_answers).
--export([paths/0, route/1, needs/1, answer/3, pairs/1, cookies/1]).
+-export([paths/0, split/1, route/1, needs/1, answer/3, pairs/1, cookies/1]).
 -export_type([route/0, answer/0, ask/0, means/0]).
 
 %% Work that a server does with code of its own: parse forms, queries and cookies; compress plain
@@ -53,6 +53,14 @@
 -spec paths() -> [{binary(), route() | items}].
 paths() ->
     ?PLAIN ++ [{<<"/route/", N/binary>>, {routed, N}} || N <- numbers()] ++ [{<<"/httparena_json/:count">>, items}].
+
+%% Path and query of a request target.
+-spec split(binary()) -> {Path :: binary(), Query :: binary()}.
+split(Target) ->
+    case binary:split(Target, <<"?">>) of
+        [Path, Query] -> {Path, Query};
+        [Path] -> {Path, <<>>}
+    end.
 
 %% For servers without a routing table.
 -spec route(Path :: binary()) -> route().

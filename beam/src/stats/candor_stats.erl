@@ -53,7 +53,7 @@ look(#watch{samples = Samples, total_us = Total} = Watch0) ->
     {Gcs, Words, _} = erlang:statistics(garbage_collection),
     {Reductions, _} = erlang:statistics(reductions),
     Look = #{at_us => Begun, wall => erlang:statistics(scheduler_wall_time_all), reductions => Reductions, gc_count => Gcs, gc_words => Words,
-             answered => candor_target:answered(), run_queues => erlang:statistics(run_queue_lengths_all),
+             answered => candor_counter:answered(), run_queues => erlang:statistics(run_queue_lengths_all),
              memory => erlang:memory(), processes => erlang:system_info(process_count),
              ports => erlang:system_info(port_count), queue_max => Longest},
     Cost = now_us() - Begun,

@@ -52,7 +52,7 @@ answer(Route, #{method := Method, qs := Query, headers := Headers}, Body, Length
              (body) -> Body;
              (body_bytes) -> Length
           end,
-    commands(candor_target:answer(Route, Ask), Method) ++ [stop].
+    commands(candor_counter:answer(Route, Ask), Method) ++ [stop].
 
 commands({Status, Headers, {chunks, _, _}}, <<"HEAD">>) -> [{response, Status, maps:from_list(Headers), <<>>}];
 commands({Status, Headers, {chunks, Count, Chunk}}, _) ->

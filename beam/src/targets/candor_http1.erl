@@ -80,7 +80,7 @@ complete({Method, Target, Version}, Headers, Rest) ->
     case body(find('Transfer-Encoding', Headers), find('Content-Length', Headers)) of
         {error, _} = Error -> Error;
         Body ->
-            {Path, Query} = candor_target:split(Target),
+            {Path, Query} = candor_answers:split(Target),
             {ok, #{method => Method, path => Path, query => Query, headers => Headers, body => Body,
                    close => close(Version, find('Connection', Headers)),
                    continue => Body =/= 0 andalso find(<<"Expect">>, Headers) =/= undefined}, Rest}

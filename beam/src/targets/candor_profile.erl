@@ -83,7 +83,7 @@ profile(#{profile_after := After} = Options) ->
     end.
 
 await_answer() ->
-    case candor_target:answered() of
+    case candor_counter:answered() of
         0 -> receive finish -> finish after 5 -> await_answer() end;
         _ -> answered
     end.

@@ -30,7 +30,7 @@ start(#{port := Port, ip := Ip, nodelay := Nodelay, backlog := Backlog} = Option
         {ok, Server} ->
             {ok, {_, Got}} = 'Elixir.ThousandIsland':listener_info(Server),
             {ok, Got};
-        {error, Reason} -> {error, candor_target:reason(Reason)}
+        {error, Reason} -> {error, candor_ports:reason(Reason)}
     end.
 
 %% Plug's callbacks. They pass on the options of Plug.Static.
@@ -40,14 +40,14 @@ init(Static) -> Static.
 -spec call(map(), map()) -> map().
 call(#{request_path := Path} = Conn, Static) ->
     case candor_answers:route(Path) of
-        static -> candor_target:count(), 'Elixir.Plug.Static':call(Conn, Static);
+        static -> candor_counter:count(), 'Elixir.Plug.Static':call(Conn, Static);
         websocket -> upgrade(?CONN:get_req_header(Conn, <<"upgrade">>), Conn);
         Route -> answer(Route, Conn)
     end.
 
 answer(Route, Conn0) ->
     {Body, Conn} = read(candor_answers:needs(Route), Conn0, [], 0),
-    reply(candor_target:answer(Route, fun(What) -> ask(What, Body, Conn) end), Conn).
+    reply(candor_counter:answer(Route, fun(What) -> ask(What, Body, Conn) end), Conn).
 
 upgrade([], Conn) -> answer(websocket, Conn);
 upgrade(_, Conn) -> ?CONN:upgrade_adapter(Conn, websocket, {candor_bandit_websocket, none, []}).

@@ -24,7 +24,7 @@ abilities(_) -> [options, streaming, websocket, continue, chunked_request, slots
 %% stands for a custom server on cowboy's framing.
 -spec means(candor_target:options()) -> [candor_answers:means()].
 means(#{handler := stream}) -> [];
-means(#{scenario := gzip_response} = Options) -> [gzip | means(Options#{scenario := hello})];
+means(#{compression := true} = Options) -> [gzip | means(Options#{compression := false})];
 means(_) -> [form, query, cookies, static, events].
 
 -spec start(candor_target:options()) -> {ok, inet:port_number()} | {error, iodata()}.
@@ -34,7 +34,7 @@ start(#{protocol := Protocol} = Options) ->
     Start = case Protocol of h2 -> start_tls; _ -> start_clear end,
     case cowboy:Start(?MODULE, transport(Options), maps:merge(limits(Options), handler(Options))) of
         {ok, _} -> {ok, ranch:get_port(?MODULE)};
-        {error, Reason} -> {error, candor_target:reason(Reason)}
+        {error, Reason} -> {error, candor_ports:reason(Reason)}
     end.
 
 transport(#{port := Port, ip := Ip, nodelay := Nodelay, backlog := Backlog} = Options) ->
@@ -55,12 +55,12 @@ limits(#{max_requests := Most}) ->
       max_received_frame_rate => {?MANY, 1000}}.
 
 handler(#{handler := stream}) -> #{stream_handlers => [candor_cowboy_stream]};
-handler(#{handler := handler, folder := Folder, scenario := Scenario}) ->
+handler(#{handler := handler, folder := Folder, compression := Compression}) ->
     Routes = [route(Path, Route, Folder) || {Path, Route} <- candor_answers:paths()],
     Dispatch = #{env => #{dispatch => cowboy_router:compile([{'_', Routes ++ [{'_', ?MODULE, not_found}]}])}},
-    case Scenario of
-        gzip_response -> Dispatch#{stream_handlers => [cowboy_compress_h, cowboy_stream_h]};
-        _ -> Dispatch
+    case Compression of
+        true -> Dispatch#{stream_handlers => [cowboy_compress_h, cowboy_stream_h]};
+        false -> Dispatch
     end.
 
 route(_, static, Folder) -> {<<"/static/[...]">>, ?MODULE, {dir, Folder}};
@@ -77,7 +77,7 @@ init(Request, Route) -> answer(Route, Request).
 %% cowboy_sub_protocol's callback: cowboy_static, with its responses counted.
 -spec upgrade(map(), map(), module(), {dir, file:filename()}) -> term().
 upgrade(Request0, Env, _, Static) ->
-    candor_target:count(),
+    candor_counter:count(),
     {cowboy_rest, Request, State} = cowboy_static:init(Request0, Static),
     cowboy_rest:upgrade(Request, Env, cowboy_static, State).
 
@@ -86,7 +86,7 @@ answer(Route, Request0) ->
         {error, Request} -> {ok, cowboy_req:reply(400, #{}, <<>>, Request), none};
         {Body, Request} ->
             Ask = fun(What) -> ask(What, Request, Body) end,
-            {ok, reply(candor_target:answer(Route, Ask), Request), none}
+            {ok, reply(candor_counter:answer(Route, Ask), Request), none}
     end.
 
 ask(method, Request, _) -> cowboy_req:method(Request);

@@ -24,7 +24,7 @@ start(#{port := Port, ip := Ip, nodelay := Nodelay, backlog := Backlog, max_conn
                                          {max_connections, Most}],
                            [{env, [{dispatch, cowboy_router:compile([{'_', Routes}])}]}, {max_keepalive, Keep}]) of
         {ok, _} -> {ok, ranch:get_port(?MODULE)};
-        {error, Reason} -> {error, candor_target:reason(Reason)}
+        {error, Reason} -> {error, candor_ports:reason(Reason)}
     end.
 
 %% cowboy_http_handler's callbacks.
@@ -37,7 +37,7 @@ handle(Request0, items) ->
     handle(Request, {items, Count});
 handle(Request0, Route) ->
     {Body, Request} = read(candor_answers:needs(Route), Request0, [], 0),
-    {ok, Done} = reply(candor_target:answer(Route, fun(What) -> ask(What, Body, Request) end), Request),
+    {ok, Done} = reply(candor_counter:answer(Route, fun(What) -> ask(What, Body, Request) end), Request),
     {ok, Done, none}.
 
 -spec terminate(term(), term(), term()) -> ok.

@@ -18,18 +18,18 @@ abilities(_) -> [options, streaming].
 %% elli_request's parsers; elli_middleware_compress in the scenario that is about it, as every request would pass through
 %% it; sendfile. It has no parser of cookies, and frames no events.
 -spec means(candor_target:options()) -> [candor_answers:means()].
-means(#{scenario := gzip_response}) -> [form, query, gzip, static];
+means(#{compression := true}) -> [form, query, gzip, static];
 means(_) -> [form, query, static].
 
 -spec start(candor_target:options()) -> {ok, inet:port_number()} | {error, iodata()}.
 start(#{ip := Ip} = Options) ->
-    Port = candor_target:known_port(Options),
+    Port = candor_ports:known_port(Options),
     case elli:start_link([{ip, Ip}, {port, Port}, {max_body_size, 64 * 1024 * 1024} | callback(Options)]) of
         {ok, _} -> {ok, Port};
-        {error, Reason} -> {error, candor_target:reason(Reason)}
+        {error, Reason} -> {error, candor_ports:reason(Reason)}
     end.
 
-callback(#{scenario := gzip_response}) ->
+callback(#{compression := true}) ->
     [{callback, elli_middleware}, {callback_args, [{mods, [{elli_middleware_compress, []}, {?MODULE, []}]}]}];
 callback(_) -> [{callback, ?MODULE}].
 
@@ -37,9 +37,9 @@ callback(_) -> [{callback, ?MODULE}].
 -spec handle(term(), term()) -> {integer() | ok, [{binary(), iodata()}], iodata() | {file, file:filename()}}
                                     | {chunk, [{binary(), iodata()}]}.
 handle(Request, _) ->
-    {Path, Written} = candor_target:split(elli_request:raw_path(Request)),
+    {Path, Written} = candor_answers:split(elli_request:raw_path(Request)),
     Query = case Written of <<>> -> joined(elli_request:get_args(Request)); _ -> Written end,
-    reply(candor_target:answer(candor_answers:route(Path), fun(What) -> ask(What, Query, Request) end), Request).
+    reply(candor_counter:answer(candor_answers:route(Path), fun(What) -> ask(What, Query, Request) end), Request).
 
 %% The connection's process forwards the messages that it receives, and closes the connection at the
 %% end.

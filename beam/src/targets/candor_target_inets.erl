@@ -25,18 +25,18 @@ start(#{port := Port, ip := Ip, nodelay := Nodelay, folder := Folder, backlog :=
     Settings = [{port, Port}, {bind_address, Ip}, {server_name, "candor"}, {server_root, Folder},
                 {document_root, Folder}, {modules, [?MODULE]}, {socket_type, {ip_comm, Socket}} | Limits],
     %% On a port that is taken httpd crashes while it tries again, if the socket has options (OTP 25 to 27).
-    case candor_target:free(Options) andalso inets:start(httpd, Settings) of
+    case candor_ports:free(Options) andalso inets:start(httpd, Settings) of
         {ok, Server} -> {ok, proplists:get_value(port, httpd:info(Server, [port]))};
-        {error, Reason} -> {error, candor_target:reason(Reason)};
-        false -> {error, candor_target:reason(eaddrinuse)}
+        {error, Reason} -> {error, candor_ports:reason(Reason)};
+        false -> {error, candor_ports:reason(eaddrinuse)}
     end.
 
 %% httpd's callback for a request.
 -spec do(#mod{}) -> {proceed, [{response, {response, [{atom(), term()}], iodata() | nobody}}]}.
 do(#mod{request_uri = Uri, method = Method} = Request) ->
-    {Path, Query} = candor_target:split(list_to_binary(Uri)),
+    {Path, Query} = candor_answers:split(list_to_binary(Uri)),
     Ask = fun(What) -> ask(What, Query, Request) end,
-    {Status, Headers, Body} = candor_target:answer(candor_answers:route(Path), Ask),
+    {Status, Headers, Body} = candor_counter:answer(candor_answers:route(Path), Ask),
     Head = [{code, Status} | length_of(Status, Body) ++ [{name(Name), text(Value)} || {Name, Value} <- Headers]],
     {proceed, [{response, {response, Head, shown(Method, Body)}}]}.
 

@@ -18,12 +18,12 @@ main() ->
     end.
 
 run(#{server := Server} = Options0) ->
-    Module = candor_target:module(Server),
+    Module = candor_servers:module(Server),
     Means = candor_target:means(Module, Options0),
     Placed = with_folder(Options0, Means),
     need(Module, Placed),
     Options = certified(Placed),
-    candor_target:prepare(Means),
+    candor_counter:prepare(Means),
     lists:member(static, Means) andalso placed(candor_content:place(maps:get(folder, Options)), Options),
     Port = listening(Module, Options),
     Stats = stats(Options),
@@ -36,7 +36,7 @@ run(#{server := Server} = Options0) ->
     maps:get(stop_with_stdin, Options) andalso candor_console:watch_stdin(self()),
     wait(Options),
     candor_profile:finish(Profile),
-    candor_console:say(io_lib:format("candor target: ~b answers", [candor_target:answered()])),
+    candor_console:say(io_lib:format("candor target: ~b answers", [candor_counter:answered()])),
     end_with(0, Options).
 
 wait(Options) ->
@@ -56,7 +56,7 @@ options(Arguments) ->
     case candor_options:parse(Arguments, specs()) of
         {ok, Options} ->
             #{server := Server, protocol := Protocol} = Options,
-            Module = candor_target:module(Server),
+            Module = candor_servers:module(Server),
             Checked = meant(Options),
             lists:member(Protocol, Module:protocols())
                 orelse wrong(io_lib:format("~s does not speak ~s here, only ~s",
@@ -69,19 +69,18 @@ options(Arguments) ->
         {error, Sentence} -> wrong(Sentence)
     end.
 
-meant(#{ip := Ip, writes := Writes, scenario := Scenario} = Options) ->
+meant(#{ip := Ip, scenario := Scenario} = Options) ->
     Address = case inet:parse_strict_address(Ip) of
         {ok, Parsed} -> Parsed;
         {error, _} -> wrong(["--ip takes an address, not \"", Ip, "\""])
     end,
-    Limit = fun(Name, Default) -> case maps:get(Name, Options) of 0 -> Default; Most -> Most end end,
-    Options#{ip := Address, writes := Writes,
-             %% The limits that these scenarios are about, unless flags set others.
-             max_connections := Limit(max_connections, case Scenario of backpressure_sustained -> 50; _ -> infinity end),
-             max_requests := Limit(max_requests, case Scenario of large_keepalive_session -> 1000; _ -> infinity end)}.
+    {ok, #{settings := Settings}} = candor_scenarios:find(Scenario),
+    %% Limits of 0 are not set by flags.
+    Flags = maps:filter(fun(Name, Value) -> not (Value =:= 0 andalso is_map_key(Name, Settings)) end, Options),
+    maps:merge(Settings, Flags#{ip := Address}).
 
 specs() ->
-    Servers = [Server || {Server, _} <- candor_target:servers()],
+    Servers = [Server || {Server, _} <- candor_servers:servers()],
     Scenarios = [Name || #{name := Name} <- candor_scenarios:all()],
     [{server, {one_of, Servers}, required, "which server"},
      {scenario, {one_of_many, Scenarios}, hello, "what it will be asked; all paths are answered in any case"},
@@ -126,7 +125,7 @@ list() ->
          ok -> [io:format("~s ~s ~s~n", [Server, Protocol, words(candor_scenarios:names(Protocol, Module:abilities(#{handler => handler})))])
                 || Protocol <- Module:protocols()];
          error -> io:format("~s - not installed~n", [Server])
-     end || {Server, Module} <- candor_target:servers()].
+     end || {Server, Module} <- candor_servers:servers()].
 
 found(Module) ->
     Libraries = Module:libraries(),
@@ -149,7 +148,7 @@ need(Module, #{library_path := Text, protocol := Protocol} = Options) ->
 listening(Module, Options) ->
     #{level := Level} = logger:get_primary_config(),
     ok = logger:set_primary_config(level, none),
-    Started = try candor_profile:marked(fun() -> Module:start(Options) end) catch _:Reason -> {error, candor_target:reason(Reason)} end,
+    Started = try candor_profile:marked(fun() -> Module:start(Options) end) catch _:Reason -> {error, candor_ports:reason(Reason)} end,
     ok = logger:set_primary_config(level, Level),
     started(Started, Options).
 
@@ -183,7 +182,7 @@ stats(#{server := Server, scenario := Scenario, protocol := Protocol, profile :=
     started(candor_stats:start(Options, Told), Options).
 
 version(Server) ->
-    case (candor_target:module(Server)):libraries() of
+    case (candor_servers:module(Server)):libraries() of
         [] -> candor_libraries:version(candor_beam);
         Libraries -> candor_libraries:version(element(2, lists:last(Libraries)))
     end.

@@ -27,14 +27,14 @@ start(#{port := Port, ip := Ip, nodelay := Nodelay, backlog := Backlog, max_conn
     case mochiweb_http:start([{name, ?MODULE}, {port, Port}, {ip, inet:ntoa(Ip)}, {nodelay, Nodelay},
                               {backlog, Backlog}, {max, Limit}, {loop, fun loop/1}]) of
         {ok, Server} -> {ok, mochiweb_socket_server:get(Server, port)};
-        {error, Reason} -> {error, candor_target:reason(Reason)}
+        {error, Reason} -> {error, candor_ports:reason(Reason)}
     end.
 
 loop(Request) ->
-    {Path, Query} = candor_target:split(list_to_binary(mochiweb_request:get(raw_path, Request))),
+    {Path, Query} = candor_answers:split(list_to_binary(mochiweb_request:get(raw_path, Request))),
     Route = candor_answers:route(Path),
     Body = read(candor_answers:needs(Route), Request),
-    Answer = candor_target:answer(Route, fun(What) -> ask(What, Query, Body, Request) end),
+    Answer = candor_counter:answer(Route, fun(What) -> ask(What, Query, Body, Request) end),
     reply(Answer, Request).
 
 ask(method, _, _, Request) -> method(mochiweb_request:get(method, Request));

@@ -78,7 +78,7 @@ request(#{path := Path} = Request, Bytes, Out, Connection) ->
     Route = candor_answers:route(Path),
     case read_body(Request, candor_answers:needs(Route), Bytes, Out, Connection) of
         {ok, Body, Rest, StillOut} ->
-            Answer = candor_target:answer(Route, fun(What) -> ask(What, Request, Body) end),
+            Answer = candor_counter:answer(Route, fun(What) -> ask(What, Request, Body) end),
             reply(Answer, Request, Rest, StillOut, dated(Connection));
         {error, Status} -> finish([Out, candor_http1:error(Status)], Connection);
         closed -> ok

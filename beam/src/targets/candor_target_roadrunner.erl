@@ -27,14 +27,14 @@ means(_) -> [form, query, cookies, gzip, static, events].
 start(#{ip := Ip}) when Ip =/= {0, 0, 0, 0}, Ip =/= {127, 0, 0, 1} ->
     {error, "roadrunner has no option for an address, it listens on every one of IPv4; leave --ip out"};
 start(#{port := Port, protocol := Protocol, folder := Folder, backlog := Backlog, max_connections := Most,
-        max_requests := Requests, scenario := Scenario} = Options) ->
+        max_requests := Requests, in_pieces := InPieces} = Options) ->
     Settings = #{port => Port, routes => [route(Path, Route, Folder) || {Path, Route} <- candor_answers:paths()],
-                 socket_backlog => Backlog, body_buffering => buffering(Scenario),
+                 socket_backlog => Backlog, body_buffering => buffering(InPieces),
                  max_content_length => 64 * 1024 * 1024, num_acceptors => 16,
                  max_clients => limit(Most), max_keep_alive_requests => limit(Requests), protocols => spoken(Protocol)},
     case roadrunner:start_listener(?MODULE, maps:merge(Settings, tls(Options))) of
         {ok, _} -> {ok, roadrunner_listener:port(?MODULE)};
-        {error, Reason} -> {error, candor_target:reason(Reason)}
+        {error, Reason} -> {error, candor_ports:reason(Reason)}
     end.
 
 route(_, static, Folder) -> {<<"/static/*path">>, ?MODULE, #{dir => list_to_binary(Folder), cache_ttl_ms => 1000}};
@@ -45,7 +45,7 @@ route(Path, Route, _) -> {Path, ?MODULE, Route}.
 -spec handle(map()) -> {tuple(), map()}.
 handle(Request) ->
     case roadrunner_req:state(Request) of
-        #{dir := _} -> candor_target:count(), roadrunner_static:handle(Request);
+        #{dir := _} -> candor_counter:count(), roadrunner_static:handle(Request);
         websocket -> {upgrade(roadrunner_req:header(<<"upgrade">>, Request)), Request};
         items -> answer({items, maps:get(<<"count">>, roadrunner_req:bindings(Request))}, Request);
         Route -> answer(Route, Request)
@@ -55,7 +55,7 @@ answer(Route, Request0) ->
     case read(candor_answers:needs(Route), Request0, [], 0) of
         {error, Request} -> {{400, [{<<"content-length">>, <<"0">>}, {<<"connection">>, <<"close">>}], <<>>}, Request};
         {Body, Request} ->
-            {reply(candor_target:answer(Route, fun(What) -> ask(What, Body, Request) end)), Request}
+            {reply(candor_counter:answer(Route, fun(What) -> ask(What, Body, Request) end)), Request}
     end.
 
 ask(method, _, Request) -> roadrunner_req:method(Request);
@@ -105,13 +105,13 @@ handle_info(_, _, Left) -> {ok, Left}.
 -spec handle_frame(map(), State) -> {reply, [{atom(), iodata()}], State}.
 handle_frame(#{opcode := Kind, payload := Data}, State) -> {reply, [{Kind, Data}], State}.
 
-upgrade(undefined) -> reply(candor_target:answer(websocket, fun(_) -> undefined end));
+upgrade(undefined) -> reply(candor_counter:answer(websocket, fun(_) -> undefined end));
 upgrade(_) -> {websocket, ?MODULE, none}.
 
-%% These scenarios are about reading a body as it comes; elsewhere it would be one more call into
+%% Where the scenario is about reading a body as it comes; elsewhere it would be one more call into
 %% the server.
-buffering(Scenario) when Scenario =:= large_post_streaming; Scenario =:= httparena_upload_20mb_manual -> manual;
-buffering(_) -> auto.
+buffering(true) -> manual;
+buffering(false) -> auto.
 
 %% By ALPN the first that the client offers as well is chosen, in the server's order.
 spoken(h1) -> [http1];

@@ -20,17 +20,17 @@ means(_) -> [form, query].
 
 -spec start(candor_target:options()) -> {ok, inet:port_number()} | {error, iodata()}.
 start(#{ip := Ip, folder := Folder, nodelay := Nodelay, backlog := Backlog} = Options) ->
-    Port = candor_target:known_port(Options),
+    Port = candor_ports:known_port(Options),
     Server = [{port, Port}, {listen, Ip}, {servername, "candor"}, {appmods, [{"/", ?MODULE}]},
               {flags, [{access_log, false}, {auth_log, false}]}, {partial_post_size, nolimit},
               {listen_opts, [{backlog, Backlog}]}, {soptions, [{listen_opts, [{nodelay, Nodelay}, {backlog, Backlog}]}]}],
     Global = [{id, "candor"}, {logdir, Folder}, {keepalive_timeout, 60000}, {max_connections, nolimit},
               {acceptor_pool_size, 16}, {flags, [{copy_errlog, false}, {tty_trace, false}]}],
     application:set_env(yaws, embedded, true),
-    case candor_target:free(Options) andalso yaws:start_embedded(Folder, Server, Global, "candor") of
+    case candor_ports:free(Options) andalso yaws:start_embedded(Folder, Server, Global, "candor") of
         ok -> {ok, Port};
-        false -> {error, candor_target:reason(eaddrinuse)};
-        {error, Reason} -> {error, candor_target:reason(Reason)}
+        false -> {error, candor_ports:reason(eaddrinuse)};
+        {error, Reason} -> {error, candor_ports:reason(Reason)}
     end.
 
 %% yaws' callback for a request, or for a piece of its body if that came in chunks. (Its records are reached by
@@ -46,7 +46,7 @@ out(Request) ->
 
 answer(Request, Body) ->
     Path = list_to_binary(yaws_api:arg_server_path(Request)),
-    Answer = candor_target:answer(candor_answers:route(Path), fun(What) -> ask(What, Request, Body) end),
+    Answer = candor_counter:answer(candor_answers:route(Path), fun(What) -> ask(What, Request, Body) end),
     reply(Answer, yaws_api:http_request_method(yaws_api:arg_req(Request))).
 
 ask(method, Request, _) -> method(yaws_api:http_request_method(yaws_api:arg_req(Request)));

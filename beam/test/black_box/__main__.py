@@ -69,7 +69,7 @@ def profiled(server, protocol, *flags):
     for scope, has_others in (("server", False), ("all", True)):
         profile = profile_of("--server", server, "--protocol", protocol, "--profile-scope", scope, *flags)
         others = {"candor_stats:tell/2": has_others, "tls_sender:connection/3": has_others and protocol == "h2"}
-        wanted = {"candor_target:answer/2": True, **others}
+        wanted = {"candor_counter:answer/2": True, **others}
         equal({function: function in profile for function in wanted}, wanted)
 
 
