@@ -21,7 +21,7 @@ request(Url, {Pool, Timeout}) ->
 %% Its pool is dispcount's, by host and port, and would outlive it: the next cell would look for it for ever.
 -spec stop({pos_integer(), pos_integer()}) -> ok.
 stop(_) ->
-    [_ = application:stop(Application) || Application <- [dlhttpc, dispcount]],
+    _ = [application:stop(Application) || Application <- [dlhttpc, dispcount]],
     {ok, _} = application:ensure_all_started(dlhttpc),
     ok.
 

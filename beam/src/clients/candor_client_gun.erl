@@ -64,7 +64,7 @@ keep(Driver, Host, Port, Size) ->
 forget(Connections) ->
     receive
         {stop, Driver} ->
-            [gun:close(Connection) || Connection <- Connections],
+            _ = [gun:close(Connection) || Connection <- Connections],
             Driver ! {self(), stopped};
         _ -> forget(Connections)
     end.

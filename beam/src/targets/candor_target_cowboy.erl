@@ -82,12 +82,9 @@ upgrade(Request0, Env, _, Static) ->
     cowboy_rest:upgrade(Request, Env, cowboy_static, State).
 
 answer(Route, Request0) ->
-    case read(candor_answers:needs(Route), Request0) of
-        {error, Request} -> {ok, cowboy_req:reply(400, #{}, <<>>, Request), none};
-        {Body, Request} ->
-            Ask = fun(What) -> ask(What, Request, Body) end,
-            {ok, reply(candor_counter:answer(Route, Ask), Request), none}
-    end.
+    {Body, Request} = read(candor_answers:needs(Route), Request0),
+    Ask = fun(What) -> ask(What, Request, Body) end,
+    {ok, reply(candor_counter:answer(Route, Ask), Request), none}.
 
 ask(method, Request, _) -> cowboy_req:method(Request);
 ask(query, Request, _) -> cowboy_req:qs(Request);
@@ -123,13 +120,13 @@ lengths(Request0, Length) ->
 
 reply({Status, Headers, {chunks, Count, Chunk}}, Request0) ->
     Request = cowboy_req:stream_reply(Status, maps:from_list(Headers), Request0),
-    [cowboy_req:stream_body(Chunk, nofin, Request) || _ <- lists:seq(2, Count)],
+    _ = [cowboy_req:stream_body(Chunk, nofin, Request) || _ <- lists:seq(2, Count)],
     cowboy_req:stream_body(Chunk, fin, Request),
     Request;
 reply({Status, Headers, {events, Count, Name, Data}}, Request0) ->
     Request = cowboy_req:stream_reply(Status, maps:from_list(Headers), Request0),
     Event = #{event => Name, data => Data},
-    [cowboy_req:stream_events(Event, nofin, Request) || _ <- lists:seq(2, Count)],
+    _ = [cowboy_req:stream_events(Event, nofin, Request) || _ <- lists:seq(2, Count)],
     cowboy_req:stream_events(Event, fin, Request),
     Request;
 reply({Status, Headers, Body}, Request) -> cowboy_req:reply(Status, maps:from_list(Headers), Body, Request).

@@ -46,7 +46,7 @@ handle(Request, _) ->
 reply({200, Headers, {chunks, Count, Chunk}}, Request) ->
     Connection = elli_request:chunk_ref(Request),
     _ = spawn(fun() ->
-        [elli_request:send_chunk(Connection, Chunk) || _ <- lists:seq(1, Count)],
+        _ = [elli_request:send_chunk(Connection, Chunk) || _ <- lists:seq(1, Count)],
         elli_request:close_chunk(Connection)
     end),
     {chunk, Headers};

@@ -13,10 +13,11 @@ main() ->
     Arguments = init:get_plain_arguments(),
     case [Word || Word <- Arguments, Word =:= "--help" orelse Word =:= "--list"] of
         ["--help" | _] -> io:put_chars(usage()), candor_console:stop(0);
-        ["--list" | _] -> list(), candor_console:stop(0);
+        ["--list" | _] -> _ = list(), candor_console:stop(0);
         [] -> run(options(Arguments))
     end.
 
+-spec run(map()) -> no_return().
 run(#{server := Server} = Options0) ->
     Module = candor_servers:module(Server),
     Means = candor_target:means(Module, Options0),

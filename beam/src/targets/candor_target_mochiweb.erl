@@ -60,7 +60,7 @@ read(body_bytes, Request) ->
 
 reply({Status, Headers, {chunks, Count, Chunk}}, Request) ->
     Response = mochiweb_request:respond({Status, names(Headers), chunked}, Request),
-    [mochiweb_response:write_chunk(Chunk, Response) || _ <- lists:seq(1, Count)],
+    _ = [mochiweb_response:write_chunk(Chunk, Response) || _ <- lists:seq(1, Count)],
     mochiweb_response:write_chunk(<<>>, Response),
     done(Headers);
 reply({200, _, {file, File}}, Request) ->

@@ -96,7 +96,7 @@ reply({Status, Headers, {chunks, _, _}}, #{method := <<"HEAD">>} = Request, Rest
 reply({Status, Headers, {chunks, Count, Chunk}}, Request, Rest, Out, #connection{socket = Socket} = Connection) ->
     Head = candor_http1:chunked_head(Status, Headers, Connection#connection.date, Request),
     _ = gen_tcp:send(Socket, [Out, Head]),
-    [gen_tcp:send(Socket, candor_http1:encoded_chunk(Chunk)) || _ <- lists:seq(1, Count)],
+    _ = [gen_tcp:send(Socket, candor_http1:encoded_chunk(Chunk)) || _ <- lists:seq(1, Count)],
     Close = lists:keymember(<<"connection">>, 1, Headers),
     next(Request#{close := Close orelse maps:get(close, Request)}, Rest, [<<"0\r\n\r\n">>], Connection);
 reply({Status, Headers, Body}, Request0, Rest, Out, #connection{date = Date, left = Left} = Connection) ->

@@ -81,7 +81,7 @@ read(Needs, Request0, Pieces, Length) ->
 reply({Status, Headers, {chunks, Count, Chunk}}) ->
     {stream, Status, Headers,
      fun(Send) ->
-         [Send(Chunk, nofin) || _ <- lists:seq(2, Count)],
+         _ = [Send(Chunk, nofin) || _ <- lists:seq(2, Count)],
          Send(Chunk, fin)
      end};
 reply({Status, Headers, {events, Count, Name, Data}}) ->
