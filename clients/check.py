@@ -27,7 +27,8 @@ KINDS = {"timeout", "pool-timeout", "refused", "closed", "status", "body", "cras
 def drivers():
     erlang = [os.path.join(KIT, "bin", "driver"), "--client"]
     python = [sys.executable, os.path.join(HERE, "python", "driver.py"), "--client"]
-    found = [erlang + [name] for name in ("null", "httpc", "gun", "hackney", "ibrowse", "buoy", "katipo", "dlhttpc")]
+    found = [erlang + [name] for name in ("null", "httpc", "gun", "hackney", "ibrowse", "buoy", "katipo", "dlhttpc",
+                                        "finch", "req")]
     found += [python + [name] for name in ("null", "urllib3", "aiohttp")]
     if shutil.which("node"):
         found += [["node", os.path.join(HERE, "node", "driver.mjs"), "--client", name] for name in ("null", "undici")]

@@ -28,7 +28,8 @@
 clients() ->
     [{null, candor_client_null}, {httpc, candor_client_httpc}, {gun, candor_client_gun},
      {hackney, candor_client_hackney}, {ibrowse, candor_client_ibrowse}, {buoy, candor_client_buoy},
-     {katipo, candor_client_katipo}, {dlhttpc, candor_client_dlhttpc}].
+     {katipo, candor_client_katipo}, {dlhttpc, candor_client_dlhttpc},
+     {finch, candor_client_finch}, {req, candor_client_req}].
 
 -spec module(atom()) -> module().
 module(Client) -> proplists:get_value(Client, clients()).
