@@ -23,7 +23,7 @@ request(_, _) ->
     end.
 
 outcomes_test() ->
-    {ok, Json} = candor_load:run(?MODULE, cell(8, 300, 200)),
+    {ok, Json} = candor_load:run(?MODULE, cell(8, 300, 1000)),
     #{ok := Ok, errors := Errors, outside := #{ok := Before}, latency_ns := #{counts := Counts, min := Min}} = Json,
     ?assert(Ok > 0), ?assert(Before > 0), ?assert(Min >= 1000000),
     ?assertEqual(lists:sort([timeout, status, body, crash]), lists:sort(maps:keys(Errors))),
