@@ -18,7 +18,7 @@ fn certificate(change: impl FnOnce(&mut CertificateParams)) -> (String, String) 
     (params.self_signed(&key).unwrap().pem(), key.serialize_pem())
 }
 
-fn listener(parameters: &str, directives: &str) -> Listener {
+pub(crate) fn listener(parameters: &str, directives: &str) -> Listener {
     let certificate = parameters.contains("ssl").then(|| certificate(|_| ()));
     // Not every nginx has 1.3 on by default.
     let versions = if certificate.is_some() { "ssl_protocols TLSv1.2 TLSv1.3;" } else { "" };

@@ -174,6 +174,9 @@ fn the_object_of_the_fork() {
     let objects = serde_json::Deserializer::from_str(&text).into_iter::<serde_json::Value>();
     assert_eq!(objects.map(Result::unwrap).count(), 2, "{text}");
     assert!(!text.contains("REPORT END"));
+    // The encoding that Python's library reads.
+    let (text, _) = measured(&["-e", "--hist-format", "v2", "-c2", "-d1s", "-R100", &url]);
+    assert!(text.contains("\"hist\": \"HISTF"), "{text}");
 }
 
 #[test]

@@ -9,6 +9,7 @@ use serde_json::Value;
 
 use candor_report::json;
 
+use super::wrk::json::HistFormat;
 use super::{csv, h2load, hlog, wrk};
 use candor_report::document::Document;
 use candor_report::document::live::Line;
@@ -140,7 +141,8 @@ fn of_wrk(run: &Run, record: &RunRecord) -> Vec<Value> {
         part.follow(stretch, record.warm_up_ns + record.window_ns);
         documents.push(Document::new(&testing::facts(), &run.checked(), &part.so_far()));
     });
-    let report = |one| serde_json::from_str(&wrk::json::report(one).unwrap()).unwrap();
+    let report =
+        |one| serde_json::from_str(&wrk::json::report(one, HistFormat::V1).unwrap()).unwrap();
     documents.iter().map(report).collect()
 }
 
@@ -172,7 +174,7 @@ proptest! {
 
         let number = |report: &Value, name: &str| report[name].as_u64().unwrap_or(0);
         let parts = of_wrk(&run, &record);
-        let whole: Value = serde_json::from_str(&wrk::json::report(&document).unwrap()).unwrap();
+        let whole: Value = serde_json::from_str(&wrk::json::report(&document, HistFormat::V1).unwrap()).unwrap();
         let sum: u64 = parts.iter().map(|part| number(part, "total_req")).sum();
         prop_assert_eq!(sum, number(&whole, "total_req"));
         for kind in ["read", "write", "timeout", "http_error"] {

@@ -82,7 +82,7 @@ pub(crate) struct BenchArguments {
     #[arg(long, help_heading = "Selection")]
     list: bool,
     /// List the built-in scenarios
-    #[arg(long, help_heading = "Selection")]
+    #[arg(long, help_heading = "Selection", conflicts_with = "suite")]
     list_scenarios: bool,
     #[command(flatten)]
     flags: Flags,

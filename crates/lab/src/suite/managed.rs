@@ -12,6 +12,7 @@ use std::path::{Path, PathBuf};
 use candor_files::{Private, private};
 use candor_plan::url::parse_host_port;
 use candor_plan::{Options, Plan, ReadFile};
+use candor_record::StatusCount;
 use candor_report::Document;
 
 use super::Bench;
@@ -56,14 +57,21 @@ impl Bench for Managed<'_> {
         let certificate = announced.and_then(|one| one.certificate.as_deref());
         believe(&mut options, cell.protocol, certificate);
         options.url = Some(cell.scenario.url(brought.url));
-        let (plan, _) = options
-            .build(&Contents { files: self.files })
-            .map_err(|error| LabError::Usage(format!("{}: {error}", cell.key())))?;
-        self.check(cell, &plan, "before")?;
+        let build = |options: Options| {
+            (options.build(&Contents { files: self.files }))
+                .map(|(plan, _)| plan)
+                .map_err(|error| LabError::Usage(format!("{}: {error}", cell.key())))
+        };
+        let plan = build(options.clone())?;
+        options.requests.request.extend(cell.scenario.probe.iter().cloned());
+        let probed = build(options)?;
+        self.check(cell, &probed, "before")?;
         self.runner.sites = vec![brought.site];
         let made = self.runner.run(0, &plan);
         let is_right = match &made {
-            Ok(document) if !document.end.partial => self.check(cell, &plan, "after"),
+            Ok(document) if !document.end.partial => {
+                check_broken_off(cell, document).and_then(|()| self.check(cell, &probed, "after"))
+            }
             _ => Ok(()),
         };
         let stopped = match self.runner.sites.pop().and_then(|site| site.running) {
@@ -88,7 +96,7 @@ impl Managed<'_> {
     /// Holds the server's responses against what the scenario means.
     fn check(&self, cell: &CellPlan, plan: &Plan, when: &str) -> Result<(), LabError> {
         let checks = &cell.scenario.checks;
-        if checks.is_empty() {
+        if checks.is_empty() && cell.scenario.probe.is_empty() {
             return Ok(());
         }
         let name = cell.server.name.clone();
@@ -184,6 +192,21 @@ impl Managed<'_> {
         let split = Some(self.place.split.clone());
         let site = Site { note, running: Some(running), split, profile: None };
         Ok(Brought { url, site, _directory: directory })
+    }
+}
+
+/// Holds responses to requests that were broken off, which a run does not judge, against what the scenario means.
+fn check_broken_off(cell: &CellPlan, document: &Document) -> Result<(), LabError> {
+    let requests = document.plan.work.requests();
+    let is_right = |status: u16| requests.iter().any(|one| one.expect.status.contains(status));
+    match document.broken_off_statuses.iter().find(|one| !is_right(one.status)) {
+        None => Ok(()),
+        Some(StatusCount { status, count }) => Err(LabError::Response {
+            name: cell.server.name.clone(),
+            problem: format!(
+                "{count} responses to requests that were broken off are wrong: status {status}"
+            ),
+        }),
     }
 }
 

@@ -9,6 +9,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use candor_plan::Options;
+use candor_plan::options::RequestOptions;
 
 use super::content;
 use super::probe::Check;
@@ -176,6 +177,8 @@ pub struct Scenario {
     pub embedded_arguments: Vec<String>,
     /// What responses are held against before and after a trial, besides what its requests say.
     pub checks: Vec<Check>,
+    /// Requests that are made then besides those of its runs.
+    pub probe: Vec<RequestOptions>,
     /// Options of its runs, its requests among them.
     pub run: Options,
 }

@@ -3,14 +3,43 @@
 
 use std::fmt::Write;
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD as BASE64;
+use hdrhistogram::Histogram as Hdr;
+use hdrhistogram::serialization::{Serializer as _, V2DeflateSerializer};
+
 use super::figures::{Errors, Traffic, in_microseconds, latency};
 use super::units;
 use crate::v1;
 use candor_report::document::Document;
 use candor_report::document::latency::DecodeError;
 
+/// HdrHistogram's encoding of `hist`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum HistFormat {
+    /// The original's, which libraries in Java and C read.
+    #[default]
+    V1,
+    /// The one that Python's library reads.
+    V2,
+}
+
+impl HistFormat {
+    fn encode(self, hdr: &Hdr<u64>) -> String {
+        match self {
+            HistFormat::V1 => v1::encode(hdr),
+            HistFormat::V2 => {
+                let mut bytes = Vec::new();
+                let written = V2DeflateSerializer::new().serialize(hdr, &mut bytes);
+                written.expect("writing to memory does not fail");
+                BASE64.encode(bytes)
+            }
+        }
+    }
+}
+
 /// The object, with the original's line breaks. `hist` is the latency in microseconds.
-pub fn report(document: &Document) -> Result<String, DecodeError> {
+pub fn report(document: &Document, format: HistFormat) -> Result<String, DecodeError> {
     let traffic = Traffic::of(document);
     let latency = latency(document);
     let hdr = in_microseconds(latency, &latency.decode()?)?;
@@ -26,7 +55,7 @@ pub fn report(document: &Document) -> Result<String, DecodeError> {
         traffic.answers_per_s(),
         units::binary(traffic.bytes_per_s())
     );
-    let _ = writeln!(text, "\"hist\": \"{}\"\n}}", v1::encode(&hdr));
+    let _ = writeln!(text, "\"hist\": \"{}\"\n}}", format.encode(&hdr));
     Ok(text)
 }
 

@@ -2,12 +2,16 @@
 
 use candor_testkit::wrk_form::{form, line, transcript};
 
+use super::json::HistFormat;
 use super::text::{Percentiles, calibration, opening, report};
 use super::{json, units};
 use crate::v1::tests::decode;
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD as BASE64;
 use candor_record::StatusCount;
 use candor_report::document::Document;
 use candor_report::testing;
+use hdrhistogram::serialization::Deserializer;
 
 fn whole(document: &Document, percentiles: Percentiles, calibrated: bool) -> String {
     let calibration = if calibrated { calibration(document) } else { String::new() };
@@ -129,7 +133,7 @@ fn a_run_without_answers_has_the_form_too() {
 #[test]
 fn the_object_of_the_fork_is_json_whatever_went_wrong() {
     let parsed = |document: &Document| -> serde_json::Value {
-        let text = json::report(document).unwrap();
+        let text = json::report(document, HistFormat::V1).unwrap();
         serde_json::from_str(&text).unwrap_or_else(|error| panic!("{error}: {text}"))
     };
     let document = testing::healthy_open();
@@ -143,6 +147,12 @@ fn the_object_of_the_fork_is_json_whatever_went_wrong() {
     let hdr = decode(value["hist"].as_str().unwrap());
     assert_eq!(hdr.len(), document.latencies.response.count);
     assert_eq!((hdr.low(), hdr.high()), (1, 86_400_000_000));
+    let text = json::report(&document, HistFormat::V2).unwrap();
+    let second: serde_json::Value = serde_json::from_str(&text).unwrap();
+    let bytes = BASE64.decode(second["hist"].as_str().unwrap()).unwrap();
+    let same: hdrhistogram::Histogram<u64> =
+        Deserializer::new().deserialize(&mut bytes.as_slice()).unwrap();
+    assert_eq!(same, hdr);
     let max_us = document.latencies.response.max_ns.unwrap() / 1000;
     assert!(hdr.equivalent(hdr.max(), max_us), "{} {max_us}", hdr.max());
 

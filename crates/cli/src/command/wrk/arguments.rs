@@ -8,6 +8,7 @@ use std::str::FromStr;
 
 use candor_plan::values::{Digits, Header, PositiveNanos, SmallCount};
 use candor_plan::{Arrivals, Rate, Secrets};
+use candor_render::wrk::json::HistFormat;
 use candor_render::wrk::text::Percentiles;
 
 use super::Name;
@@ -41,6 +42,7 @@ pub(super) struct Asked {
     /// Of another fork, whose `-D` is the distribution of arrivals.
     pub(super) arrivals: Option<Arrivals>,
     pub(super) encoded: bool,
+    pub(super) hist_format: HistFormat,
     /// Where to write candor's own document.
     pub(super) result: Option<PathBuf>,
     pub(super) show_secrets: bool,
@@ -53,6 +55,7 @@ impl Asked {
     pub(super) fn form(&self) -> Form {
         Form {
             encoded: self.encoded,
+            hist_format: self.hist_format,
             periodic_ns: self.report_interval.map(PositiveNanos::get),
             percentiles: self.percentiles,
         }
@@ -112,6 +115,7 @@ struct Reader {
     arrivals: Option<Arrivals>,
     by_batch: bool,
     encoded: bool,
+    hist_format: HistFormat,
     result: Option<PathBuf>,
     show_secrets: bool,
     notes: Vec<String>,
@@ -137,6 +141,7 @@ impl Reader {
             arrivals: None,
             by_batch: false,
             encoded: false,
+            hist_format: HistFormat::V1,
             result: None,
             show_secrets: false,
             notes: Vec::new(),
@@ -202,6 +207,7 @@ impl Reader {
             // A closed loop has none.
             arrivals: self.arrivals.filter(|_| self.rate.is_some()),
             encoded: self.encoded,
+            hist_format: self.hist_format,
             result: self.result.take(),
             show_secrets: self.show_secrets,
             notes: std::mem::take(&mut self.notes),
@@ -247,6 +253,13 @@ impl Taker for Reader {
                 self.digits = Some(digits.ok_or_else(|| Refusal::new(BAD_DIGITS))?);
             }
             Id::Encoded => self.encoded = true,
+            Id::HistFormat => {
+                self.hist_format = match text {
+                    "v1" => HistFormat::V1,
+                    "v2" => HistFormat::V2,
+                    _ => return Err(Refusal::new("--hist-format must be v1 or v2")),
+                }
+            }
             Id::Result => self.result = Some(text.into()),
             Id::ShowSecrets => self.show_secrets = true,
             Id::Version => self.version = true,

@@ -22,6 +22,7 @@ pub(super) enum Id {
     ReportInterval,
     Digits,
     Encoded,
+    HistFormat,
     Result,
     ShowSecrets,
 }
@@ -56,6 +57,7 @@ pub(super) const FLAGS: &[Flag<Id>] = &[
     both(Id::Digits, 'D', "digits", true, FORK),
     both(Id::Encoded, 'e', "encoded", false, FORK),
     long(Id::Encoded, "json_encoding", false, Some(FORK)),
+    long(Id::HistFormat, "hist-format", true, None),
     long(Id::Result, "result", true, None),
     long(Id::ShowSecrets, "show-secrets", false, None),
 ];

@@ -6,7 +6,7 @@ use std::net::IpAddr;
 use candor_engine::{Observer, collecting};
 use candor_plan::Plan;
 use candor_record::{Collector, Stretch};
-use candor_render::wrk::json;
+use candor_render::wrk::json::{self, HistFormat};
 use candor_render::wrk::text::{self, Percentiles};
 use candor_report::{Document, Facts};
 
@@ -18,6 +18,8 @@ use crate::exit::UserError;
 pub(super) struct Form {
     /// As the fork's JSON object.
     pub(super) encoded: bool,
+    /// Of the object's histogram.
+    pub(super) hist_format: HistFormat,
     /// A whole report for each interval of this length, instead of one at the end.
     pub(super) periodic_ns: Option<u64>,
     pub(super) percentiles: Percentiles,
@@ -107,7 +109,7 @@ impl<'a> Output<'a> {
 
     fn report(&mut self, document: &Document) {
         self.printer.print_made(match self.form.encoded {
-            true => json::report(document),
+            true => json::report(document, self.form.hist_format),
             false => text::report(document, self.form.percentiles),
         });
     }

@@ -50,7 +50,8 @@ Options of yicwang's wrk2:
   -e, --encoded          One JSON object, with the histogram in HdrHistogram's V1 encoding; also
                          --json_encoding
 
-And two of candor:
+And three of candor:
+      --hist-format <F>  Encoding of the histogram of -e: v1, or v2, which Python's library reads
       --result <FILE>    Write candor's own result document, for candor report
       --show-secrets     Keep the values of headers and of the URL's parameters
 
@@ -139,6 +140,7 @@ const ALL: &str = concat!(
     "                           interval of this length    \n",
     "    -D, --digits      <N>  Significant digits, 1 to 3 \n",
     "    -e, --encoded          Print one JSON object      \n",
+    "        --hist-format <F>  Of -e: v1 or v2            \n",
     "        --result      <F>  Write candor's document    \n",
     "                                                      \n",
     "                                                      \n",

@@ -18,7 +18,7 @@ use super::model::{Protocol, Scenario, Server, Suite};
 use super::probe::Check;
 use crate::error::LabError;
 use crate::matrix::file::{FNV_START, HeadKeys, Reader, fnv};
-use candor_plan::words;
+use candor_plan::{Options, words};
 use names::ALL;
 pub(crate) use names::{of_name, unknown_protocol, unknown_scenario};
 use tables::{ScenarioTable, SuiteTable, keys};
@@ -119,6 +119,8 @@ impl Reader<'_> {
             })?,
         };
         let run = self.found(run);
+        let mut probe = Options::default();
+        probe.requests.request = table.probe;
         let makes_own = run.script.script.is_some();
         if run.requests.request.is_empty() && table.unsupported.is_none() && !makes_own {
             let message = "a scenario needs at least one [[scenario.request]] table, or a script";
@@ -138,6 +140,7 @@ impl Reader<'_> {
             checks: (table.checks.into_iter())
                 .map(|(source, value)| Check { source, value })
                 .collect(),
+            probe: self.found(probe).requests.request,
             run,
         })
     }

@@ -81,6 +81,8 @@ pub(super) struct ScenarioTable {
     #[serde(default)]
     pub(super) checks: BTreeMap<String, String>,
     #[serde(default)]
+    pub(super) probe: Vec<RequestOptions>,
+    #[serde(default)]
     pub(super) request: Vec<RequestOptions>,
     #[serde(default)]
     pub(super) run: Options,
