@@ -177,9 +177,15 @@ impl AccessLog {
                 "Rate in the log: {} requests/s on average, {peak_per_s} in the busiest second",
                 shown_rate(mean_per_s)
             ));
-            draft
-                .suggestions
-                .push(format!("rate = {}", Value::from(format!("{}/s", shown_rate(mean_per_s)))));
+            // That of the requests which the plan has.
+            let share = kept_count as f64 / (total + self.other_methods) as f64;
+            let rate_per_s = mean_per_s * share;
+            if rate_per_s >= LEAST_RATE_PER_S {
+                draft.suggestions.push(format!(
+                    "rate = {}",
+                    Value::from(format!("{}/s", shown_rate(rate_per_s)))
+                ));
+            }
         }
         // Weights keep their proportion below the largest one.
         let largest = kept.iter().map(|one| one.count).max().unwrap_or(1);
@@ -221,11 +227,15 @@ impl AccessLog {
     }
 }
 
+/// Lower ones have no digit in what is shown.
+const LEAST_RATE_PER_S: f64 = 0.0001;
+
 fn shown_rate(per_s: f64) -> String {
     match per_s {
         10.0.. => format!("{per_s:.0}"),
         0.1.. => format!("{per_s:.1}"),
-        _ => format!("{per_s:.4}"),
+        LEAST_RATE_PER_S.. => format!("{per_s:.4}"),
+        _ => format!("less than {LEAST_RATE_PER_S}"),
     }
 }
 

@@ -6,9 +6,12 @@ mod arguments;
 mod glob;
 mod words;
 
+use std::collections::BTreeSet;
+
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use candor_plan::redact::SecretKind;
+use toml_edit::Value;
 
 use self::arguments::{Command, Data};
 use crate::draft::{Body, Draft, Journey, Step, counted};
@@ -101,8 +104,14 @@ pub fn curl(bytes: &[u8], options: &Options) -> Result<Imported, ImportError> {
 
 /// What curl's options say about all requests.
 fn settings(draft: &mut Draft, commands: &[Command], server: &Server) {
+    let mut of_some = BTreeSet::new();
     for command in commands {
         for (key, value) in &command.settings {
+            let text = value.to_string();
+            let is_same = |(known, other): &(_, Value)| known == key && other.to_string() == text;
+            if !commands.iter().all(|one| one.settings.iter().any(is_same)) {
+                of_some.insert(*key);
+            }
             let key = match *key {
                 "h2" if !server.is_https() => "h2c-upgrade",
                 "h2-prior" => "h2",
@@ -118,10 +127,25 @@ fn settings(draft: &mut Draft, commands: &[Command], server: &Server) {
             }
         }
     }
+    if !of_some.is_empty() {
+        let names = of_some.iter().map(|key| key.trim_end_matches("-prior")).collect::<Vec<_>>();
+        draft.remark(format!(
+            "Guess: all requests have what one command has, the first that names it: {}",
+            names.join(", ")
+        ));
+    }
     // Versions exclude each other in a plan; the first one that was asked for counts.
     let versions = ["h1", "h2", "h2c-upgrade"];
     let first = draft.settings.iter().map(|(key, _)| *key).find(|key| versions.contains(key));
     draft.settings.retain(|(key, _)| !versions.contains(key) || Some(*key) == first);
+    // No proxy leads to a socket of this machine, and a plan has no connection elsewhere behind a proxy.
+    let has = |draft: &Draft, one: &str| draft.settings.iter().any(|(key, _)| *key == one);
+    if has(draft, "unix-socket") {
+        draft.settings.retain(|(key, _)| *key != "proxy" && *key != "connect-to");
+    } else if has(draft, "proxy") && has(draft, "connect-to") {
+        draft.settings.retain(|(key, _)| *key != "connect-to");
+        draft.remark("Left out: curl's connect-to: a plan has it or a proxy");
+    }
     // Whoever accepts any certificate needs no list of CAs.
     if draft.settings.iter().any(|(key, _)| *key == "insecure") {
         draft.settings.retain(|(key, _)| *key != "cacert");
@@ -165,7 +189,7 @@ fn step(
     let query = command.query.iter().map(|text| sendable(text));
     let query = query.flat_map(|text| parse_form(&text)).collect::<Vec<_>>();
     if !query.is_empty() {
-        step.target.query.get_or_insert_default().extend(query);
+        step.target.extend_query(query);
     }
     // `-d` several times is joined by `&`, `--json` as it is.
     let texts = command.data.iter().filter_map(Data::text).collect::<Vec<_>>();
@@ -184,8 +208,7 @@ fn step(
     };
     own.extend(user.map(|user| ("Authorization".to_owned(), user)));
     if command.is_get && !command.data.is_empty() {
-        let query = step.target.query.get_or_insert_default();
-        query.extend(parse_form(&sendable(&data)));
+        step.target.extend_query(parse_form(&sendable(&data)));
     } else if let Some(upload) = upload {
         step.body = Some(match upload {
             Data::File { name, .. } => Body::File(name.clone()),
@@ -238,7 +261,10 @@ fn step(
     }
     noise.header(is_browsers(&fields), &mut step, &server, &fields);
     if let Some(target) = &command.target {
-        step.target = Target::parse(target);
+        step.target = match target.as_str() {
+            "*" => Target { segments: vec![Template::text(target)], query: None },
+            target => Target::parse(target),
+        };
     }
     if command.has_expansion {
         step.remark("guess: the shell would replace a $NAME in this command; it stands here as it was typed");

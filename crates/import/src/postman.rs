@@ -9,6 +9,7 @@ mod variables;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use candor_plan::redact::SecretKind;
+use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
 use serde_json::Value;
 
 use self::variables::Variables;
@@ -99,8 +100,9 @@ impl<'c> Collection<'c> {
     fn request(&mut self, item: &'c Json, request: &'c Json, of: Inherited<'c>) {
         let mut step =
             Step { name: item.str("name").unwrap_or_default().to_owned(), ..Step::default() };
-        let method = request.str("method").unwrap_or("GET");
-        if !is_method(method) {
+        // Postman sends it so, however it is written.
+        let method = request.str("method").unwrap_or("GET").to_ascii_uppercase();
+        if !is_method(&method) {
             self.odd += 1;
             return;
         }
@@ -108,12 +110,12 @@ impl<'c> Collection<'c> {
             self.beyond += 1;
             return;
         }
-        step.method = if method == "GET" { String::new() } else { method.to_owned() };
+        step.method = if method == "GET" { String::new() } else { method.clone() };
         let (server, user) = self.address(&mut step, request);
         self.header(&mut step, request.get("header"), server.as_ref());
         let body = request.get("body").filter(|body| !is_disabled(body));
         if let Some(body) = body.filter(|body| body.str("mode").is_some()) {
-            match PRUNED.contains(&method) && !of.keeps_bodies {
+            match PRUNED.contains(&method.as_str()) && !of.keeps_bodies {
                 true => step
                     .remark(format!("left out: a body, which Postman does not send with {method}")),
                 false => self.body(&mut step, body),
@@ -187,8 +189,9 @@ impl<'c> Collection<'c> {
     /// The URL as text, or as an object that has it as `raw` or in parts; and its user information.
     fn address(&mut self, step: &mut Step, request: &'c Json) -> (Option<Server>, Option<String>) {
         let url = request.get("url").unwrap_or(request);
-        let raw = url.as_str().or(url.str("raw")).map(str::to_owned);
-        let raw = raw.unwrap_or_else(|| joined(url));
+        // Of its parts, if it has any: `raw` is what Postman shows.
+        let raw = url.as_str().or(url.str("raw").filter(|_| url.get("host").is_none()));
+        let raw = raw.map_or_else(|| joined(url), str::to_owned);
         let raw = raw.split('#').next().unwrap_or_default();
         // `{{host}}` at the beginning is filled as text: a plan's URL has no holes.
         let (begin, rest) = match raw.split_once("://") {
@@ -238,17 +241,18 @@ impl<'c> Collection<'c> {
 
     fn target(&mut self, path: &str, step: &mut Step) -> Target {
         let mut target = Target::parse(&protected(path));
-        let mut fill = |text: &mut Template| {
+        let mut fill = |text: &mut Template, encoded: &'static AsciiSet| {
             let raw = restored(text.as_text().unwrap_or_default());
             let filled = self.variables.fill(&raw, step);
-            *text = filled.map_text(sendable);
+            *text = filled.map_text(|text| utf8_percent_encode(text, encoded).to_string());
         };
-        target.segments.iter_mut().for_each(&mut fill);
+        target.segments.iter_mut().for_each(|segment| fill(segment, OF_PATHS));
         for (_, value) in target.query.iter_mut().flatten() {
-            value.iter_mut().for_each(&mut fill);
+            value.iter_mut().for_each(|value| fill(value, OF_QUERIES));
         }
         for (name, _) in target.query.iter_mut().flatten() {
-            *name = sendable(&self.name(&restored(name), step));
+            let filled = self.name(&restored(name), step);
+            *name = utf8_percent_encode(&filled, OF_QUERIES).to_string();
         }
         target
     }
@@ -269,13 +273,9 @@ impl<'c> Collection<'c> {
                 add_header(step, "Content-Type", Template::text(kind));
                 let kind = step.header("content-type").map(Template::render).unwrap_or_default();
                 let is_json = kind.to_ascii_lowercase().contains("json") || language == "json";
-                let json = is_json.then(|| Body::read_json(&self.as_json(raw))).flatten();
-                step.body = Some(match json {
-                    Some(Body::Json { mut value, written }) => {
-                        self.fill_json(&mut value, step);
-                        Body::Json { value, written }
-                    }
-                    _ => Body::Text(self.variables.fill(raw, step)),
+                step.body = Some(match is_json {
+                    true => self.filled(raw, step),
+                    false => Body::Text(self.variables.fill(raw, step)),
                 });
             }
             "urlencoded" => {
@@ -331,24 +331,37 @@ impl<'c> Collection<'c> {
             },
             "graphql" => {
                 let graphql = body.get("graphql").unwrap_or(&Json::Null);
-                let query = Json::Text(graphql.str("query").unwrap_or_default().to_owned());
-                let variables = graphql
-                    .str("variables")
-                    .and_then(Json::parse)
-                    .unwrap_or(Json::Object(Vec::new()));
-                let operation = graphql.str("operationName").filter(|name| !name.is_empty());
-                let operation =
-                    operation.map(|name| ("operationName".to_owned(), Json::Text(name.to_owned())));
-                let mut all = vec![("query".to_owned(), query)];
-                all.extend(operation);
-                all.push(("variables".to_owned(), variables));
-                let mut value = Json::Object(all).into_template();
-                self.fill_json(&mut value, step);
-                step.body = Some(Body::json(value));
+                let mut members = Vec::new();
+                for key in ["query", "operationName", "variables"] {
+                    members.extend(match (key, graphql.get(key)) {
+                        // As it stands: `{ "id": {{id}} }` is JSON once it is filled.
+                        ("variables", Some(Json::Text(text))) if text.is_empty() => None,
+                        ("variables", Some(Json::Text(text))) => {
+                            Some(format!("\"variables\":{text}"))
+                        }
+                        (_, Some(value @ (Json::Text(_) | Json::Object(_)))) => {
+                            let value = value.clone().into_template().to_text();
+                            Some(format!("\"{key}\":{}", value.as_text().unwrap_or_default()))
+                        }
+                        _ => None,
+                    });
+                }
+                step.body = Some(self.filled(&format!("{{{}}}", members.join(",")), step));
                 add_header(step, "Content-Type", Template::text("application/json"));
             }
             "" | "formdata" => {}
             mode => step.remark(format!("left out: a body of the mode {mode}")),
+        }
+    }
+
+    /// A text that is JSON once its variables are filled, or else as it is.
+    fn filled(&mut self, raw: &str, step: &mut Step) -> Body {
+        match Body::read_json(&self.as_json(raw)) {
+            Some(Body::Json { mut value, written }) => {
+                self.fill_json(&mut value, step);
+                Body::Json { value, written }
+            }
+            _ => Body::Text(self.variables.fill(raw, step)),
         }
     }
 
@@ -555,16 +568,33 @@ fn joined(url: &Json) -> String {
     let port = parts("port", "");
     let port = if port.is_empty() { port } else { format!(":{port}") };
     let query = url.get("query").map_or(&[][..], Json::items).iter().take(MAX_LISTED);
+    // A separator within a name or a value is none, but for those of a variable's name.
+    let kept = |text: &str| protected(text).replace('&', "%26").replace('#', "%23");
     let query = query.filter(|one| !is_disabled(one)).map(|one| {
         let value = one.get("value").and_then(Json::scalar);
-        let value = value.map_or(String::new(), |value| format!("={value}"));
-        one.str("key").unwrap_or_default().to_owned() + &value
+        let value = value.map_or(String::new(), |value| format!("={}", kept(&value)));
+        kept(one.str("key").unwrap_or_default()).replace('=', "%3D") + &value
     });
     let query = query.collect::<Vec<_>>().join("&");
     let query = if query.is_empty() { query } else { format!("?{query}") };
-    let path = parts("path", "/");
+    let path = protected(&parts("path", "/")).replace('#', "%23").replace('?', "%3F");
     format!("{protocol}{}{port}/{}{query}", parts("host", "."), path.trim_start_matches('/'))
 }
+
+/// What Postman encodes in a query.
+const OF_QUERIES: &AsciiSet =
+    &CONTROLS.add(b' ').add(b'"').add(b'#').add(b'\'').add(b'<').add(b'>');
+/// The same of a path, whose separators are not in its segments.
+const OF_PATHS: &AsciiSet = &CONTROLS
+    .add(b' ')
+    .add(b'"')
+    .add(b'#')
+    .add(b'<')
+    .add(b'>')
+    .add(b'?')
+    .add(b'`')
+    .add(b'{')
+    .add(b'}');
 
 /// Stands before a variable that stood outside of a string.
 const MARK: char = '\u{e010}';

@@ -71,6 +71,13 @@ impl Target {
         self.segments = kept;
     }
 
+    /// Adds pairs behind the query; an `&` at its end is the one before them.
+    pub(crate) fn extend_query(&mut self, pairs: Vec<Pair>) {
+        let query = self.query.get_or_insert_default();
+        query.pop_if(|(name, value)| name.is_empty() && value.is_none());
+        query.extend(pairs);
+    }
+
     /// Adds a pair to the query.
     pub(crate) fn push_query(&mut self, name: &str, value: Template) {
         self.query.get_or_insert_default().push((form_encoded(name), Some(value)));

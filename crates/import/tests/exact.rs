@@ -1,7 +1,7 @@
 //! Files and commands that people bring are imported exactly: each request as the program that made it sends it, and
 //! what cannot be is said.
 
-use candor_import::{ImportError, Imported, Options, curl, har, openapi, postman};
+use candor_import::{ImportError, Imported, Options, access_log, curl, har, openapi, postman};
 use serde_json::{Value, json};
 use toml::Table;
 
@@ -77,13 +77,16 @@ fn patterns_in_urls_are_the_requests_that_curl_sends() {
 #[test]
 fn what_options_of_curl_add_is_sent() {
     for (arguments, path) in [
-        ("--url-query 'q=a b' --url-query page=2 http://h/search", "/search?q=a%20b&page=2"),
+        ("--url-query 'q=a b' --url-query page=2 http://h/search", "/search?q=a+b&page=2"),
+        ("--url-query a=1 'http://h/?x=1&'", "/?x=1&a=1"),
+        ("-G -d a=1 'http://h/?'", "/?a=1"),
         ("--url-query +r=%2f http://h/search?z", "/search?z&r=%2f"),
         ("-G --data-urlencode 'q=a b&c' -d x http://h/s?y=1", "/s?y=1&q=a+b%26c&x"),
         ("--proto-default https h/a", "/a"),
         ("http://h/a/../b/./c?d=/../e", "/b/c?d=/../e"),
         ("--path-as-is http://h/a/../b", "/a/../b"),
         ("--request-target /x -X OPTIONS http://h/a", "/x"),
+        ("--request-target '*' -X OPTIONS http://h/a", "*"),
         ("-T a/b.bin http://h/d/", "/d/b.bin"),
         ("-T 'a b' http://h", "/a%20b"),
         ("-T a.bin http://h/c?d=/", "/c?d=/"),
@@ -187,7 +190,7 @@ fn fields_of_forms_have_their_types_and_names() {
     let step = command(
         "curl -F 'metadata={\"a\":1};type=application/json' -F note=hi -F 'semi=\"a;b\"' -F 'x= y ;z' \
          -F 'f=v;type=text/plain; charset=utf-8;filename=\"a b.txt\";headers=\"X-A: 1\"' --form-string 's=@a;type=b' \
-         -F 'p=@photo.png' http://h/upload",
+         -F 'p=@dir/photo.PNG' -F 'q=@x.bin;type=a/b;filename=y.txt' -F 'r=<note.md' -F 's=v;filename=a.html' http://h/upload",
     );
     let boundary = field(&step, "content-type").split_once("boundary=").unwrap().1;
     let part = |lines: &str| format!("--{boundary}\r\nContent-Disposition: form-data; {lines}\r\n");
@@ -198,16 +201,160 @@ fn fields_of_forms_have_their_types_and_names() {
         "name=\"x\"\r\n\r\ny",
         "name=\"f\"; filename=\"a b.txt\"\r\nContent-Type: text/plain; charset=utf-8\r\nX-A: 1\r\n\r\nv",
         "name=\"s\"\r\n\r\n@a;type=b",
+        "name=\"p\"; filename=\"photo.PNG\"\r\nContent-Type: image/png\r\n\r\n",
+        "name=\"q\"; filename=\"y.txt\"\r\nContent-Type: a/b\r\n\r\n",
+        "name=\"r\"\r\n\r\n",
+        "name=\"s\"; filename=\"a.html\"\r\nContent-Type: text/html\r\n\r\nv",
     ];
     let body = expected.map(part).concat() + &format!("--{boundary}--\r\n");
     assert_eq!(text(&step, "body"), body);
-    let (_, plan) = commands("curl -F 'p=@photo.png' -F a=b http://h/");
-    assert!(plan.contains("# left out: field p with a file"), "{plan}");
+    // A form of files alone is a form all the same.
+    let (steps, plan) = commands("curl -F 'p=@photo.png' http://h/");
+    assert_eq!(text(&steps[0], "method"), "POST", "{plan}");
+    assert!(plan.contains("# left out: the content of file photo.png in field p;"), "{plan}");
     let step = command(
         "curl -F a=b -F password=hunter22 -H 'Content-Type: multipart/form-data' http://h/",
     );
     assert!(text(&step, "body").contains("name=\"password\"\r\n\r\n${env:PASSWORD}\r\n"));
     assert!(field(&step, "content-type").starts_with("multipart/form-data; boundary="));
+}
+
+#[test]
+fn proxies_of_commands_are_those_of_the_plan_without_their_passwords() {
+    for (arguments, line) in [
+        ("-x proxy.example:3128", "proxy = \"http://proxy.example:3128\""),
+        ("--proxy HTTP://proxy.example/", "proxy = \"http://proxy.example\""),
+        ("-x socks5h://[::1]:9050", "proxy = \"socks5h://[::1]:9050\""),
+        ("--socks5 p:1 --socks5-hostname q:2", "proxy = \"socks5h://q:2\""),
+        ("--proxy1.0 p:1", "proxy = \"http://p:1\""),
+        ("-x ann:geheim@p:1", "proxy = \"http://p:1\""),
+        (
+            "-x http://ann:geheim@p:1",
+            "# Left out: curl's proxy: no plan has the user and password of a proxy;",
+        ),
+        (
+            "-x p:1 -U ann:geheim",
+            "# Left out: curl's proxy-user: no plan has the user and password of a proxy;",
+        ),
+        (
+            "-x socks4://ann:geheim@p:1",
+            "# Left out: curl's proxy: a plan has proxies of HTTP and SOCKS 5",
+        ),
+        (
+            "-x https://ann:geheim@p:1",
+            "# Left out: curl's proxy: a plan has proxies of HTTP and SOCKS 5",
+        ),
+        ("--noproxy localhost,.b.example", "noproxy = [\"localhost\", \".b.example\"]"),
+        ("-x ''", "noproxy = [\"*\"]"),
+        ("-x p:1 --connect-to ::h:2", "# Left out: curl's connect-to: a plan has it or a proxy"),
+    ] {
+        let (_, plan) = commands(&format!("curl {arguments} http://h/"));
+        assert!(plan.contains(line), "{arguments}: {plan}");
+        assert!(!plan.contains("geheim") && !plan.contains("ann"), "{plan}");
+    }
+    let (_, plan) = commands("curl -x p:1 --unix-socket /s http://h/");
+    assert!(plan.contains("unix-socket = \"/s\"") && !plan.contains("proxy"), "{plan}");
+}
+
+#[test]
+fn of_an_option_the_last_one_counts_and_of_commands_the_first() {
+    let (_, plan) = commands("curl -m 1 -m 2 http://h/");
+    assert!(plan.contains("timeout = \"2s\""), "{plan}");
+    let (_, plan) = commands("curl -m 1 http://h/a\ncurl -m 2 -x p:1 http://h/b");
+    assert!(plan.contains("timeout = \"1s\"") && plan.contains("proxy = \"http://p:1\""), "{plan}");
+    assert!(
+        plan.contains("# Guess: all requests have what one command has, the first that names it: proxy, timeout"),
+        "{plan}"
+    );
+}
+
+#[test]
+fn what_stands_before_curl_and_what_the_shell_would_put_in_its_place() {
+    for before in ["$ ", "time ", "sudo ", "A=b C='d e' ", "env LC_ALL=C "] {
+        assert_eq!(text(&command(&format!("{before}curl http://h/a")), "path"), "/a", "{before}");
+    }
+    for line in [
+        "curl http://h/ -d @- <<< $BODY",
+        "curl http://h/ -d $(cat file name)",
+        "curl http://h/ -d `cat file name`",
+        "curl http://h/ --data-binary @- < $FILE",
+    ] {
+        let (_, plan) = commands(line);
+        assert!(
+            plan.contains("# guess: the shell would replace a $NAME in this command"),
+            "{line}: {plan}"
+        );
+    }
+    assert_eq!(text(&command("curl http://h/ -d $(a (b) c)"), "body"), "$(a (b) c)");
+}
+
+#[test]
+fn collections_are_sent_as_postman_sends_them() {
+    let request = |request: Value| json!({"name": "r", "request": request});
+    let parts = json!({
+        "raw": "http://shown/x?y={{y}}", "protocol": "http", "host": ["h"], "path": ["p", "{id}", "a#b"],
+        "query": [{"key": "y", "value": ""}, {"key": "z=", "value": "1&2='3'{"}, {"key": "n", "value": null},
+                  {"key": "v", "value": "{{a&b}}"}],
+    });
+    let graphql = |variables: Value| {
+        json!({"method": "POST", "url": "http://h/g", "body": {"mode": "graphql",
+        "graphql": {"query": "{ a(id: \"1\") }", "variables": variables}}})
+    };
+    let items = json!([
+        request(json!({"method": "get", "url": parts})),
+        request(
+            json!({"method": "POST", "url": "http://h/{{user-id}}/{{userId}}/{{user_id}}/{{user-id}}"})
+        ),
+        request(graphql(json!(""))),
+        request(graphql(json!("{ \"id\": {{id}} }"))),
+        request(graphql(json!({"b": 1, "a": 2}))),
+    ]);
+    let file = json!({"info": {"name": "t"}, "item": items}).to_string();
+    let (steps, plan) = tables(postman(file.as_bytes(), &Options::default()));
+    let path = "/p/%7Bid%7D/a%23b?y=&z%3D=1%262=%273%27{&n&v=${env:VAR_A_B}";
+    assert_eq!((text(&steps[0], "method"), text(&steps[0], "path")), ("-", path));
+    let path = "/${env:VAR_USER_ID}/${env:VAR_USER_ID_2}/${env:VAR_USER_ID_3}/${env:VAR_USER_ID}";
+    assert_eq!(text(&steps[1], "path"), path);
+    let json = steps[2]["json"].as_table().unwrap();
+    assert_eq!((json.len(), json["query"].as_str()), (1, Some("{ a(id: \"1\") }")));
+    assert_eq!(
+        text(&steps[3], "body"),
+        r#"{"query":"{ a(id: \"1\") }","variables":{ "id": ${env:VAR_ID} }}"#
+    );
+    assert!(plan.contains("variables = { a = 2, b = 1 } }"), "{plan}");
+}
+
+#[test]
+fn the_rate_of_a_log_is_that_of_the_requests_in_the_plan() {
+    let line =
+        |date: &str, request: &str| format!("h - - [{date} +0000] \"{request} HTTP/1.1\" 200 1\n");
+    let requests =
+        ["GET /a", "POST /a", "GET /a", "POST /a", "GET /b", "POST /a", "GET /a", "POST /a"];
+    let at = |second: usize| format!("10/Oct/2026:13:55:{second:02}");
+    let log: String =
+        requests.iter().enumerate().map(|(second, one)| line(&at(second), one)).collect();
+    let of = |log: &str, max_requests: Option<usize>| {
+        let options = Options { max_requests, ..Options::default() };
+        access_log(log.as_bytes(), &options).unwrap().plan
+    };
+    assert!(of(&log, Some(1)).contains("# rate = \"0.4/s\""), "{}", of(&log, Some(1)));
+    assert!(of(&log, None).contains("# rate = \"0.5/s\""), "{}", of(&log, None));
+    let years = line("10/Oct/2020:13:55:00", "GET /a") + &line("10/Oct/2026:13:55:00", "GET /a");
+    let plan = of(&years, None);
+    assert!(plan.contains("# Rate in the log: less than 0.0001 requests/s on average"), "{plan}");
+    assert!(!plan.contains("# rate ="), "{plan}");
+}
+
+#[test]
+fn a_name_like_that_of_a_secret_with_a_pattern_is_made() {
+    let text = "openapi: 3.0.3\ninfo: {title: t, version: '1'}\nservers: [{url: 'http://h'}]\npaths:\n  /a:\n    post:\n      \
+                requestBody: {content: {application/json: {schema: {type: object, properties: {trunk_sid: {type: string, \
+                pattern: '^TK[0-9]{4}$'}, password: {type: string, pattern: '^[a-z]{8}$'}}}}}}\n      responses: {'200': \
+                {description: ok}}\n";
+    let (steps, _) = tables(openapi(text.as_bytes(), &Options::default()));
+    let body = steps[0]["json"].as_table().unwrap();
+    assert!(body["trunk_sid"].as_str().unwrap().starts_with("TK"), "{body}");
+    assert_eq!(body["password"].as_str(), Some("${env:PASSWORD}"));
 }
 
 #[test]

@@ -1,4 +1,5 @@
-//! One line: `host ident user [time] "METHOD path HTTP/x" status bytes`, and whatever stands behind.
+//! One line: `host ident user [time] "METHOD path HTTP/x" status bytes`, and whatever stands behind; or Apache's
+//! ssl_request_log, `[time] host TLSv1.3 CIPHER "METHOD path HTTP/x" bytes`, which has no status.
 
 use std::borrow::Cow;
 
@@ -19,13 +20,17 @@ pub(super) struct Line<'t> {
 pub(super) fn parse(line: &str) -> Option<Line<'_>> {
     let (_, rest) = line.split_once('[')?;
     let (time, rest) = rest.split_once(']')?;
-    let (_, rest) = rest.split_once('"')?;
+    let (between, rest) = rest.split_once('"')?;
     let end = end_of_quoted(rest)?;
     let mut words = rest[..end].split(' ');
     let (method, path, version) = (words.next()?, words.next()?, words.next());
     let is_version = version.is_none_or(|version| version.starts_with("HTTP/"));
-    let status = rest[end + 1..].trim_start().split(' ').next()?;
-    let status = status.parse().ok().filter(|status| (100..600).contains(status))?;
+    let mut behind = rest[end + 1..].split_whitespace();
+    let status = behind.next()?.parse().ok().filter(|status| (100..600).contains(status));
+    let is_tls = |word: &str| word.starts_with("TLSv") || word.starts_with("SSLv");
+    // The number behind is that of bytes.
+    let is_without = between.split_whitespace().any(is_tls) && behind.next().is_none();
+    let status = if is_without { 200 } else { status? };
     let path = origin_form(path)?;
     (is_version && words.next().is_none()).then(|| Line {
         method,
@@ -134,6 +139,11 @@ mod tests {
         assert_eq!(parse(common), Some(line("GET", "/apache_pb.gif", 200, Some(971_211_336))));
         let combined = r#"::1 - - [29/Feb/2024:00:00:00 +0000] "HEAD /a?q=\"x\" HTTP/2.0" 304 - "http://r/" "agent [x] \"y\"""#;
         assert_eq!(parse(combined), Some(line("HEAD", "/a?q=%22x%22", 304, Some(1_709_164_800))));
+        let of_tls = r#"[10/Oct/2000:13:55:36 -0700] 192.0.2.1 TLSv1.3 TLS_AES_128_GCM_SHA256 "GET /b HTTP/1.1" 404"#;
+        assert_eq!(parse(of_tls), Some(line("GET", "/b", 200, Some(971_211_336))));
+        assert_eq!(parse(&format!("{of_tls} 77")), Some(line("GET", "/b", 404, Some(971_211_336))));
+        let empty = of_tls.replace(" 404", " -");
+        assert_eq!(parse(&empty), Some(line("GET", "/b", 200, Some(971_211_336))));
         let proxy = r#"h - - [x] "GET http://h:80/a HTTP/1.1" 200 1"#;
         assert_eq!(parse(proxy), Some(line("GET", "/a", 200, None)));
     }

@@ -3,8 +3,8 @@
 
 use std::str::FromStr;
 
-use candor_plan::values::{HostPort, PositiveNanos, Resolve};
-use toml_edit::Value;
+use candor_plan::values::{Direct, HostPort, PositiveNanos, Proxy, Resolve};
+use toml_edit::{Array, Value};
 
 use super::words::{Input, Line, Word};
 use crate::error::{ImportError, Position};
@@ -25,7 +25,10 @@ enum What {
     Refused(&'static str),
 }
 
-const PROXY: &str = "a proxy";
+const PROXY: &str = "details of a proxy";
+/// It is a secret, which no plan shows, and settings are not read from the environment.
+const PROXY_USER: &str =
+    "no plan has the user and password of a proxy; name the proxy with them when you run it";
 const RETRY: &str = "nothing is retried";
 const TLS: &str = "details of TLS";
 const ROUTE: &str = "how names are resolved, and where connections leave";
@@ -39,9 +42,9 @@ const OPTIONS: [(What, &str); 15] = [
         What::Read,
         "alpn cacert= E:cert= compressed connect-timeout= connect-to= b:cookie= d:data= data-ascii= data-binary= \
          data-raw= data-urlencode= F:form= form-string= G:get g:globoff I:head H:header= 0:http1.0 http1.1 http2 \
-         http2-prior-knowledge k:insecure json= key= m:max-time= oauth2-bearer= path-as-is proto-default= r:range= \
-         e:referer= X:request= request-target= resolve= tlsv1.2 tlsv1.3 unix-socket= T:upload-file= url= url-query= \
-         u:user= A:user-agent=",
+         http2-prior-knowledge k:insecure json= key= m:max-time= noproxy= oauth2-bearer= path-as-is proto-default= \
+         x:proxy= U:proxy-user= proxy1.0= r:range= e:referer= X:request= request-target= resolve= socks4= socks4a= \
+         socks5= socks5-hostname= tlsv1.2 tlsv1.3 unix-socket= T:upload-file= url= url-query= u:user= A:user-agent=",
     ),
     (
         What::Nothing,
@@ -52,7 +55,7 @@ const OPTIONS: [(What, &str); 15] = [
          ftp-ssl-control form-escape happy-eyeballs-timeout-ms= hostpubmd5= hostpubsha256= http0.9 \
          ignore-content-length i:include ipfs-gateway= 4:ipv4 6:ipv6 j:junk-session-cookies keepalive keepalive-cnt= \
          keepalive-time= krb= libcurl= l:list-only login-options= mail-auth= mail-from= mail-rcpt= \
-         mail-rcpt-allowfails max-filesize= max-redirs= metalink noproxy= npn out-null o:output= output-dir= Z:parallel \
+         mail-rcpt-allowfails max-filesize= max-redirs= metalink npn out-null o:output= output-dir= Z:parallel \
          parallel-immediate parallel-max= parallel-max-host= #:progress-bar progress-meter proto= proto-redir= pubkey= \
          Q:quote= random-file= raw J:remote-header-name O:remote-name remote-name-all R:remote-time remove-on-error \
          sasl-authzid= sasl-ir sessionid show-headers S:show-error s:silent skip-existing Y:speed-limit= y:speed-time= \
@@ -63,13 +66,12 @@ const OPTIONS: [(What, &str); 15] = [
     ),
     (
         What::LeftOut(PROXY),
-        "haproxy-clientip= haproxy-protocol preproxy= x:proxy= proxy-anyauth proxy-basic proxy-ca-native proxy-cacert= \
+        "haproxy-clientip= haproxy-protocol preproxy= proxy-anyauth proxy-basic proxy-ca-native proxy-cacert= \
          proxy-capath= proxy-cert= proxy-cert-type= proxy-ciphers= proxy-crlfile= proxy-digest proxy-header= \
          proxy-http2 proxy-insecure proxy-key= proxy-key-type= proxy-negotiate proxy-ntlm proxy-pass= \
          proxy-pinnedpubkey= proxy-service-name= proxy-ssl-allow-beast proxy-ssl-auto-client-cert \
-         proxy-tls13-ciphers= proxy-tlsauthtype= proxy-tlspassword= proxy-tlsuser= proxy-tlsv1 U:proxy-user= \
-         proxy1.0= p:proxytunnel socks4= socks4a= socks5= socks5-basic socks5-gssapi socks5-gssapi-nec \
-         socks5-gssapi-service= socks5-hostname= service-name=",
+         proxy-tls13-ciphers= proxy-tlsauthtype= proxy-tlspassword= proxy-tlsuser= proxy-tlsv1 \
+         p:proxytunnel socks5-basic socks5-gssapi socks5-gssapi-nec socks5-gssapi-service= service-name=",
     ),
     (
         What::LeftOut(RETRY),
@@ -227,14 +229,22 @@ impl Command {
     }
 }
 
+/// A prompt that was copied too, and words that start the command behind them.
+const BEFORE: [&str; 11] =
+    ["$", "%", ">", "#", "time", "sudo", "env", "exec", "command", "nohup", "!"];
+
 /// The requests of one command line, apart where it has `--next`; `None` if it is not curl's.
 pub(super) fn parse(line: &Line) -> Result<Option<Vec<Command>>, ImportError> {
-    // A prompt that was copied too.
-    let words = &line.words;
-    let start = usize::from(
-        words.first().is_some_and(|word| ["$", "%", ">", "#"].contains(&word.text.as_str())),
-    );
-    let Some((program, words)) = words[start..].split_first() else { return Ok(None) };
+    let is_before = |word: &&Word| {
+        let text = word.text.as_str();
+        // A variable of the command alone.
+        let is_assignment = text.split_once('=').is_some_and(|(name, _)| {
+            !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+        });
+        is_assignment || BEFORE.contains(&text)
+    };
+    let start = line.words.iter().take_while(is_before).count();
+    let Some((program, words)) = line.words[start..].split_first() else { return Ok(None) };
     let name = program.text.rsplit(['/', '\\']).next().unwrap_or_default();
     if name != "curl" && name != "curl.exe" {
         return Ok(None);
@@ -259,6 +269,9 @@ pub(super) fn parse(line: &Line) -> Result<Option<Vec<Command>>, ImportError> {
         } else {
             arguments.short(word)?;
         }
+    }
+    if let Some(Input::Text(word) | Input::File(word)) = &line.input {
+        arguments.command().has_expansion |= word.has_expansion;
     }
     if arguments.commands.iter().any(|command| command.urls.is_empty()) {
         return refuse(program.at, "there is no URL; add one");
@@ -288,10 +301,9 @@ impl Arguments<'_> {
         if let (Err(_), Some(Ok(one))) = (&found, name.strip_prefix("no-").map(known))
             && !one.has_value
         {
-            let settings = &mut self.command().settings;
             match one.name {
-                "alpn" => settings.push(("h1", true.into())),
-                name => settings.retain(|(key, _)| *key != name),
+                "alpn" => set(self.command(), "h1", true.into()),
+                name => self.command().settings.retain(|(key, _)| *key != name),
             }
             return Ok(());
         }
@@ -388,7 +400,7 @@ impl Arguments<'_> {
             "url-query" => match value.strip_prefix('+') {
                 Some(raw) => command.query.push(raw.to_owned()),
                 None => match encoded(&value, input, at)? {
-                    Some(text) => command.query.push(text.replace('+', "%20")),
+                    Some(text) => command.query.push(text),
                     None => command.leave_out("url-query with a file", "write its content instead"),
                 },
             },
@@ -478,10 +490,61 @@ fn setting(
                 }
             }
         }
+        "proxy" | "proxy1.0" | "socks5" | "socks5-hostname" => {
+            let scheme = if name.starts_with("proxy") { "http" } else { "socks5h" };
+            return proxy(command, name, scheme, value);
+        }
+        "socks4" | "socks4a" => {
+            command.leave_out(name, "a plan has proxies of HTTP and SOCKS 5");
+            return Ok(());
+        }
+        "proxy-user" => {
+            command.leave_out(name, PROXY_USER);
+            return Ok(());
+        }
+        "noproxy" => {
+            let (hosts, others): (Vec<&str>, Vec<&str>) = value
+                .split([',', ' '])
+                .filter(|host| !host.is_empty())
+                .partition(|host| Direct::from_str(host).is_ok());
+            if !others.is_empty() {
+                command.leave_out(name, "a part of it is no name and no address of a host");
+            }
+            ("noproxy", hosts.into_iter().collect::<Array>().into())
+        }
         // On by default.
         _ => return Ok(()),
     };
-    command.settings.push((key, value));
+    set(command, key, value);
+    Ok(())
+}
+
+/// The last one counts, but for `resolve` and `connect-to`, of which the first one does.
+fn set(command: &mut Command, key: &'static str, value: Value) {
+    match command.settings.iter_mut().find(|(known, _)| *known == key) {
+        None => command.settings.push((key, value)),
+        Some(_) if key == "resolve" || key == "connect-to" => {}
+        Some((_, known)) => *known = value,
+    }
+}
+
+/// A proxy without its user and password, which no plan can read from the environment. An empty one is none.
+fn proxy(command: &mut Command, name: &str, scheme: &str, value: &str) -> Result<(), ImportError> {
+    let (scheme, rest) = value.split_once("://").unwrap_or((scheme, value));
+    let (user, place) =
+        rest.rsplit_once('@').map_or((None, rest), |(user, rest)| (Some(user), rest));
+    let place = place.split(['/', '?', '#']).next().unwrap_or_default();
+    let place = format!("{}://{place}", scheme.to_ascii_lowercase());
+    match Proxy::from_str(&place) {
+        Ok(_) => {
+            set(command, "proxy", place.into());
+            if user.is_some() {
+                command.leave_out(name, PROXY_USER);
+            }
+        }
+        Err(_) if value.is_empty() => set(command, "noproxy", Array::from_iter(["*"]).into()),
+        Err(_) => command.leave_out(name, "a plan has proxies of HTTP and SOCKS 5"),
+    }
     Ok(())
 }
 
@@ -538,7 +601,7 @@ fn encoded(text: &str, input: Option<&Input>, at: Position) -> Result<Option<Str
     Ok(content.map(|content| name + &content.replace("%20", "+")))
 }
 
-/// `name=content;type=…;filename=…;headers=…`. Files would have to be read, and cannot stand in a plan.
+/// `name=content;type=…;filename=…;headers=…`. Files would have to be read, and cannot stand in a plan: they are empty.
 fn form(command: &mut Command, text: &str, at: Position) -> Result<(), ImportError> {
     let Some((name, mut rest)) = text.split_once('=') else {
         return refuse(at, "the field of the form has no content; write NAME=CONTENT");
@@ -549,17 +612,27 @@ fn form(command: &mut Command, text: &str, at: Position) -> Result<(), ImportErr
             "a part of the form has parts of its own; write the form to a file and use body-file",
         );
     }
-    if rest.starts_with(['@', '<']) {
-        command.own_remarks.push(format!(
-            "left out: field {name} with a file; write the whole form to a file and use body-file"
-        ));
-        return Ok(());
-    }
     let mut field = Field { name: name.to_owned(), ..Field::default() };
-    field.value = Template::text(form_word(&mut rest));
+    let file = rest.strip_prefix('@').or(rest.strip_prefix('<'));
+    match file {
+        None => field.value = Template::text(form_word(&mut rest)),
+        Some(behind) => {
+            let is_upload = rest.starts_with('@');
+            rest = behind;
+            let file = form_word(&mut rest);
+            command.own_remarks.push(format!(
+                "left out: the content of file {file:.200} in field {name:.200}; write the whole form to a file and use \
+                 body-file"
+            ));
+            if is_upload {
+                field.filename = Some(file.rsplit('/').next().unwrap_or_default().to_owned());
+            }
+        }
+    }
     // Parameters of a type stand behind it: `type=text/plain; charset=utf-8`.
     let mut is_type = false;
     while let Some(next) = rest.strip_prefix(';') {
+        let blanks = next.len() - next.trim_start().len();
         rest = next.trim_start();
         let key = ["type=", "filename=", "headers=", "encoder="]
             .into_iter()
@@ -575,7 +648,7 @@ fn form(command: &mut Command, text: &str, at: Position) -> Result<(), ImportErr
             }
             (None, Some(kind)) if is_type => {
                 let end = rest.find(';').unwrap_or(rest.len());
-                *kind += &format!("; {}", rest[..end].trim());
+                *kind += &format!(";{}{}", " ".repeat(blanks), rest[..end].trim_end());
                 rest = &rest[end..];
                 continue;
             }
@@ -592,8 +665,31 @@ fn form(command: &mut Command, text: &str, at: Position) -> Result<(), ImportErr
             None => {}
         }
     }
+    if let (None, Some(filename)) = (&field.content_type, &field.filename) {
+        // Of a file that has another name in the form, curl looks at its own name too.
+        let names =
+            [filename.as_str(), file.and_then(|text| text.split(';').next()).unwrap_or_default()];
+        let known = names.into_iter().find_map(type_of_file);
+        let unknown = file.is_some().then_some("application/octet-stream");
+        field.content_type = known.or(unknown).map(str::to_owned);
+    }
     command.form.push(field);
     Ok(())
+}
+
+/// The type that curl has for the name of a file.
+fn type_of_file(name: &str) -> Option<&'static str> {
+    Some(match name.rsplit_once('.')?.1.to_ascii_lowercase().as_str() {
+        "gif" => "image/gif",
+        "jpg" | "jpeg" => "image/jpeg",
+        "png" => "image/png",
+        "svg" => "image/svg+xml",
+        "txt" => "text/plain",
+        "htm" | "html" => "text/html",
+        "pdf" => "application/pdf",
+        "xml" => "application/xml",
+        _ => return None,
+    })
 }
 
 /// A text up to `;`, or in quotation marks.

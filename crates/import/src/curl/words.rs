@@ -260,6 +260,8 @@ impl<'t> Lexer<'t> {
                     self.next();
                     word.text.extend(self.next());
                 }
+                '`' => self.command(&mut word, '`')?,
+                '$' if self.peek_second() == Some('(') => self.command(&mut word, ')')?,
                 _ => {
                     word.has_expansion |= self.is_expansion();
                     word.text.extend(self.next());
@@ -267,6 +269,24 @@ impl<'t> Lexer<'t> {
             }
         }
         Ok(word)
+    }
+
+    /// `` `…` `` and `$(…)`, as they stand: blanks within do not end the word.
+    fn command(&mut self, word: &mut Word, end: char) -> Result<(), Fault> {
+        let at = self.at;
+        word.has_expansion = true;
+        let mut depth = 0;
+        word.text.extend(self.next());
+        loop {
+            let Some(c) = self.next() else { return Fault::unclosed(end, at) };
+            word.text.push(c);
+            match c {
+                '(' => depth += 1,
+                c if c == end && depth <= 1 => return Ok(()),
+                ')' => depth -= 1,
+                _ => {}
+            }
+        }
     }
 
     /// Two readers, one after the other. cmd removes `^` and takes the character behind as it is, between marks `"`

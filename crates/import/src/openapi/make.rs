@@ -368,10 +368,12 @@ impl<'d> Maker<'d, '_> {
         let anything = [&Json::Bool(true)];
         let schemas = if schemas.is_empty() { &anything[..] } else { &schemas };
         let mut made = self.value(schemas, &examples, depth + 1);
-        // A made text is no password: the user has one.
+        // A made text is no password: the user has one. A name that only looks like a secret's has a pattern: `TrunkSid`.
+        let has_pattern = |one: &'d Json| self.document.resolve(one).get("pattern").is_some();
         if let Json::Text(text) = &made.value
             && made.is_guess
             && let Some(kind) = SecretKind::of(name, &text.render())
+            && (kind == SecretKind::Password || !schemas.iter().copied().any(has_pattern))
         {
             made.value = Json::Text(Template::hole(format!("env:{}", kind.variable())));
         }

@@ -24,6 +24,11 @@ pub(super) struct Variables<'c> {
     /// Those whose type is `secret`.
     secret: HashSet<&'c str>,
     captured: HashMap<String, String>,
+    /// Of those without a value, the variable of the environment.
+    environment: HashMap<String, String>,
+    /// The variables of the environment, and how many names became each word.
+    taken: HashSet<String>,
+    words: HashMap<String, usize>,
     guessed: BTreeSet<String>,
     pub(super) secrets: Secrets,
     /// Bytes that may still be filled in, in the whole collection.
@@ -44,6 +49,9 @@ impl<'c> Variables<'c> {
             known: list.iter().filter_map(pair).collect(),
             secret: list.iter().filter(is_secret).filter_map(name).collect(),
             captured: HashMap::new(),
+            environment: HashMap::new(),
+            taken: HashSet::new(),
+            words: HashMap::new(),
             guessed: BTreeSet::new(),
             secrets: Secrets::default(),
             left: MAX_FILLED,
@@ -120,11 +128,30 @@ impl<'c> Variables<'c> {
                 }
             } else {
                 // The prefix keeps a collection from naming a variable that has something else.
-                let variable = format!("VAR_{}", word(name).to_ascii_uppercase());
                 self.guessed.insert(name.chars().take(60).collect());
+                let variable = self.environment(name);
                 to.push_hole(self.secrets.variable(&variable));
             }
         }
+    }
+
+    /// The environment variable for a name. The prefix keeps a collection from naming one that has something else;
+    /// names that become the same word have numbers.
+    fn environment(&mut self, name: &str) -> String {
+        if let Some(known) = self.environment.get(name) {
+            return known.clone();
+        }
+        let plain = format!("VAR_{}", word(name).to_ascii_uppercase());
+        let count = self.words.entry(plain.clone()).or_default();
+        let variable = loop {
+            *count += 1;
+            let numbered = if *count == 1 { plain.clone() } else { format!("{plain}_{count}") };
+            if self.taken.insert(numbered.clone()) {
+                break numbered;
+            }
+        };
+        self.environment.insert(name.to_owned(), variable.clone());
+        variable
     }
 
     /// What a variable's value is, if it is a secret.
