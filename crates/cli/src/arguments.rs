@@ -28,6 +28,7 @@ use crate::command::try_out::TryArguments;
 use crate::command::verify::VerifyArguments;
 use crate::console;
 use crate::exit::{Exit, UserError};
+use crate::others;
 
 const EXAMPLES_OF_ALL: &str = "\
 Examples:
@@ -254,9 +255,17 @@ pub(crate) fn with_message(mut words: Vec<String>) -> Vec<String> {
 
 /// The typed command. Ends the process on `--help`, `--version` and usage errors.
 pub(crate) fn parse(typed: &[String]) -> Command {
+    let hosts = || std::fs::read_to_string(HOSTS).unwrap_or_default();
+    if let [_, name, rest @ ..] = typed
+        && let Some(said) = others::instead(name, rest)
+        && !may_be_host(name, &hosts())
+    {
+        console::lines(&said);
+        std::process::exit(Exit::Usage as i32);
+    }
     let matches = command().try_get_matches_from(with_command(typed));
     if let Some(word) = matches.as_ref().ok().and_then(only_word)
-        && !may_be_host(word, &std::fs::read_to_string(HOSTS).unwrap_or_default())
+        && !may_be_host(word, &hosts())
     {
         console::lines(&no_host(word));
         std::process::exit(Exit::Usage as i32);

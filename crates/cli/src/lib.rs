@@ -26,6 +26,7 @@ mod last;
 mod matrix;
 mod measure;
 mod onlooker;
+mod others;
 mod outputs;
 mod part;
 mod profiling;

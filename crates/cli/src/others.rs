@@ -1,0 +1,240 @@
+//! Command lines of tools that Candor does not imitate: the same run in its own words. Nothing is run, and no header,
+//! body or URL is repeated, because it may be secret. `docs/coming-from-others.md` has the same by topic.
+
+/// A tool, and its options: the spellings of each, apart by blanks, and what it is here.
+struct Tool {
+    name: &'static str,
+    options: &'static [(&'static str, What)],
+}
+
+enum What {
+    /// This option, with the value.
+    Value(&'static str),
+    /// This option, with a value that is not repeated.
+    Hidden(&'static str),
+    /// This option, without a value.
+    Switch(&'static str),
+    /// Nothing: Candor does so anyway.
+    Default,
+}
+
+use What::{Default, Hidden, Switch, Value};
+
+/// Tools whose options have counterparts.
+const TOOLS: [Tool; 5] = [
+    Tool {
+        name: "hey",
+        options: &[
+            ("-n", Value("-n")),
+            ("-c", Value("-c")),
+            ("-z", Value("-d")),
+            ("-m", Value("-X")),
+            ("-t", Value("--timeout")),
+            ("-H", Hidden("-H")),
+            ("-d", Hidden("-b")),
+            ("-D", Hidden("--body-file")),
+            ("-h2", Switch("--h2")),
+            ("-disable-keepalive", Switch("--no-keepalive")),
+            ("-disable-redirects", Default),
+        ],
+    },
+    Tool {
+        name: "ab",
+        options: &[
+            ("-n", Value("-n")),
+            ("-c", Value("-c")),
+            ("-t", Value("-d")),
+            ("-m", Value("-X")),
+            ("-s", Value("--timeout")),
+            ("-H", Hidden("-H")),
+            ("-p", Hidden("-X POST --body-file")),
+            ("-u", Hidden("-X PUT --body-file")),
+            ("-k", Default),
+            ("-q", Default),
+            ("-r", Default),
+        ],
+    },
+    Tool {
+        name: "bombardier",
+        options: &[
+            ("-n --requests", Value("-n")),
+            ("-c --connections", Value("-c")),
+            ("-d --duration", Value("-d")),
+            ("-r --rate", Value("-R")),
+            ("-m --method", Value("-X")),
+            ("-t --timeout", Value("--timeout")),
+            ("-H --header", Hidden("-H")),
+            ("-b --body", Hidden("-b")),
+            ("-f --body-file", Hidden("--body-file")),
+            ("-k --insecure", Switch("--insecure")),
+            ("--http1", Switch("--h1")),
+            ("--http2", Switch("--h2")),
+            ("-l --latencies", Default),
+        ],
+    },
+    Tool {
+        name: "oha",
+        options: &[
+            ("-n", Value("-n")),
+            ("-c", Value("-c")),
+            ("-z", Value("-d")),
+            ("-q", Value("-R")),
+            ("-p", Value("--streams")),
+            ("-m --method", Value("-X")),
+            ("-t --timeout", Value("--timeout")),
+            ("-H", Hidden("-H")),
+            ("-d", Hidden("-b")),
+            ("-D", Hidden("--body-file")),
+            ("--insecure", Switch("--insecure")),
+            ("--http2", Switch("--h2")),
+            ("--disable-keepalive", Switch("--no-keepalive")),
+            ("--latency-correction", Default),
+            ("--no-tui", Default),
+        ],
+    },
+    Tool {
+        name: "autocannon",
+        options: &[
+            ("-a --amount", Value("-n")),
+            ("-c --connections", Value("-c")),
+            ("-d --duration", Value("-d")),
+            ("-p --pipelining", Value("--pipeline")),
+            ("-R --overallRate", Value("-R")),
+            ("-m --method", Value("-X")),
+            ("-t --timeout", Value("--timeout")),
+            ("-w --workers", Value("--threads")),
+            ("-H --headers", Hidden("-H")),
+            ("-b --body", Hidden("-b")),
+            ("-i --input", Hidden("--body-file")),
+            ("-l --latency", Default),
+            ("-n --no-progress", Default),
+        ],
+    },
+];
+
+/// Tools whose input is no list of options.
+const OTHERS: [&str; 6] = ["vegeta", "k6", "siege", "locust", "gatling", "jmeter"];
+
+const PAGE: &str = "docs/coming-from-others.md compares them";
+
+/// What to write instead of `NAME ARGUMENTS`; `None` if there is no such tool.
+pub(crate) fn instead(name: &str, arguments: &[String]) -> Option<String> {
+    if OTHERS.contains(&name) {
+        return Some(format!("error: Candor does not read {name}'s command lines; {PAGE}\n"));
+    }
+    let tool = TOOLS.iter().find(|tool| tool.name == name)?;
+    let mut words = vec!["candor".to_owned()];
+    let (mut unknown, mut has_url) = (Vec::new(), false);
+    let mut rest = arguments.iter();
+    while let Some(word) = rest.next() {
+        if !word.starts_with('-') {
+            has_url = true;
+            continue;
+        }
+        let (option, joined) = match word.split_once('=') {
+            Some((option, value)) => (option, Some(value)),
+            None => (word.as_str(), None),
+        };
+        let known =
+            tool.options.iter().find(|(names, _)| names.split(' ').any(|name| name == option));
+        let mut value = || joined.or_else(|| rest.next().map(String::as_str)).unwrap_or("…");
+        words.push(match known {
+            Some((_, Value(ours))) => {
+                // Numbers, times, methods: whatever else stands there is not repeated.
+                let value = value();
+                let is_plain = value.len() < 20
+                    && value.chars().all(|c| c.is_ascii_alphanumeric() || c == '.');
+                format!("{ours} {}", if is_plain { value } else { "…" })
+            }
+            Some((_, Hidden(ours))) => {
+                value();
+                format!("{ours} …")
+            }
+            Some((_, Switch(ours))) => (*ours).to_owned(),
+            Some((_, Default)) => continue,
+            None => {
+                let is_name = option.chars().all(|c| c.is_ascii_alphanumeric() || c == '-');
+                unknown.push(if is_name && option.len() < 30 { option } else { "…" });
+                continue;
+            }
+        });
+    }
+    if has_url {
+        words.push("URL".to_owned());
+    }
+    let unknown = match unknown.as_slice() {
+        [] => String::new(),
+        all => format!(" (without {})", all.join(", ")),
+    };
+    Some(format!(
+        "error: Candor does not read {name}'s command lines; in its own words: {}{unknown}; {PAGE}\n",
+        words.join(" ")
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn said(line: &str) -> String {
+        let words: Vec<String> = line.split(' ').map(str::to_owned).collect();
+        let said = instead(&words[0], &words[1..]).unwrap();
+        let (_, said) = said.split_once("in its own words: ").unwrap();
+        said.strip_suffix(&format!("; {PAGE}\n")).unwrap().to_owned()
+    }
+
+    #[test]
+    fn a_run_is_the_same_in_our_words() {
+        for (theirs, ours) in [
+            ("hey -n 200 -c 50 http://h/", "candor -n 200 -c 50 URL"),
+            (
+                "hey -z 30s -m POST -d x=1 -H A:b -h2 http://h/",
+                "candor -d 30s -X POST -b … -H … --h2 URL",
+            ),
+            ("ab -k -n 10 -p body.json http://h/", "candor -n 10 -X POST --body-file … URL"),
+            ("bombardier --duration=5s --rate 7 http://h/", "candor -d 5s -R 7 URL"),
+            ("oha -z 5s -q 100 --latency-correction http://h/", "candor -d 5s -R 100 URL"),
+            (
+                "autocannon -p 10 -w 2 --renderStatusCodes h",
+                "candor --pipeline 10 --threads 2 URL (without --renderStatusCodes)",
+            ),
+            ("hey -n", "candor -n …"),
+        ] {
+            assert_eq!(said(theirs), ours, "{theirs}");
+        }
+        assert!(instead("k6", &[]).is_some() && instead("heya", &[]).is_none());
+    }
+
+    /// Each option of ours is one of a run.
+    #[test]
+    fn options_are_those_of_a_run() {
+        let command = crate::arguments::command();
+        let run = command.find_subcommand("run").unwrap();
+        let known: Vec<String> = run
+            .get_arguments()
+            .flat_map(|one| {
+                let short = one.get_short().map(|short| format!("-{short}"));
+                short.into_iter().chain(one.get_long().map(|long| format!("--{long}")))
+            })
+            .collect();
+        for (names, what) in TOOLS.iter().flat_map(|tool| tool.options) {
+            if let Value(ours) | Hidden(ours) | Switch(ours) = what {
+                let options = ours.split(' ').filter(|word| word.starts_with('-'));
+                options
+                    .for_each(|one| assert!(known.iter().any(|two| two == one), "{names}: {one}"));
+            }
+        }
+    }
+
+    #[test]
+    fn nothing_that_may_be_secret_is_repeated() {
+        for line in [
+            "hey -H Authorization:s3cret -d s3cret http://u:s3cret@h/?t=s3cret",
+            "bombardier --header=A:s3cret --s3cret=1:s3cret-value-that-is-long http://h/",
+            "hey -n s3cret:s3cret",
+        ] {
+            let said = said(&line.replace("--s3cret=", "--unknown="));
+            assert!(!said.contains("s3cret"), "{said}");
+        }
+    }
+}
