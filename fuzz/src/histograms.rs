@@ -1,6 +1,6 @@
 //! Histograms: ours against hdrhistogram.
 
-use candor_record::{Exact, Histogram};
+use candor_record::{Encoded, Exact, Histogram};
 use hdrhistogram::serialization::Deserializer;
 
 /// Numbers of eight bytes: as samples, and as places that a driver claims.
@@ -14,7 +14,7 @@ pub(crate) fn histogram(bytes: &[u8]) {
         // Most samples lie within an hour.
         histogram.record(if index % 4 == 0 { *number } else { number % 3_600_000_000_000 });
     }
-    let encoded = histogram.encode_v2();
+    let encoded = Encoded::of(&histogram).0;
     let read = Deserializer::new().deserialize::<u64, _>(&mut &encoded[..]);
     let read = read.expect("hdrhistogram reads what we encode");
     assert_eq!(read, histogram.hdr());

@@ -13,7 +13,7 @@ const AT_THE_ROOT: [&str; 5] =
 const CONTENTS: &str = "docs/SUMMARY.md";
 const GROUPS: [&str; 4] = ["Start", "Guides", "Reference", "Method"];
 
-fn root() -> PathBuf {
+pub(crate) fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap()
 }
 
@@ -27,7 +27,7 @@ fn markdown_below(folder: &Path) -> Vec<PathBuf> {
 }
 
 /// Every page by its path from the root.
-fn pages() -> BTreeMap<PathBuf, String> {
+pub(crate) fn pages() -> BTreeMap<PathBuf, String> {
     let root = root();
     let paths = markdown_below(&root.join("docs")).into_iter();
     let paths = paths.chain(AT_THE_ROOT.iter().map(|name| root.join(name)));

@@ -7,7 +7,7 @@ use candor_plan::redact;
 use candor_plan::suggest::did_you_mean;
 use candor_report::visible;
 use candor_serve::ServeOptions;
-use clap::error::{ContextKind, ContextValue};
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 
 #[cfg(feature = "fleet")]
@@ -326,18 +326,18 @@ fn refusal(mut error: clap::Error) -> String {
         };
         error.insert(ContextKind::InvalidValue, ContextValue::String(shown));
     }
-    let mut unknown = None;
-    for kind in [ContextKind::InvalidArg, ContextKind::InvalidSubcommand] {
-        if let Some(text) = of_context(&error, kind)
-            && !(kind == ContextKind::InvalidArg && value.is_some())
-        {
-            let shown = visible(&redact::refused(&text)).into_owned();
-            error.insert(kind, ContextValue::String(shown));
-            if text.contains(char::is_control) {
-                // The tip has it in another form, which would not be found below.
-                error.remove(ContextKind::Suggested);
-            }
-            unknown = Some(text);
+    // Only an argument that does not exist was typed; all others are named as they are declared.
+    let typed = match error.kind() {
+        ErrorKind::UnknownArgument => ContextKind::InvalidArg,
+        _ => ContextKind::InvalidSubcommand,
+    };
+    let unknown = of_context(&error, typed);
+    if let Some(text) = &unknown {
+        let shown = visible(&redact::refused(text)).into_owned();
+        error.insert(typed, ContextValue::String(shown));
+        if text.contains(char::is_control) {
+            // The tip has it in another form, which would not be found below.
+            error.remove(ContextKind::Suggested);
         }
     }
     // The words of the value's type quote it, in part perhaps. The parser would print them as they are, but for what
@@ -451,6 +451,22 @@ mod tests {
             words(&["candor", "grpc", "--data", "u=u.csv", "--deadline", "{"]),
             ["candor", "grpc", "--data", "u=u.csv", "--deadline", "{"]
         );
+    }
+
+    #[test]
+    fn a_refusal_names_declared_arguments_and_hides_typed_ones() {
+        let refused = |typed: &[&str]| {
+            let typed =
+                with_command(&typed.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>());
+            refusal(command().try_get_matches_from(typed).unwrap_err())
+        };
+        let conflict = refused(&["candor", "bench", "a.toml", "--list-scenarios"]);
+        assert!(
+            conflict.contains("'[SUITE.toml]' cannot be used with '--list-scenarios'"),
+            "{conflict}"
+        );
+        let unknown = refused(&["candor", "bench", "--S3cretToken42"]);
+        assert!(!unknown.contains("S3cret"), "{unknown}");
     }
 
     #[test]

@@ -115,7 +115,7 @@ const TOOLS: [Tool; 5] = [
 /// Tools whose input is no list of options.
 const OTHERS: [&str; 6] = ["vegeta", "k6", "siege", "locust", "gatling", "jmeter"];
 
-const PAGE: &str = "docs/coming-from-others.md compares them";
+const PAGE: &str = "see docs/coming-from-others.md";
 
 /// What to write instead of `NAME ARGUMENTS`; `None` if there is no such tool.
 pub(crate) fn instead(name: &str, arguments: &[String]) -> Option<String> {
@@ -131,12 +131,20 @@ pub(crate) fn instead(name: &str, arguments: &[String]) -> Option<String> {
             has_url = true;
             continue;
         }
-        let (option, joined) = match word.split_once('=') {
-            Some((option, value)) => (option, Some(value)),
-            None => (word.as_str(), None),
+        let known = |option: &str| {
+            tool.options.iter().find(|(names, _)| names.split(' ').any(|name| name == option))
         };
-        let known =
-            tool.options.iter().find(|(names, _)| names.split(' ').any(|name| name == option));
+        // `-n 10`, `-n=10`, and `-n10` but where long names have one dash.
+        let is_short = !word.starts_with("--") && name != "hey";
+        let short = is_short.then(|| word.split_at_checked(2)).flatten();
+        let (option, joined) = match (word.split_once('='), short) {
+            (Some((option, value)), _) => (option, Some(value)),
+            (None, Some((option, value))) if known(word).is_none() && !value.is_empty() => {
+                (option, Some(value))
+            }
+            _ => (word.as_str(), None),
+        };
+        let known = known(option);
         let mut value = || joined.or_else(|| rest.next().map(String::as_str)).unwrap_or("…");
         words.push(match known {
             Some((_, Value(ours))) => {
@@ -153,8 +161,12 @@ pub(crate) fn instead(name: &str, arguments: &[String]) -> Option<String> {
             Some((_, Switch(ours))) => (*ours).to_owned(),
             Some((_, Default)) => continue,
             None => {
-                let is_name = option.chars().all(|c| c.is_ascii_alphanumeric() || c == '-');
-                unknown.push(if is_name && option.len() < 30 { option } else { "…" });
+                let shown = match short {
+                    Some((letter, _)) => letter,
+                    None => word.split('=').next().unwrap_or_default(),
+                };
+                let is_name = shown.chars().all(|c| c.is_ascii_alphanumeric() || c == '-');
+                unknown.push(if is_name && shown.len() < 30 { shown } else { "…" });
                 continue;
             }
         });
@@ -198,6 +210,8 @@ mod tests {
                 "autocannon -p 10 -w 2 --renderStatusCodes h",
                 "candor --pipeline 10 --threads 2 URL (without --renderStatusCodes)",
             ),
+            ("ab -n200 -c50 -k http://h/", "candor -n 200 -c 50 URL"),
+            ("hey -cpus 2 http://h/", "candor URL (without -cpus)"),
             ("hey -n", "candor -n …"),
         ] {
             assert_eq!(said(theirs), ours, "{theirs}");
@@ -232,6 +246,7 @@ mod tests {
             "hey -H Authorization:s3cret -d s3cret http://u:s3cret@h/?t=s3cret",
             "bombardier --header=A:s3cret --s3cret=1:s3cret-value-that-is-long http://h/",
             "hey -n s3cret:s3cret",
+            "oha -us3cret --unknown=s3cret http://h/",
         ] {
             let said = said(&line.replace("--s3cret=", "--unknown="));
             assert!(!said.contains("s3cret"), "{said}");

@@ -54,7 +54,7 @@ pub struct To<'p> {
     pub number: u32,
     /// The target.
     pub target: &'p Target,
-    /// Where responses are kept, if anybody reads them.
+    /// Where responses are kept, if they are read.
     pub room: Option<&'p CaptureRoom>,
     /// Random bits: a pure function of a seed, the number of a stream of them, and a place in it.
     pub draw: fn(u64, u64, u64) -> u64,

@@ -16,7 +16,6 @@ use std::ops::Range;
 
 use candor_stats::Quantile;
 use hdrhistogram::Histogram as Hdr;
-use hdrhistogram::serialization::{Serializer, V2DeflateSerializer};
 
 pub use encoded::{Encoded, EncodingError};
 pub use packed::Buckets;
@@ -289,17 +288,6 @@ impl Histogram {
             hdr.saturating_record_n(value_ns, count);
         }
         hdr
-    }
-
-    /// HdrHistogram's V2 encoding, compressed, as bytes (not base64).
-    pub fn encode_v2(&self) -> Vec<u8> {
-        let mut bytes = Vec::new();
-        V2DeflateSerializer::new()
-            .serialize(&self.hdr(), &mut bytes)
-            .expect("writing to memory does not fail");
-        // Every interval of a run keeps one of these.
-        bytes.shrink_to_fit();
-        bytes
     }
 }
 

@@ -6,7 +6,7 @@
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::{PermissionsExt, symlink};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 use std::sync::Mutex;
 use std::thread;
@@ -14,11 +14,11 @@ use std::thread;
 use pulldown_cmark::{CodeBlockKind, Event, Parser, Tag, TagEnd};
 
 use crate::common::{CANDOR, is_root};
+use crate::links::{self, root};
 
 /// Commands that are not run: their page, what they contain, why.
-const LEFT_OUT: [(&str, &str, &str); 27] = [
+const LEFT_OUT: [(&str, &str, &str); 21] = [
     ("README.md", "cargo install", "a build"),
-    ("README.md", "make ", "a build"),
     ("README.md", "candor serve", "its port is taken; docs/target.md has the same"),
     ("README.md", "verify", "has a test of its own"),
     ("docs/clients.md", "suites/http-clients.toml ", "a suite of an hour"),
@@ -29,21 +29,16 @@ const LEFT_OUT: [(&str, &str, &str); 27] = [
     ("docs/fleet.md", "--fleet", "needs a broker; fleet:: has it"),
     ("docs/how-it-measures.md", "verify", "has a test of its own"),
     ("docs/import.md", "zcat", "a log that is not here"),
-    ("docs/install.md", "make ", "a build"),
     ("docs/install.md", "cargo ", "a build"),
     ("docs/install.md", "0.1.0", "needs the packages of make dist"),
+    ("docs/install.md", "man -l", "needs man"),
     ("docs/managed-targets.md", "my.conf", "a file of a user"),
     ("docs/managed-targets.md", "perf record", "needs perf"),
-    ("docs/requests.md", " URL", "has a placeholder"),
     ("docs/report.md", " URL", "has a placeholder"),
+    ("docs/requests.md", " URL", "has a placeholder"),
     ("docs/results/", "", "suites of hours, with Erlang"),
     ("docs/suites.md", "candor bench suites/main.toml  ", "a suite of an hour"),
-    ("docs/suites.md", "candor bench suites/nodelay.toml", "lab_suite:: has it"),
     ("docs/targets.md", "", "hosts that are examples"),
-    ("docs/terminology.md", "", "has no commands"),
-    ("docs/tls.md", "--tls ", "as docs/http2.md"),
-    ("docs/cost.md", "", "commands of the bench"),
-    ("docs/internals.md", "", "commands of the bench"),
 ];
 
 /// Commands that may end with another code than 0: a gate that is short of samples, a plan that would break, a sweep
@@ -81,31 +76,11 @@ const H2C: [&str; 2] = ["docs/http2.md", "docs/coming-from-h2load.md"];
 /// Pages that start the server themselves.
 const OWN: [&str; 2] = ["docs/how-it-measures.md", "docs/target.md"];
 
-fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap()
-}
-
-/// All pages with their names, in order.
+/// The pages that are for users, in order.
 fn pages() -> Vec<(String, String)> {
-    fn below(folder: &Path, all: &mut Vec<PathBuf>) {
-        for entry in fs::read_dir(folder).unwrap() {
-            let path = entry.unwrap().path();
-            match path.is_dir() {
-                true => below(&path, all),
-                false if path.extension().is_some_and(|end| end == "md") => all.push(path),
-                false => {}
-            }
-        }
-    }
-    let root = root();
-    let mut paths = vec![root.join("README.md")];
-    below(&root.join("docs"), &mut paths);
-    paths.sort();
-    let named = |path: PathBuf| {
-        let name = path.strip_prefix(&root).unwrap().to_str().unwrap().to_owned();
-        (name, fs::read_to_string(&path).unwrap())
-    };
-    paths.into_iter().map(named).collect()
+    let all = links::pages().into_iter();
+    let named = all.map(|(path, text)| (path.to_str().unwrap().to_owned(), text));
+    named.filter(|(name, _)| name == "README.md" || name.starts_with("docs/")).collect()
 }
 
 /// The code blocks of a page: language and text.
@@ -160,7 +135,8 @@ fn steps(page: &str) -> Vec<Step> {
             steps.push(Step { line, shown: Vec::new() });
         }
     }
-    steps.retain(|step| step.line.contains("candor") || step.line.starts_with("mkdir "));
+    let code = |step: &Step| step.line.split(" #").next().unwrap().to_owned();
+    steps.retain(|step| code(step).contains("candor") || step.line.starts_with("mkdir "));
     steps
 }
 
@@ -199,8 +175,11 @@ fn shortened(line: &str) -> String {
     let Some(at) = words.iter().position(|word| word == "candor") else { return words.join(" ") };
     let command = words.get(at + 1).map_or("", String::as_str);
     let short: &[&str] = match command {
+        "bench" if code.contains("--list") => &[],
+        "bench" if code.contains("--rounds") => &["--warm-up", "100ms"],
+        "bench" => &["--rounds", "1", "-d", "200ms", "--warm-up", "100ms"],
         "serve" | "wrk" | "h2load" | "ghz" | "report" | "import" | "man" | "completions"
-        | "try" | "bench" | "clients" | "verify" | "fleet" => &[],
+        | "try" | "clients" | "verify" | "fleet" => &[],
         "peak" => &["-d", "100ms", "--most-time", "4s"],
         "sweep" => &["-d", "100ms"],
         "compare" if code.contains("results/") => &[],
@@ -208,7 +187,7 @@ fn shortened(line: &str) -> String {
         _ if is_bounded => &[],
         _ => &["-d", "400ms"],
     };
-    let is_named = ["run", "ws", "grpc", "peak", "sweep", "compare"].contains(&command);
+    let is_named = ["run", "ws", "grpc", "peak", "sweep", "compare", "bench"].contains(&command);
     let after = at + 1 + usize::from(is_named);
     words.splice(after..after, short.iter().map(|word| (*word).to_owned()));
     words.join(" ")
@@ -309,7 +288,10 @@ fn faults_of(page: &str, text: &str) -> Vec<String> {
         if line.contains("candor serve") && !line.contains("--target") {
             // In a terminal of its own, where the one before has ended.
             let serve = line.split('&').next().unwrap();
-            line = format!("pkill -f 'candor serve --.*8080'; sleep 0.2; {serve} &\nsleep 0.4");
+            line = format!(
+                "[ ! -e .made/served ] || kill $(cat .made/served); sleep 0.2\n\
+                 {serve} &\necho $! >.made/served; sleep 0.4"
+            );
         }
         fs::write(made.join(format!("{at:03}.step")), line).unwrap();
     }
@@ -355,6 +337,22 @@ fn faults_of(page: &str, text: &str) -> Vec<String> {
     faults
 }
 
+/// What is listed above is on its page; else it hides what is written there later.
+#[test]
+fn exceptions_are_on_their_pages() {
+    let lines: Vec<(String, String)> = pages()
+        .into_iter()
+        .flat_map(|(page, text)| steps(&text).into_iter().map(move |one| (page.clone(), one.line)))
+        .collect();
+    let has = |page: &str, part: &str| {
+        lines.iter().any(|(of, line)| of.starts_with(page) && line.contains(part))
+    };
+    LEFT_OUT.iter().for_each(|(page, part, _)| assert!(has(page, part), "{page}: {part}"));
+    CODES.iter().for_each(|(part, _)| assert!(has("", part), "{part}"));
+    let pages = BEFORE.iter().map(|one| one.0).chain(H2C).chain(OWN);
+    pages.for_each(|page| assert!(has(page, ""), "{page}"));
+}
+
 #[test]
 fn commands_of_the_pages_run() {
     if !is_root("a network of its own") {
@@ -369,7 +367,9 @@ fn commands_of_the_pages_run() {
                 loop {
                     let Some((page, text)) = pages.lock().unwrap().next() else { break };
                     if page.contains(&only) {
-                        faults.lock().unwrap().extend(faults_of(&page, &text));
+                        // Before the lock, so that the pages run side by side.
+                        let found = faults_of(&page, &text);
+                        faults.lock().unwrap().extend(found);
                     }
                 }
             });

@@ -5,7 +5,9 @@
 set -eu
 made=$1
 patience=$2
-ip link set lo up
+# SIOCSIFFLAGS: IFF_UP.
+python3 -c 'import fcntl, socket, struct
+fcntl.ioctl(socket.socket(), 0x8914, struct.pack("16sh14x", b"lo", 1))'
 candor serve --listen 127.0.0.1:7000 2>/dev/null &
 candor serve --listen 127.0.0.1:8081 2>/dev/null &
 candor serve --listen 127.0.0.1:8000 2>/dev/null &
@@ -27,7 +29,7 @@ for port in $ports 8443; do
     tries=0
     until (exec 3<>"/dev/tcp/127.0.0.1/$port") 2>/dev/null; do
         tries=$((tries + 1))
-        [ "$tries" -lt 200 ] || { echo "nobody listens at $port" >&2; exit 1; }
+        [ "$tries" -lt 200 ] || { echo "no server listens at $port" >&2; exit 1; }
         sleep 0.05
     done
 done

@@ -1,7 +1,7 @@
 //! The sessions of a run: what is spoken to each target, decided once, and the makers of sessions for each thread.
 //!
 //! What protocols there are, and how their sessions are made of a plan, is protocol's affair. Here they get what a plan
-//! has around them: a proxy, TLS, somebody who looks on.
+//! has around them: a proxy, TLS, an onlooker.
 //!
 //! The worker is compiled for HTTP/1.1 and for HTTP/2 in clear text, whose cost is what Candor is measured by, and
 //! once for all other sessions, which are behind a pointer: what they do beside costs a hundred times more than
@@ -101,7 +101,7 @@ fn watched(make: Make, watch: Option<&Watch>) -> Make {
 pub(crate) struct Recipe<'p> {
     /// The plan, with the request of the thread's script, if that has one.
     plan: Cow<'p, Parts>,
-    /// Where they keep the responses that the thread's author, or somebody who looks on, reads.
+    /// Where they keep the responses that the thread's author, or an onlooker, reads.
     room: Option<CaptureRoom>,
     watch: Option<Watch>,
 }

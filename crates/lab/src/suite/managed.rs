@@ -63,14 +63,16 @@ impl Bench for Managed<'_> {
                 .map_err(|error| LabError::Usage(format!("{}: {error}", cell.key())))
         };
         let plan = build(options.clone())?;
-        options.requests.request.extend(cell.scenario.probe.iter().cloned());
-        let probed = build(options)?;
-        self.check(cell, &probed, "before")?;
+        let probe = &cell.scenario.probe;
+        options.requests.request.extend(probe.iter().cloned());
+        let other = (!probe.is_empty()).then(|| build(options)).transpose()?;
+        let probed = other.as_ref().unwrap_or(&plan);
+        self.check(cell, probed, "before")?;
         self.runner.sites = vec![brought.site];
         let made = self.runner.run(0, &plan);
         let is_right = match &made {
             Ok(document) if !document.end.partial => {
-                check_broken_off(cell, document).and_then(|()| self.check(cell, &probed, "after"))
+                check_broken_off(cell, document).and_then(|()| self.check(cell, probed, "after"))
             }
             _ => Ok(()),
         };

@@ -2,8 +2,7 @@
 //!
 //! The bytes are untrusted. This module checks bounds and digits before it allocates counts, and
 //! places one by one as it unpacks them, so a claimed length is never allocated. It accepts only
-//! encodings that [`Histogram::encode_v2`](super::Histogram::encode_v2) writes, with at most 27 MiB
-//! of counts. All numbers are big-endian:
+//! encodings that [`Encoded::of_hdr`] writes, with at most 27 MiB of counts. All numbers are big-endian:
 //!
 //! ```text
 //! 0x1c849314, length of what follows, then zlib of:
@@ -25,6 +24,7 @@ use base64::display::Base64Display;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use flate2::bufread::ZlibDecoder;
 use hdrhistogram::Histogram as Hdr;
+use hdrhistogram::serialization::{Serializer as _, V2DeflateSerializer};
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
@@ -79,7 +79,17 @@ pub struct Encoded(#[cfg_attr(feature = "schema", schemars(with = "String"))] pu
 impl Encoded {
     /// The encoding of a histogram.
     pub fn of(histogram: &Histogram) -> Self {
-        Encoded(histogram.encode_v2())
+        Encoded::of_hdr(&histogram.hdr())
+    }
+
+    /// The encoding of a histogram of the library, of any bounds.
+    pub fn of_hdr(hdr: &Hdr<u64>) -> Self {
+        let mut bytes = Vec::new();
+        let written = V2DeflateSerializer::new().serialize(hdr, &mut bytes);
+        written.expect("writing to memory does not fail");
+        // Every interval of a run keeps one of these.
+        bytes.shrink_to_fit();
+        Encoded(bytes)
     }
 
     /// The histogram of these bytes.
@@ -285,7 +295,7 @@ mod tests {
         ) {
             let mut ours = Histogram::new(digits);
             values.iter().for_each(|&(bits, value)| ours.record(value >> bits));
-            let bytes = ours.encode_v2();
+            let bytes = Encoded::of(&ours).0;
             let theirs: Hdr<u64> = Deserializer::new().deserialize(&mut bytes.as_slice()).unwrap();
             let decoded = decode_v2(&bytes).unwrap();
             prop_assert_eq!(&decoded, &theirs);

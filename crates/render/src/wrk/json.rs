@@ -3,39 +3,20 @@
 
 use std::fmt::Write;
 
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD as BASE64;
-use hdrhistogram::Histogram as Hdr;
-use hdrhistogram::serialization::{Serializer as _, V2DeflateSerializer};
-
 use super::figures::{Errors, Traffic, in_microseconds, latency};
 use super::units;
 use crate::v1;
+use candor_record::Encoded;
 use candor_report::document::Document;
 use candor_report::document::latency::DecodeError;
 
 /// HdrHistogram's encoding of `hist`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum HistFormat {
     /// The original's, which libraries in Java and C read.
-    #[default]
     V1,
     /// The one that Python's library reads.
     V2,
-}
-
-impl HistFormat {
-    fn encode(self, hdr: &Hdr<u64>) -> String {
-        match self {
-            HistFormat::V1 => v1::encode(hdr),
-            HistFormat::V2 => {
-                let mut bytes = Vec::new();
-                let written = V2DeflateSerializer::new().serialize(hdr, &mut bytes);
-                written.expect("writing to memory does not fail");
-                BASE64.encode(bytes)
-            }
-        }
-    }
 }
 
 /// The object, with the original's line breaks. `hist` is the latency in microseconds.
@@ -43,6 +24,10 @@ pub fn report(document: &Document, format: HistFormat) -> Result<String, DecodeE
     let traffic = Traffic::of(document);
     let latency = latency(document);
     let hdr = in_microseconds(latency, &latency.decode()?)?;
+    let hist = match format {
+        HistFormat::V1 => v1::encode(&hdr),
+        HistFormat::V2 => Encoded::of_hdr(&hdr).to_string(),
+    };
     let mut text = "{\n".to_owned();
     if let Some(errors) = errors(&Errors::of(document)) {
         // Writing to a string cannot fail, here and below.
@@ -55,7 +40,7 @@ pub fn report(document: &Document, format: HistFormat) -> Result<String, DecodeE
         traffic.answers_per_s(),
         units::binary(traffic.bytes_per_s())
     );
-    let _ = writeln!(text, "\"hist\": \"{}\"\n}}", format.encode(&hdr));
+    let _ = writeln!(text, "\"hist\": \"{hist}\"\n}}");
     Ok(text)
 }
 
