@@ -65,9 +65,16 @@ impl InUse {
         }
     }
 
-    /// Removes the directory, which is at this path, unless another process uses it.
-    pub fn give_up(&self, path: &Path) {
-        if flock(&self.0, FlockOperation::NonBlockingLockExclusive).is_ok() {
+    /// Removes the directory, which is at this path, unless another process still uses it after `patience`.
+    pub fn give_up(&self, path: &Path, patience: Duration) {
+        let end = Instant::now() + patience;
+        let is_mine = || flock(&self.0, FlockOperation::NonBlockingLockExclusive).is_ok();
+        let mut mine = is_mine();
+        while !mine && Instant::now() < end {
+            thread::sleep(LOOK_AGAIN);
+            mine = is_mine();
+        }
+        if mine {
             // By another name first: who makes files there finds it no more, but for what is being made at this moment.
             let mut gone = path.as_os_str().to_owned();
             gone.push("-gone");
@@ -91,7 +98,7 @@ pub fn give_up() {
         }
     };
     if let Some(held) = &*held {
-        held.in_use.give_up(held.directory.path());
+        held.in_use.give_up(held.directory.path(), Duration::ZERO);
     }
     mem::forget(held);
 }
@@ -142,7 +149,7 @@ fn remove_dead(parent: &Path) {
         if entry.metadata().is_ok_and(|found| is_own(&found))
             && let Ok(directory) = File::open(entry.path())
         {
-            InUse(directory).give_up(&entry.path());
+            InUse(directory).give_up(&entry.path(), Duration::ZERO);
         }
     }
 }
@@ -236,10 +243,25 @@ mod tests {
         assert!(others.iter().all(|one| one.join("0.log").exists()) && link.exists());
         // One of two gives it up, and then the other.
         let other = InUse::of(&alive).unwrap();
-        held.give_up(&alive);
+        held.give_up(&alive, Duration::ZERO);
         assert!(alive.exists());
-        other.give_up(&alive);
+        other.give_up(&alive, Duration::ZERO);
         assert!(!alive.exists() && InUse::of(&alive).is_err());
+    }
+
+    #[test]
+    fn a_process_that_is_just_ending_is_waited_for() {
+        let parent = tempfile::tempdir().unwrap();
+        let path = parent.path().join("candor-private-ending");
+        fs::create_dir(&path).unwrap();
+        let (starter, keeper) = (InUse::of(&path).unwrap(), InUse::of(&path).unwrap());
+        let ending = thread::spawn(move || {
+            thread::sleep(Duration::from_millis(20));
+            drop(starter);
+        });
+        keeper.give_up(&path, Duration::from_mins(1));
+        ending.join().unwrap();
+        assert!(!path.exists());
     }
 
     #[test]

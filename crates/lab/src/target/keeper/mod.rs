@@ -21,6 +21,7 @@ use std::io::{self, BufRead, Write};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -46,9 +47,14 @@ const LINES: &str = "--lines";
 
 /// Time between SIGTERM and SIGKILL once the starter is gone and cannot choose another.
 const GRACE_ALONE: Duration = Duration::from_secs(2);
+/// The longest that a dying starter is waited for.
+const PATIENCE_ALONE: Duration = Duration::from_secs(1);
 /// Killed processes are gone at once, unless they hang in the kernel.
 const PATIENCE_AFTER_KILL: Duration = Duration::from_secs(5);
 const LOOK_AGAIN: Duration = Duration::from_millis(20);
+
+/// The starter is gone: it closed our standard input.
+static IS_ALONE: AtomicBool = AtomicBool::new(false);
 
 /// An event for a keeper.
 enum Event {
@@ -89,9 +95,12 @@ pub fn keep(words: &[String]) -> u8 {
     let _ = set_child_subreaper(Some(getpid()));
     let in_use = InUse::of(private.as_ref()).ok();
     let code = keep_one(is_to_wait, input, log.as_ref(), command);
-    // As long as the starter lives, it uses the directory too.
+    // As long as the starter lives, it uses the directory too. One that just dies may hold it for another moment: the
+    // kernel closes its files in no order that is known here.
     if let Some(in_use) = in_use {
-        in_use.give_up(private.as_ref());
+        let patience =
+            if IS_ALONE.load(Ordering::Relaxed) { PATIENCE_ALONE } else { Duration::ZERO };
+        in_use.give_up(private.as_ref(), patience);
     }
     code
 }
@@ -179,6 +188,7 @@ fn listen(events: &Sender<Event>, input: Option<Input>) -> io::Result<()> {
                 }
             }
         }
+        IS_ALONE.store(true, Ordering::Relaxed);
         let _ = on_word.send(Event::Stop(in_order(GRACE_ALONE)));
     });
     Ok(())
