@@ -73,7 +73,7 @@ pub(crate) fn experiment(bytes: &[u8]) {
 
 /// By every printer.
 fn printed(page: impl Fn(Depth) -> Page) {
-    page(Depth::Terminal).text(Style::default());
+    page(Depth::Terminal).text(Style::PLAIN);
     let full = page(Depth::Full);
     full.markdown();
     full.html();

@@ -48,6 +48,6 @@ pub(crate) fn record(bytes: &[u8]) {
         let requests = PLAN.work.requests().len();
         let Ok(merged) = merge(parts, PLAN.recording.digits, requests, 0) else { continue };
         let document = Document::new(&Facts::default(), &PLAN, &merged);
-        let _ = compose::run(&document, Depth::Full).text(Style::Plain);
+        let _ = compose::run(&document, Depth::Full).text(Style::PLAIN);
     }
 }

@@ -12,6 +12,7 @@ use std::collections::BTreeSet;
 use std::fmt::Display;
 use std::io::{self, IsTerminal, Write};
 use std::net::IpAddr;
+use std::os::fd::AsFd;
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 
@@ -26,13 +27,18 @@ use crate::ascii;
 use crate::exit::UserError;
 use terminal::Stream;
 
-/// The style of the standard output: with colours if it is a terminal and `NO_COLOR` is not set.
+/// The style of the standard output: if it is a terminal, as wide as that, and with colours unless `NO_COLOR`
+/// is set.
 pub(crate) fn stdout_style() -> Style {
-    style(io::stdout().is_terminal())
+    style(io::stdout())
 }
 
-fn style(is_terminal: bool) -> Style {
-    if is_terminal && has_colours() { Style::Colour } else { Style::Plain }
+fn style(out: impl IsTerminal + AsFd) -> Style {
+    if !out.is_terminal() {
+        return Style::PLAIN;
+    }
+    let style = if has_colours() { Style::COLOUR } else { Style::PLAIN };
+    style.within(terminal::size(out).0.into())
 }
 
 /// Whether a terminal may have colours.
@@ -53,7 +59,7 @@ pub(crate) fn report(
     match stdout_is_taken {
         false => print(&text(stdout_style())),
         true => {
-            to_stderr(&visible_styled(&text(style(io::stderr().is_terminal()))));
+            to_stderr(&visible_styled(&text(style(io::stderr()))));
             Ok(())
         }
     }

@@ -327,10 +327,10 @@ fn errors_are_told_by_kind() {
     assert_eq!((speaker.failed(), speaker.failed_share), (100, Some(0.1)));
     assert!(
         compose::clients(&clients, Depth::Terminal)
-            .text(Style::Plain)
+            .text(Style::PLAIN)
             .contains("5.00 % body, 5.00 % timeout"),
         "{}",
-        compose::clients(&clients, Depth::Terminal).text(Style::Plain)
+        compose::clients(&clients, Depth::Terminal).text(Style::PLAIN)
     );
 }
 

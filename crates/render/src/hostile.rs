@@ -75,10 +75,10 @@ fn of_run(json: &str) -> Result<Forms, ReadError> {
 fn of_page(page: impl Fn(Depth) -> Page) -> Forms {
     let (brief, full) = (page(Depth::Terminal), page(Depth::Full));
     vec![
-        ("short text", page(Depth::Short).text(Style::Plain)),
-        ("text", brief.text(Style::Plain)),
-        ("full text", full.text(Style::Plain)),
-        ("colour", brief.text(Style::Colour)),
+        ("short text", page(Depth::Short).text(Style::PLAIN)),
+        ("text", brief.text(Style::PLAIN)),
+        ("full text", full.text(Style::PLAIN)),
+        ("colour", brief.text(Style::COLOUR)),
         ("markdown", full.markdown()),
         ("html", full.html()),
     ]

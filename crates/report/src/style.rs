@@ -1,14 +1,17 @@
-//! Colours, or none.
+//! Colours, or none, and how wide lines are.
 
-/// Whether a text rendering has ANSI colours.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Style {
-    /// No escape sequence at all.
-    #[default]
-    Plain,
-    /// For a terminal.
-    Colour,
+use std::ops::RangeInclusive;
+
+/// How a text rendering looks: whether it has ANSI colours, and the characters of its longest line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Style {
+    has_colours: bool,
+    /// Of lines whose words can be wrapped.
+    pub width: usize,
 }
+
+/// What a line is at least and at most: in fewer no table fits, and more is hard to read.
+const WIDTHS: RangeInclusive<usize> = 60..=100;
 
 /// The meaning of a piece of text, which decides its colour.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -34,15 +37,27 @@ const FAINT: &str = "\u{1b}[2m";
 const END: &str = "\u{1b}[0m";
 
 impl Style {
+    /// For a file: no escape sequence at all, and lines as wide as they may be.
+    pub const PLAIN: Style = Style { has_colours: false, width: *WIDTHS.end() };
+    /// The same with colours.
+    pub const COLOUR: Style = Style { has_colours: true, ..Style::PLAIN };
+
+    /// For a terminal of so many columns.
+    pub fn within(self, columns: usize) -> Style {
+        Style { width: columns.clamp(*WIDTHS.start(), *WIDTHS.end()), ..self }
+    }
+
     /// `text` in the colour of `tone`.
     pub fn paint(self, tone: Tone, text: &str) -> String {
-        let code = match (self, tone) {
-            (Style::Plain, _) => return text.to_owned(),
-            (Style::Colour, Tone::Strong) => STRONG,
-            (Style::Colour, Tone::Good) => GOOD,
-            (Style::Colour, Tone::Doubtful) => DOUBTFUL,
-            (Style::Colour, Tone::Bad) => BAD,
-            (Style::Colour, Tone::Faint) => FAINT,
+        if !self.has_colours {
+            return text.to_owned();
+        }
+        let code = match tone {
+            Tone::Strong => STRONG,
+            Tone::Good => GOOD,
+            Tone::Doubtful => DOUBTFUL,
+            Tone::Bad => BAD,
+            Tone::Faint => FAINT,
         };
         format!("{code}{text}{END}")
     }

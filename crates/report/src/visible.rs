@@ -97,7 +97,7 @@ mod tests {
 
     #[test]
     fn of_colours_only_ours_stay() {
-        let ours = Style::Colour.paint(Tone::Bad, "bad\u{1b}[8m\u{1b}[2J");
+        let ours = Style::COLOUR.paint(Tone::Bad, "bad\u{1b}[8m\u{1b}[2J");
         let text = format!("{ours}\nx\u{1b}");
         assert_eq!(visible_styled(&text), "\u{1b}[1;31mbad\\u{1b}[8m\\u{1b}[2J\u{1b}[0m\nx\\u{1b}");
     }

@@ -191,12 +191,17 @@ impl Keyboard {
         }
     }
 
-    /// Columns and rows; 80 and 24 if unknown.
+    /// As [`size`].
     pub(crate) fn size(&self) -> (u16, u16) {
-        let known = tcgetwinsize(&self.0).ok().map(|size| (size.ws_col, size.ws_row));
-        let or = |size: u16, usual: u16| if size == 0 { usual } else { size };
-        known.map_or((80, 24), |(columns, rows)| (or(columns, 80), or(rows, 24)))
+        size(&self.0)
     }
+}
+
+/// Columns and rows of a terminal; 80 and 24 if unknown.
+pub(crate) fn size(terminal: impl AsFd) -> (u16, u16) {
+    let known = tcgetwinsize(terminal).ok().map(|size| (size.ws_col, size.ws_row));
+    let or = |size: u16, usual: u16| if size == 0 { usual } else { size };
+    known.map_or((80, 24), |(columns, rows)| (or(columns, 80), or(rows, 24)))
 }
 
 /// Writes a few bytes, waiting a little if necessary; returns whether it wrote them all.

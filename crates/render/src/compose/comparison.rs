@@ -495,7 +495,7 @@ mod tests {
             finding(Metric::P99, 0.041, Conclusion::Worse),
         ]);
         let page = page(&comparison, Depth::Full);
-        let text = page.text(Style::Plain);
+        let text = page.text(Style::PLAIN);
         for part in [
             "p99 *",
             "+4.10 %",

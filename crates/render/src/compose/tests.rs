@@ -140,7 +140,7 @@ fn short_pages_have_the_answer_and_what_it_rests_on() {
         ("clients", super::clients(&sample_clients(), Depth::Short)),
         ("comparison", super::comparison(&sample_comparison(), Depth::Short)),
     ] {
-        let text = page.text(Style::Plain);
+        let text = page.text(Style::PLAIN);
         testing::golden(&format!("golden/short-{name}.txt"), &text);
         assert!(text.lines().count() <= 25, "{text}");
     }
@@ -148,7 +148,7 @@ fn short_pages_have_the_answer_and_what_it_rests_on() {
 
 /// 35 lines and 100 columns, with the two lines that the command line adds.
 fn fits_on_a_screen(page: &Page) {
-    let text = page.text(Style::Plain);
+    let text = page.text(Style::PLAIN);
     assert!(text.lines().count() <= 33, "{text}");
     assert!(text.lines().all(|line| line.chars().count() <= 100), "{text}");
 }
@@ -181,7 +181,7 @@ fn the_worst_short_pages_fit_on_a_screen() {
     suite.failures[0].why = long(3).repeat(9);
     let page = super::suite(&suite, Depth::Short);
     fits_on_a_screen(&page);
-    let text = page.text(Style::Plain);
+    let text = page.text(Style::PLAIN);
     for part in ["more findings", "more combinations, ", "more servers", "; and 8 more"] {
         assert!(text.contains(part), "{part} in\n{text}");
     }
@@ -204,7 +204,7 @@ fn the_worst_short_pages_fit_on_a_screen() {
     comparison.cautions = (0..9).map(|n| long(n).repeat(3)).collect();
     let page = super::comparison(&comparison, Depth::Short);
     fits_on_a_screen(&page);
-    let text = page.text(Style::Plain);
+    let text = page.text(Style::PLAIN);
     assert!(text.contains("and 21 more variants") && text.contains("+4.10 % !"), "{text}");
 
     let mut clients = sample_clients();
@@ -236,7 +236,7 @@ fn a_suite_as_markdown() {
     testing::golden("golden/suite.md", &super::suite(&sample_suite(1), Depth::Full).markdown());
     testing::golden(
         "golden/suite.txt",
-        &super::suite(&sample_suite(1), Depth::Terminal).text(Style::Plain),
+        &super::suite(&sample_suite(1), Depth::Terminal).text(Style::PLAIN),
     );
     testing::golden(
         "golden/comparison.md",
@@ -244,12 +244,12 @@ fn a_suite_as_markdown() {
     );
     testing::golden(
         "golden/comparison.txt",
-        &super::comparison(&sample_comparison(), Depth::Terminal).text(Style::Plain),
+        &super::comparison(&sample_comparison(), Depth::Terminal).text(Style::PLAIN),
     );
 }
 
 fn forms(name: &str, page: impl Fn(Depth) -> Page, csv: &str) {
-    testing::golden(&format!("golden/{name}.txt"), &page(Depth::Terminal).text(Style::Plain));
+    testing::golden(&format!("golden/{name}.txt"), &page(Depth::Terminal).text(Style::PLAIN));
     testing::golden(&format!("golden/{name}.md"), &page(Depth::Full).markdown());
     testing::golden(&format!("golden/{name}.csv"), csv);
 }
@@ -257,7 +257,7 @@ fn forms(name: &str, page: impl Fn(Depth) -> Page, csv: &str) {
 /// A page in all printed forms.
 fn printed(page: impl Fn(Depth) -> Page) -> [String; 3] {
     let full = page(Depth::Full);
-    [page(Depth::Terminal).text(Style::Plain), full.markdown(), full.html()]
+    [page(Depth::Terminal).text(Style::PLAIN), full.markdown(), full.html()]
 }
 
 #[test]

@@ -12,7 +12,7 @@ use candor_report::Style;
 use super::page::Page;
 
 impl Page {
-    /// For a terminal, at most [`text::WIDTH`] characters wide where words can be wrapped: without charts
+    /// For a terminal, as wide as `style` says where words can be wrapped: without charts
     /// but for those that are plotted.
     pub fn text(&self, style: Style) -> String {
         text::print(self, style)

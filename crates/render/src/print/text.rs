@@ -1,4 +1,4 @@
-//! A page for a terminal: lines with a name in the margin, and tables, at most [`WIDTH`] characters wide
+//! A page for a terminal: lines with a name in the margin, and tables, at most as wide as the [`Style`] says
 //! unless a table or an argument of a command line is wider.
 //!
 //! Colours are the only escape sequences that it writes. Text is made visible as it comes in, before it is
@@ -11,8 +11,6 @@ use crate::page::{Block, Fact, Kind, Page, Section, Sum, Table, Term};
 use crate::{shorten, visible};
 use candor_report::{Style, Tone};
 
-/// Characters in the longest line.
-pub(crate) const WIDTH: usize = 100;
 /// Width of the margin that names stand in.
 const MARGIN: usize = 13;
 /// Columns of figures are as wide as this where there is room.
@@ -174,7 +172,7 @@ impl Printer {
             (first..columns).map(wide).collect::<Vec<usize>>()
         };
         let sum = |widths: &Vec<usize>| widths.iter().sum::<usize>();
-        let room = if columns < names.len() { BESIDE } else { WIDTH - MARGIN };
+        let room = if columns < names.len() { BESIDE } else { self.style.width - MARGIN };
         let widths = (0..=COLUMN).rev().map(width_with).find(|widths| sum(widths) <= room);
         let fits = widths.is_some();
         let widths = widths.unwrap_or_else(|| width_with(0));
@@ -198,11 +196,11 @@ impl Printer {
             self.line(&" ".repeat(margin), Some(Tone::Faint), &line(&abouts));
         }
         let beside = margin + sum(&widths) + 2;
+        let room = self.style.width.saturating_sub(beside).max(MARGIN);
         for row in &rows {
             let name = if first == 1 { format!("  {}", row[0]) } else { String::new() };
             let sentences = row[columns..].iter().filter(|text| !text.is_empty());
-            let mut lines =
-                sentences.flat_map(|text| wrap(text, WIDTH.saturating_sub(beside).max(MARGIN)));
+            let mut lines = sentences.flat_map(|text| wrap(text, room));
             let mut content = line(row);
             content.extend(lines.next().map(|line| format!("  {line}")));
             self.margin_line(margin, &name, None, &content);
@@ -218,7 +216,7 @@ impl Printer {
             let line = lines.last_mut().expect("there is one from the beginning");
             let length = line.chars().count() + word.chars().count();
             // A blank before the word, and a blank and a backslash after it.
-            if !line.is_empty() && length + 3 > WIDTH - MARGIN {
+            if !line.is_empty() && length + 3 > self.style.width - MARGIN {
                 line.push_str(" \\");
                 lines.push(format!("  {word}"));
             } else {
@@ -243,7 +241,7 @@ impl Printer {
     fn wrapped(&mut self, name: &str, tone: Option<Tone>, text: &str) {
         let margin = name.chars().count();
         let mut name = name;
-        for line in wrap(&visible(text), WIDTH.saturating_sub(margin).max(MARGIN)) {
+        for line in wrap(&visible(text), self.style.width.saturating_sub(margin).max(MARGIN)) {
             self.margin_line(margin, name, tone, &line);
             name = "";
         }

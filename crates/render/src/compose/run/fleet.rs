@@ -67,7 +67,7 @@ mod tests {
         let healthy = summary(&testing::fleet::healthy());
         assert_eq!(healthy.as_deref(), Some("2 agents, 2 threads, clocks within 70 µs"));
         let text =
-            super::super::page(&testing::fleet::degraded(), Depth::Terminal).text(Style::Plain);
+            super::super::page(&testing::fleet::degraded(), Depth::Terminal).text(Style::PLAIN);
         for words in
             ["lost: a1", "a1 after 2 s of results: it was silent", "-1.2 ppm", "unaccounted"]
         {

@@ -291,7 +291,7 @@ mod tests {
     use candor_report::testing;
 
     fn short(document: &Document) -> String {
-        page(document).text(Style::Plain)
+        page(document).text(Style::PLAIN)
     }
 
     #[test]

@@ -124,7 +124,7 @@ mod tests {
     #[test]
     fn streams_are_told() {
         let document = testing::streams_run().document();
-        let full = compose::run(&document, Depth::Full).text(Style::Plain);
+        let full = compose::run(&document, Depth::Full).text(Style::PLAIN);
         for line in [
             "6,000 streams began, 6,000 ended as expected, each with 4 events.",
             "6,000 gaps between events that were read together are unknown and left out.",
@@ -134,7 +134,7 @@ mod tests {
         ] {
             assert!(full.contains(line), "{line}\n{full}");
         }
-        let short = compose::run(&document, Depth::Short).text(Style::Plain);
+        let short = compose::run(&document, Depth::Short).text(Style::PLAIN);
         let figures = "first token p50 2 ms, p99 2 ms · inter-token p50 5 ms";
         assert!(short.contains(figures), "{short}");
     }

@@ -130,7 +130,7 @@ mod tests {
     fn users_and_their_failures_are_told() {
         let document = testing::users_run().document();
         assert_eq!(document.verdicts, []);
-        let full = compose::run(&document, Depth::Full).text(Style::Plain);
+        let full = compose::run(&document, Depth::Full).text(Style::PLAIN);
         for line in [
             "buy: 20 users (2.00 %) ended at login: token was not in the response",
             "buy: 6 users (0.60 %) ended at cart: status",
@@ -146,7 +146,7 @@ mod tests {
         let mut document = testing::users_run().document();
         let pages = |document: &_| {
             [Depth::Full, Depth::Short]
-                .map(|depth| compose::run(document, depth).text(Style::Plain))
+                .map(|depth| compose::run(document, depth).text(Style::PLAIN))
         };
         assert!(pages(&document).iter().all(|page| !page.contains("unaccounted")));
         document.users.as_mut().unwrap().unaccounted = 1234;

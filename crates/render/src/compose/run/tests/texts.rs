@@ -4,7 +4,6 @@ use candor_plan::{KernelTimestamps, Trace};
 use candor_record::TraceCounts;
 use candor_record::kernel::{KernelSample, KernelTimes};
 
-use crate::print::text::WIDTH;
 use candor_report::Style;
 use candor_report::document::Document;
 use candor_report::document::latency::Latencies;
@@ -32,7 +31,7 @@ fn the_pages() {
         ("broken", expected(testing::broken(), &["p99 < 5ms", "error-rate < 0.1%"])),
         ("empty", testing::empty_run().document()),
     ] {
-        testing::golden(&format!("golden/{name}.txt"), &render(&document, Style::Plain));
+        testing::golden(&format!("golden/{name}.txt"), &render(&document, Style::PLAIN));
     }
 }
 
@@ -49,7 +48,7 @@ fn the_tail_without_the_requests_that_a_pause_touched_stands_beside_it() {
     let told = "p99 without the 1.67 % of requests that a pause of this machine touched: 508 µs";
     for depth in [Depth::Short, Depth::Terminal] {
         let page = compose::run(&document, depth);
-        for text in [page.text(Style::Plain), page.markdown()] {
+        for text in [page.text(Style::PLAIN), page.markdown()] {
             assert_eq!(text.matches(told).count(), 1, "{text}");
         }
     }
@@ -57,7 +56,7 @@ fn the_tail_without_the_requests_that_a_pause_touched_stands_beside_it() {
 
     // Not where it says nothing new: no pause, one that touched other requests than the slow ones, or a figure of
     // the same precision.
-    let said = |document: &Document| compose::run(document, Depth::Short).text(Style::Plain);
+    let said = |document: &Document| compose::run(document, Depth::Short).text(Style::PLAIN);
     let nothing = |document: &Document| assert!(!said(document).contains("without the"));
     nothing(&testing::healthy_open());
     let mut alike = document.clone();
@@ -77,7 +76,7 @@ fn the_tail_without_the_requests_that_a_pause_touched_stands_beside_it() {
 fn a_managed_target() {
     let mut document = testing::healthy_open();
     document.set_target(testing::watched(), false);
-    testing::golden("golden/target.txt", &render(&document, Style::Plain));
+    testing::golden("golden/target.txt", &render(&document, Style::PLAIN));
 }
 
 #[test]
@@ -85,7 +84,7 @@ fn a_profiled_target() {
     let mut document = testing::healthy_open();
     document.set_target(testing::watched(), false);
     document.set_profile(testing::profile(None));
-    let text = render(&document, Style::Plain);
+    let text = render(&document, Style::PLAIN);
     for part in [
         "DOUBTFUL",
         "\nProfile      perf record -g -p 4711 -o result.profile\n",
@@ -105,9 +104,22 @@ fn no_line_is_too_wide_and_none_ends_in_blanks() {
     long.errors[0].example = Some("word ".repeat(60) + &"y".repeat(200));
     long.requests[1].name = "n".repeat(120);
     for document in testing::every_document().into_iter().chain([long]) {
-        for line in render(&document, Style::Plain).lines() {
-            assert!(line.chars().count() <= WIDTH, "{line}");
+        for line in render(&document, Style::PLAIN).lines() {
+            assert!(line.chars().count() <= Style::PLAIN.width, "{line}");
             assert_eq!(line, line.trim_end());
+        }
+    }
+}
+
+#[test]
+fn a_short_report_fits_its_terminal() {
+    for document in testing::every_document() {
+        let page = compose::run(&document, Depth::Short);
+        for columns in [60, 80, 100, 200] {
+            let style = Style::PLAIN.within(columns);
+            for line in page.text(style).lines() {
+                assert!(line.chars().count() <= columns.min(100), "{columns}: {line}");
+            }
         }
     }
 }
@@ -115,12 +127,12 @@ fn no_line_is_too_wide_and_none_ends_in_blanks() {
 #[test]
 fn colours_change_nothing_but_colours() {
     for document in testing::every_document() {
-        let mut coloured = render(&document, Style::Colour);
+        let mut coloured = render(&document, Style::COLOUR);
         assert!(coloured.contains("\u{1b}["));
         for code in ["1", "1;32", "1;33", "1;31", "2", "0"] {
             coloured = coloured.replace(&format!("\u{1b}[{code}m"), "");
         }
-        assert_eq!(coloured, render(&document, Style::Plain));
+        assert_eq!(coloured, render(&document, Style::PLAIN));
     }
 }
 
@@ -131,7 +143,7 @@ fn the_command_can_be_copied() {
     let typed = ["-c", "10", "--expect", "p99 < 5ms", "-H", "A: it's", "http://h/?a=1&b=2"];
     document.arguments = vec!["/usr/bin/candor".to_owned()];
     document.arguments.extend(std::iter::repeat_n(typed, 5).flatten().map(str::to_owned));
-    let text = render(&document, Style::Plain);
+    let text = render(&document, Style::PLAIN);
     let (_, command) = text.split_once("\nRerun        ").unwrap();
     assert!(command.lines().count() > 2);
     let joined = command.replace(" \\\n               ", " ");
@@ -139,7 +151,7 @@ fn the_command_can_be_copied() {
     assert_eq!(joined.trim_end(), format!("candor {}", [once; 5].join(" ")));
 
     document.arguments.clear();
-    assert!(!render(&document, Style::Plain).contains("Rerun"));
+    assert!(!render(&document, Style::PLAIN).contains("Rerun"));
 }
 
 /// An example may contain a server's bytes, which must not reach the terminal unescaped.
@@ -147,7 +159,7 @@ fn the_command_can_be_copied() {
 fn control_characters_are_shown_and_not_obeyed() {
     let mut document = testing::broken();
     document.errors[0].example = Some("bad\u{1b}[2J\u{7}\nline".to_owned());
-    let text = render(&document, Style::Plain);
+    let text = render(&document, Style::PLAIN);
     assert!(!text.contains('\u{1b}') && !text.contains('\u{7}'));
     assert!(text.contains("bad\\u{1b}[2J\\u{7}\\nline"), "{text}");
 }
@@ -174,7 +186,7 @@ fn the_parts_stand_side_by_side() {
     }
     times.add(KernelSample { sent_ns: 5, left_ns: 4, arrived_ns: 6, done_ns: 7 });
     (times.connections, times.conversion_error_ns) = (2, 35);
-    let page = render(&stamped(Some(times)), Style::Plain);
+    let page = render(&stamped(Some(times)), Style::PLAIN);
     let from = page.find("Kernel  ").unwrap();
     let section = &page[from..page.find("Over time  ").unwrap()];
     testing::golden("golden/kernel.txt", section);
@@ -183,19 +195,19 @@ fn the_parts_stand_side_by_side() {
 
 #[test]
 fn what_cannot_be_had_is_said() {
-    let page = render(&stamped(None), Style::Plain);
+    let page = render(&stamped(None), Style::PLAIN);
     assert!(page.contains("No time stamps: only TCP connections on Linux have them."), "{page}");
     let refused = KernelTimes {
         refused: 4,
         refusal: Some("Operation not permitted".to_owned()),
         ..KernelTimes::new(3)
     };
-    let page = render(&stamped(Some(refused)), Style::Plain);
+    let page = render(&stamped(Some(refused)), Style::PLAIN);
     assert!(page.contains("No time stamps: Operation not permitted."), "{page}");
 }
 
 fn table(document: &Document) -> Vec<String> {
-    let text = render(document, Style::Plain);
+    let text = render(document, Style::PLAIN);
     let lines = text.lines().skip_while(|line| !line.starts_with("Over time"));
     lines.skip(1).take_while(|line| !line.is_empty()).map(str::to_owned).collect()
 }
