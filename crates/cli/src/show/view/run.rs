@@ -192,19 +192,22 @@ pub(super) fn strips(painter: &Painter, run: &Run) -> Block {
     let length_ns = columns.iter().map(|one| one.length_ns).sum();
     let head = format!("{:<LABEL$}last {}; the highest at the right", "", clock(length_ns));
     let mut lines = vec![painter.line(Tone::Faint, &head)];
-    let mut strip = |name: &str, tone, value: fn(&Point) -> f64, text: fn(f64) -> String| {
-        let values: Vec<f64> = columns.iter().map(value).collect();
-        let highest = values.iter().copied().fold(0.0, f64::max);
-        lines.push(Line::from(vec![
-            painter.span(Tone::Plain, format!("{name:<LABEL$}")),
-            painter.span(tone, format!("{:<width$}", painter.spark(&values, highest))),
-            painter.span(Tone::Plain, format!(" {:>12}", text(highest))),
-        ]));
-    };
+    let mut strip =
+        |name: &str, tone, value: fn(&Point) -> Option<f64>, text: fn(f64) -> String| {
+            let known = columns.iter().filter_map(value).reduce(f64::max);
+            let highest = known.unwrap_or(0.0);
+            let values: Vec<f64> = columns.iter().map(|one| value(one).unwrap_or(0.0)).collect();
+            lines.push(Line::from(vec![
+                painter.span(Tone::Plain, format!("{name:<LABEL$}")),
+                painter.span(tone, format!("{:<width$}", painter.spark(&values, highest))),
+                painter.span(Tone::Plain, format!(" {:>12}", known.map_or("–".to_owned(), text))),
+            ]));
+        };
     let duration = |ns: f64| fmt_duration_ns(ns as u64);
-    strip("rate", Tone::Bar, Point::rate_per_s, fmt_per_second);
-    strip("p99", Tone::Bar, |one| one.p99_ns.unwrap_or(0) as f64, duration);
-    strip("backlog", Tone::Doubtful, |one| one.backlog as f64, |count| fmt_count(count as u64));
+    strip("rate", Tone::Bar, |one| Some(one.rate_per_s()), fmt_per_second);
+    strip("p99", Tone::Bar, |one| one.p99_ns.map(|ns| ns as f64), duration);
+    let count = |count: f64| fmt_count(count as u64);
+    strip("backlog", Tone::Doubtful, |one| Some(one.backlog as f64), count);
     Block::new(3, lines).at_least(2)
 }
 

@@ -273,6 +273,15 @@ fn before_the_first_interval_there_is_a_picture_too() {
 }
 
 #[test]
+fn what_was_not_timed_has_no_value() {
+    let failed = Second { scheduled: 100, errors: 100, ..Second::default() };
+    let state = run("url = 'http://h/'\nrate = '100'\n", &[failed; 3]);
+    let picture = text(&drawn(&state, UNICODE, 100, 30));
+    let strip = picture.lines().find(|line| line.starts_with("p99")).unwrap();
+    assert!(strip.ends_with('–'), "{picture}");
+}
+
+#[test]
 fn every_size_is_drawn_within_its_bounds() {
     let states = [
         healthy(),
