@@ -18,6 +18,7 @@ mod foreign_texts;
 mod grpc;
 mod h2_servers;
 mod h2load;
+mod haproxy;
 mod help;
 mod hostile_h2;
 mod imports;

@@ -20,7 +20,7 @@ use crate::redact::{REDACTED, Secrets};
 use crate::run::Connections;
 use crate::run::SEVERAL_IN_A_READ;
 use crate::url::{self, parse_host_port};
-use crate::values::is_small;
+use crate::values::{is_small, named};
 use allow::AllowList;
 
 /// The length of a name, a user or a password in SOCKS 5 is a byte (RFC 1928 5, RFC 1929 2).
@@ -42,6 +42,9 @@ pub struct Target {
     /// The proxy that connections go through: the endpoint is its own.
     #[serde(default)]
     pub proxy: Option<Proxy>,
+    /// The header that each connection begins with.
+    #[serde(default)]
+    pub haproxy_protocol: HaproxyProtocol,
     /// Addresses given by `--resolve` for the endpoint's host; empty: ask the resolver.
     pub resolved: Vec<IpAddr>,
     /// The hosts that the user allows; `None`: all. The engine adds the lists of the environment
@@ -99,6 +102,25 @@ impl Proxy {
     }
 }
 
+/// The header of the PROXY protocol that connections begin with, by which a load balancer tells a server who connects.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, clap::ValueEnum, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case")]
+pub enum HaproxyProtocol {
+    /// None.
+    #[default]
+    #[value(help = "No header")]
+    Off,
+    /// A line of text.
+    #[value(help = "A line of text")]
+    V1,
+    /// Binary.
+    #[value(help = "Binary")]
+    V2,
+}
+
+named!(HaproxyProtocol: "\"v1\", \"v2\" or \"off\"");
+
 /// The name of the plan's own target.
 pub const MAIN_TARGET: &str = "main";
 
@@ -134,6 +156,10 @@ impl Target {
             )?;
         }
         if let Some(proxy) = &self.proxy {
+            if self.haproxy_protocol != HaproxyProtocol::Off {
+                let problem = "connections go to a proxy, which takes no such header; leave it out, or add --noproxy '*'";
+                return Err(value("--haproxy-protocol", problem));
+            }
             let Proxy { host, port, .. } = proxy;
             need(
                 has_text(host) && *port > 0,

@@ -26,6 +26,7 @@ fn a_url_alone_is_a_closed_loop_of_ten_connections_for_ten_seconds() {
             authority: "localhost:8080".to_owned(),
             endpoint: Endpoint::Tcp { host: "localhost".to_owned(), port: 8080 },
             proxy: None,
+            haproxy_protocol: HaproxyProtocol::Off,
             resolved: vec![],
             allow: None,
             tls: None,

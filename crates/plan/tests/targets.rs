@@ -1,7 +1,7 @@
 //! Several targets, from a plan's tables and URLs to the plan.
 
 use crate::common::*;
-use candor_plan::{Endpoint, HttpVersion, Options, Plan, ProxyWay, Trust};
+use candor_plan::{Endpoint, HaproxyProtocol, HttpVersion, Options, Plan, ProxyWay, Trust};
 
 const SHOP: &str = "
 url = 'http://shop.example/start'
@@ -78,6 +78,22 @@ fn addresses_are_for_the_target_that_has_the_name() {
     assert_eq!(resolved(1), ["127.0.0.1".parse::<std::net::IpAddr>().unwrap()]);
     let text = format!("resolve = ['other.example:80:127.0.0.1']{SHOP}");
     assert!(planned(&text).unwrap_err().contains("not to other.example:80"));
+}
+
+#[test]
+fn the_proxy_protocol_is_that_of_all_targets_but_those_that_say_otherwise() {
+    let tables = "[target.b]\nurl = 'http://b/'\nhaproxy-protocol = 'off'\n\
+                  [[request]]\n[[request]]\ntarget = 'b'\n[[request]]\nurl = 'http://c/'\n";
+    let plan = planned(&format!("url = 'http://a/'\nhaproxy-protocol = 'v2'\n{tables}")).unwrap();
+    let all: Vec<HaproxyProtocol> = plan.targets().map(|one| one.haproxy_protocol).collect();
+    assert_eq!(all, [HaproxyProtocol::V2, HaproxyProtocol::Off, HaproxyProtocol::V2]);
+    let refused = |top: &str| planned(&format!("url = 'http://a/'\n{top}")).unwrap_err();
+    assert!(
+        refused("haproxy-protocol = 'v1'\nproxy = 'http://p:1'").starts_with(
+            "--haproxy-protocol: connections go to a proxy, which takes no such header"
+        )
+    );
+    assert!(refused("haproxy-protocol = 'v3'").contains("write off or v1 or v2"));
 }
 
 #[test]

@@ -18,6 +18,7 @@
 //!               h2/         HTTP/2; begins in HTTP/1.1 where it is an upgrade
 //!               ws/         WebSocket; opened over HTTP/1.1, or on a stream of HTTP/2
 //!  around them  tls/        TLS, with any session within               proxy.rs   the same behind a proxy
+//!               haproxy.rs the header that is before all of it
 //! ```
 //!
 //! The seam that the engine drives is at the root of this crate; what belongs to one protocol is in its module.
@@ -31,6 +32,7 @@ pub mod grpc;
 pub mod h1;
 pub mod h2;
 mod habits;
+pub mod haproxy;
 mod http;
 pub mod made;
 mod output;

@@ -93,6 +93,7 @@ fn plan(load: Load, warm_up_ns: u64) -> Parts {
             authority: "127.0.0.1:8080".to_owned(),
             endpoint: Endpoint::Tcp { host: "127.0.0.1".to_owned(), port: 8080 },
             proxy: None,
+            haproxy_protocol: HaproxyProtocol::Off,
             resolved: Vec::new(),
             allow: None,
             tls: None,

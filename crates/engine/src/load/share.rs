@@ -4,7 +4,7 @@
 //! any number of workers.
 
 use candor_pace::{Limit, Share};
-use candor_plan::{Plan, Target, Timeouts};
+use candor_plan::{HaproxyProtocol, Plan, Target, Timeouts};
 use candor_protocol::Habits;
 use candor_record::{EndReason, Workers};
 
@@ -49,6 +49,8 @@ const MOST_LINGER_NS: u64 = 250_000_000;
 pub(crate) struct ToTarget {
     /// For messages.
     pub(crate) authority: String,
+    /// What connections begin with.
+    pub(crate) haproxy_protocol: HaproxyProtocol,
     /// Kept open.
     pub(crate) count: u32,
     /// Opened at most, while requests wait.
@@ -81,6 +83,7 @@ impl WorkerPlan {
             let kept = if plan.connections.own { 0 } else { of(count) };
             ToTarget {
                 authority: target.authority.clone(),
+                haproxy_protocol: target.haproxy_protocol,
                 count: kept,
                 max: of(max),
                 before: match &plan.connections {

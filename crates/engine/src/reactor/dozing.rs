@@ -10,6 +10,7 @@
 //! Stamps are of the realtime clock; [`Stamping`] brings them to the monotonic one, with a bound.
 
 use std::io::IoSlice;
+use std::net::SocketAddr;
 
 use rustix::io::Errno;
 use rustix::thread::clock_nanosleep_absolute;
@@ -92,6 +93,10 @@ impl Reactor for DozingReactor {
 
     fn addresses(&self, target: u16) -> usize {
         self.plain.addresses(target)
+    }
+
+    fn endpoints(&self, key: Key) -> Option<(SocketAddr, SocketAddr)> {
+        self.plain.endpoints(key)
     }
 
     fn connect(&mut self, key: Key, to: Route) -> Result<(), ConnectFailure> {

@@ -5,6 +5,7 @@
 //! is the last one unless the peer has ended: no read is made only to be told EAGAIN.
 
 use std::io::IoSlice;
+use std::net::SocketAddr;
 use std::os::fd::OwnedFd;
 
 use candor_protocol::Transport;
@@ -141,6 +142,10 @@ impl Reactor for EpollReactor {
 
     fn addresses(&self, target: u16) -> usize {
         self.dialer.targets[usize::from(target)].len()
+    }
+
+    fn endpoints(&self, key: Key) -> Option<(SocketAddr, SocketAddr)> {
+        self.sockets[key as usize].fd.as_ref().and_then(socket::endpoints)
     }
 
     fn connect(&mut self, key: Key, to: Route) -> Result<(), ConnectFailure> {

@@ -36,6 +36,7 @@ pub mod stamps;
 pub mod uring;
 
 use std::io::IoSlice;
+use std::net::SocketAddr;
 
 use candor_protocol::Transmit;
 use candor_record::{ConnectErrorKind, Reason};
@@ -287,6 +288,12 @@ pub trait Reactor {
         1
     }
 
+    /// The local and the remote address of an established connection over IP.
+    fn endpoints(&self, key: Key) -> Option<(SocketAddr, SocketAddr)> {
+        let _ = key;
+        None
+    }
+
     /// Begins to connect under `key`.
     fn connect(&mut self, key: Key, to: Route) -> Result<(), ConnectFailure>;
 
@@ -400,6 +407,10 @@ impl Reactor for Box<dyn Reactor> {
 
     fn addresses(&self, target: u16) -> usize {
         (**self).addresses(target)
+    }
+
+    fn endpoints(&self, key: Key) -> Option<(SocketAddr, SocketAddr)> {
+        (**self).endpoints(key)
     }
 
     fn connect(&mut self, key: Key, to: Route) -> Result<(), ConnectFailure> {

@@ -189,6 +189,12 @@ fn until_done(call: impl Fn() -> Result<usize, Errno>) -> Result<usize, Errno> {
     }
 }
 
+/// The local and the remote address of a connection over IP.
+pub(super) fn endpoints(fd: &OwnedFd) -> Option<(SocketAddr, SocketAddr)> {
+    let local = rustix::net::getsockname(fd).ok()?.try_into().ok()?;
+    Some((local, rustix::net::getpeername(fd).ok()??.try_into().ok()?))
+}
+
 /// Acknowledges what was received, if the kernel delays that; not every kind of socket can.
 pub(super) fn acknowledge(fd: &OwnedFd) -> bool {
     sockopt::set_tcp_quickack(fd, true).is_ok()

@@ -237,6 +237,10 @@ impl Reactor for StampedReactor {
         self.plain.addresses(target)
     }
 
+    fn endpoints(&self, key: Key) -> Option<(SocketAddr, SocketAddr)> {
+        self.plain.endpoints(key)
+    }
+
     fn connect(&mut self, key: Key, to: Route) -> Result<(), ConnectFailure> {
         *self.log(key) = None;
         self.plain.connect(key, to)

@@ -32,6 +32,7 @@ mod ring;
 use std::collections::VecDeque;
 use std::io::{self, IoSlice};
 use std::marker::PhantomData;
+use std::net::SocketAddr;
 
 use candor_protocol::Transport;
 
@@ -256,6 +257,10 @@ impl Reactor for UringReactor {
 
     fn addresses(&self, target: u16) -> usize {
         self.dialer.targets[usize::from(target)].len()
+    }
+
+    fn endpoints(&self, key: Key) -> Option<(SocketAddr, SocketAddr)> {
+        self.sockets[key as usize].fd.as_ref().and_then(socket::endpoints)
     }
 
     fn connect(&mut self, key: Key, to: Route) -> Result<(), ConnectFailure> {

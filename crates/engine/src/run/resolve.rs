@@ -178,7 +178,7 @@ fn configuration() -> Option<PathBuf> {
 
 #[cfg(test)]
 mod tests {
-    use candor_plan::HttpVersion;
+    use candor_plan::{HaproxyProtocol, HttpVersion};
 
     use super::*;
 
@@ -190,6 +190,7 @@ mod tests {
             authority: "h".to_owned(),
             endpoint,
             proxy: None,
+            haproxy_protocol: HaproxyProtocol::Off,
             resolved: resolved.iter().map(|one| one.parse().unwrap()).collect(),
             allow: AllowList::of_variable("--allow", allow).unwrap(),
             tls: None,

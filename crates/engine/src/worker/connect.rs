@@ -5,7 +5,8 @@
 
 use std::io::IoSlice;
 
-use candor_protocol::{Event, Failure, Protocol, Transport};
+use candor_plan::HaproxyProtocol;
+use candor_protocol::{Event, Failure, Protocol, Transport, haproxy};
 use candor_record::{Cause, ConnectErrorKind, Disconnect, ErrorKind, LossKind, Reason};
 
 use super::connection::{SHARE_BYTES, State};
@@ -14,7 +15,7 @@ use super::{Stage, Worker};
 use crate::author::Author;
 use crate::author::users::Users;
 use crate::load::Source;
-use crate::reactor::{ConnectCause, ConnectFailure, IoFailure, Key, Reactor, Segments};
+use crate::reactor::{ConnectCause, ConnectFailure, IoFailure, Key, Reactor, Segments, Sent};
 
 /// Why an established connection is given up.
 pub(super) enum Loss {
@@ -70,6 +71,9 @@ impl<R: Reactor, S: Protocol> Worker<R, S> {
         match outcome {
             Ok(false) => {}
             Ok(true) => {
+                if let Err(failure) = self.introduce(key) {
+                    return self.connect_failed(key, failure, now_ns);
+                }
                 let session = (self.make_session)(self.pool[key].target);
                 self.pool.tried(key, true, now_ns);
                 self.pool.connected(key, since_ns, session, now_ns);
@@ -79,6 +83,29 @@ impl<R: Reactor, S: Protocol> Worker<R, S> {
                 }
             }
             Err(failure) => self.connect_failed(key, failure, now_ns),
+        }
+    }
+
+    /// Says which addresses the connection has, to a target that wants to be told.
+    fn introduce(&mut self, key: Key) -> Result<(), ConnectFailure> {
+        let version = self.own.targets[usize::from(self.pool[key].target)].haproxy_protocol;
+        if version == HaproxyProtocol::Off {
+            return Ok(());
+        }
+        let header = haproxy::header(version, self.reactor.endpoints(key));
+        let words = match self.reactor.send(key, &[IoSlice::new(&header)]) {
+            Sent::Queued => None,
+            Sent::Written(bytes) if bytes == header.len() => None,
+            Sent::Failed(failure) => Some(failure.message),
+            // A socket that has sent nothing yet has room for it.
+            Sent::Written(_) | Sent::Blocked => Some("no room for a PROXY header".to_owned()),
+        };
+        match words {
+            None => {
+                self.books.recorder.bytes_sent(header.len() as u64);
+                Ok(())
+            }
+            Some(words) => Err(self.not_connected(key, ConnectErrorKind::Handshake, words.into())),
         }
     }
 

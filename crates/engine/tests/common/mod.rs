@@ -19,6 +19,7 @@ pub(crate) fn plan(connections: u32, load: Load, duration_ns: u64) -> Parts {
             authority: "sim".to_owned(),
             endpoint: Endpoint::Tcp { host: "127.0.0.1".to_owned(), port: 80 },
             proxy: None,
+            haproxy_protocol: HaproxyProtocol::Off,
             resolved: vec![],
             allow: None,
             tls: None,

@@ -83,6 +83,7 @@ impl Targets {
             authority: url.authority.clone(),
             endpoint,
             proxy,
+            haproxy_protocol: options.connecting.haproxy_protocol.unwrap_or_default(),
             resolved,
             allow: AllowList::of_option(&options.connecting.allow),
             tls: tls::tls(options, &url, http, files)?,
@@ -178,6 +179,9 @@ fn of_table(options: &Options, table: &TargetOptions, url: &str) -> Options {
     own.connecting.unix_socket.clone_from(&table.unix_socket);
     if table.proxy.is_some() {
         own.connecting.proxy.clone_from(&table.proxy);
+    }
+    if table.haproxy_protocol.is_some() {
+        own.connecting.haproxy_protocol = table.haproxy_protocol;
     }
     if !table.resolve.is_empty() || table.unix_socket.is_some() {
         own.connecting.resolve.clone_from(&table.resolve);

@@ -6,6 +6,7 @@ use super::TargetOptions;
 use super::group::group;
 use super::target::targets;
 use crate::run::ReactorChoice;
+use crate::targets::HaproxyProtocol;
 use crate::targets::allow::Allowed;
 use crate::values::{
     Direct, HostPort, Proxy, Resolve, Sources, one_or_many, one_or_many_typed, typed,
@@ -31,6 +32,20 @@ group! {
         #[arg(long, value_name = "HOST[,HOST]", value_delimiter = ',')]
         #[serde(deserialize_with = "one_or_many")]
         pub noproxy: Vec<Direct>,
+
+        /// Begin each connection with a header of the PROXY protocol [VERSION: v1]
+        ///
+        /// It has the connection's own addresses, and comes before TLS. For targets that take such a header from
+        /// their load balancer; over a unix socket it says that there are no addresses.
+        #[arg(
+            long,
+            value_name = "VERSION",
+            num_args = 0..=1,
+            require_equals = true,
+            default_missing_value = "v1"
+        )]
+        #[serde(deserialize_with = "typed")]
+        pub haproxy_protocol: Option<HaproxyProtocol>,
 
         /// Use these addresses for a host and port instead of asking the resolver
         #[arg(long, value_name = "HOST:PORT:ADDR[,ADDR]")]

@@ -6,8 +6,8 @@ use std::path::PathBuf;
 use serde::Deserialize;
 use serde::de::{Deserializer, Error, MapAccess, Visitor};
 
-use crate::targets::MAIN_TARGET;
-use crate::values::{Header, HostPort, Proxy, Resolve, SmallCount, headers, one_or_many};
+use crate::targets::{HaproxyProtocol, MAIN_TARGET};
+use crate::values::{Header, HostPort, Proxy, Resolve, SmallCount, headers, one_or_many, typed};
 
 /// One `[target.NAME]` table of a plan: where else requests go. What it does not say, the top level does.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
@@ -27,6 +27,9 @@ pub struct TargetOptions {
     pub connect_to: Option<HostPort>,
     /// Like `--proxy`.
     pub proxy: Option<Proxy>,
+    /// Like `--haproxy-protocol`.
+    #[serde(deserialize_with = "typed")]
+    pub haproxy_protocol: Option<HaproxyProtocol>,
     /// Like `--resolve`.
     #[serde(deserialize_with = "one_or_many")]
     pub resolve: Vec<Resolve>,

@@ -9,7 +9,7 @@ use candor_record::StatusCount;
 
 use super::time;
 use crate::page::{Block, NOTHING, Section, share_of};
-use candor_plan::{Replies, describe};
+use candor_plan::{HaproxyProtocol, Replies, describe};
 use candor_report::Tone;
 use candor_report::document::Outcome;
 use candor_report::document::Severity;
@@ -59,6 +59,11 @@ pub(super) fn how(document: &Document) -> Vec<String> {
     if let Some(proxy) = &target.proxy {
         let from = proxy.variable.as_ref().map(|name| format!(" ({name})")).unwrap_or_default();
         parts.push(format!("through the proxy {}{from}", target.endpoint));
+    }
+    match target.haproxy_protocol {
+        HaproxyProtocol::Off => {}
+        HaproxyProtocol::V1 => parts.push("PROXY protocol v1".to_owned()),
+        HaproxyProtocol::V2 => parts.push("PROXY protocol v2".to_owned()),
     }
     if connections.pipeline > 1 {
         parts.push(format!("{} in a pipeline", connections.pipeline));
