@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener};
+use std::process::Command;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -311,6 +312,45 @@ fn a_failure_stops_the_run_and_keeps_what_was_measured() {
     let (_, outcome) = run("function done() error('d') end", &TEN);
     outcome.assert_refused(1, &["done()", "load.lua:1: d"]);
     assert_eq!(outcome.document().ledger("ok"), 10);
+}
+
+/// A module in C that calls Lua's functions, as LuaSocket and cjson do.
+const MODULE: &str = "
+typedef struct lua_State lua_State;
+extern const char *luaL_checklstring(lua_State *, int, unsigned long *);
+extern void lua_pushinteger(lua_State *, long);
+extern void lua_pushcclosure(lua_State *, int (*)(lua_State *), int);
+static int length(lua_State *L) {
+    unsigned long bytes;
+    luaL_checklstring(L, 1, &bytes);
+    lua_pushinteger(L, bytes);
+    return 1;
+}
+int luaopen_length(lua_State *L) { lua_pushcclosure(L, length, 0); return 1; }
+";
+
+#[test]
+fn modules_are_found_where_wrk_finds_them_and_those_in_c_load() {
+    let directory = tempfile::tempdir().unwrap();
+    let (source, module) = (directory.path().join("length.c"), directory.path().join("length.so"));
+    std::fs::write(&source, MODULE).unwrap();
+    let made =
+        Command::new("cc").args(["-shared", "-fPIC", "-o"]).args([&module, &source]).status();
+    assert!(made.unwrap().success());
+    let script = format!(
+        "package.cpath = package.cpath .. ';{}/?.so'\n\
+         wrk.path = '/' .. require('length')('four')\n\
+         assert(require('wrk') == wrk)\n\
+         local function has(path, part) assert(path:find(part, 1, true), part .. ' is not in ' .. path) end\n\
+         has(package.path, '/usr/share/lua/5.1/?.lua')\n\
+         has(package.path, '/usr/local/share/lua/5.1/?.lua')\n\
+         has(package.cpath, '-linux-gnu/lua/5.1/?.so')\n\
+         has(package.cpath, '/usr/local/lib/lua/5.1/?.so')\n",
+        directory.path().display()
+    );
+    let (seen, outcome) = run(&script, &TEN);
+    assert_eq!(outcome.code(), 0, "{}", outcome.stderr);
+    assert!(seen.len() == 10 && seen.iter().all(|one| one.line == "GET /4 HTTP/1.1"), "{seen:?}");
 }
 
 #[test]

@@ -65,5 +65,19 @@ function wrk.request()
   return wrk.format()
 end
 
+-- Modules are found where Debian's wrk finds them: LuaJIT's own path has /usr/local alone. A sandbox has no modules.
+if package then
+  package.loaded.wrk = wrk
+  local function add(key, entries)
+    for _, entry in ipairs(entries) do
+      if not (";" .. package[key] .. ";"):find(";" .. entry .. ";", 1, true) then
+        package[key] = package[key] .. ";" .. entry
+      end
+    end
+  end
+  add("path", { "/usr/share/lua/5.1/?.lua", "/usr/share/lua/5.1/?/init.lua" })
+  add("cpath", { "/usr/local/lib/lua/5.1/?.so", "/usr/lib/" .. given.machine .. "/lua/5.1/?.so", "/usr/lib/lua/5.1/?.so" })
+end
+
 -- Compiled code would not see the hook that ends calls.
 if jit then jit.off() end

@@ -127,6 +127,8 @@ fn given(lua: &Lua, plan: &Plan, shared: Option<Arc<Shared>>) -> mlua::Result<Ta
         _ => (authority, None),
     };
     given.set("scheme", scheme)?;
+    // Debian's name of the machine, in the paths of libraries.
+    given.set("machine", format!("{}-linux-gnu", std::env::consts::ARCH))?;
     given.set("host", host.trim_start_matches('[').trim_end_matches(']'))?;
     given.set("port", port)?;
     let headers = lua.create_table()?;
