@@ -148,7 +148,7 @@ fn of_wrk(run: &Run, record: &RunRecord) -> Vec<Value> {
 
 /// The numbers of h2load's line of requests, by their names.
 fn of_h2load(document: &Document) -> impl Fn(&str) -> u64 {
-    let text = h2load::text::summary(document).unwrap();
+    let text = h2load::text::summary(document, false).unwrap();
     let line = text.lines().find(|line| line.starts_with("requests: ")).unwrap().to_owned();
     move |name| {
         let words: Vec<&str> = line.split([' ', ',']).filter(|word| !word.is_empty()).collect();

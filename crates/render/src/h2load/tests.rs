@@ -14,7 +14,7 @@ fn whole(document: &Document) -> String {
         + &text::connected(document)
         + &text::progress(document, 0, text::done(document))
         + &text::closing(document)
-        + &text::summary(document).unwrap()
+        + &text::summary(document, false).unwrap()
 }
 
 /// A run of a number of requests over HTTP/1.1, on one thread.
@@ -44,6 +44,24 @@ fn the_form_of_a_number_of_requests() {
 #[test]
 fn the_form_of_a_duration() {
     assert_eq!(form(&whole(&timed())), form(transcript("h2load-h2")));
+}
+
+/// The form is that of h2load.cc: `{:>10}-{:>10} [{40 columns}]({:6.2}/{:6.2}%)`.
+#[test]
+fn a_histogram_stands_below_each_line_of_times() {
+    let document = timed();
+    let text = text::summary(&document, true).unwrap();
+    let bars: Vec<&str> = text.lines().filter(|line| line.contains(" [")).collect();
+    assert!(!bars.is_empty() && bars.len() % 10 == 0, "{text}");
+    let request = &bars[..10];
+    let widest = request.iter().filter(|line| line.contains(&"/".repeat(40)));
+    assert_eq!(widest.count(), 1, "{text}");
+    for line in request {
+        assert_eq!(line.find(" ["), Some(21), "{line}");
+        assert_eq!(line.find("]("), Some(63), "{line}");
+    }
+    assert!(request[9].ends_with("/100.00%)"), "{text}");
+    assert!(!text::summary(&document, false).unwrap().contains(" ["));
 }
 
 #[test]
@@ -147,7 +165,7 @@ fn what_tls_came_to_stands_before_the_protocol() {
 
 #[test]
 fn a_run_without_answers_has_the_form_too() {
-    let text = text::summary(&testing::empty_run().document()).unwrap();
+    let text = text::summary(&testing::empty_run().document(), false).unwrap();
     assert!(
         text.contains(
             "time for request:        0us         0us         0us         0us     0.00%\n"

@@ -143,8 +143,8 @@ fn of_threads(document: &Document, say: impl Fn(u64) -> String) -> String {
     }
 }
 
-/// The summary.
-pub fn summary(document: &Document) -> Result<String, DecodeError> {
+/// The summary; `plots`: with a histogram below each line of times.
+pub fn summary(document: &Document, plots: bool) -> Result<String, DecodeError> {
     let pace = Pace::of(document);
     let mut text = format!(
         "\nfinished in {}, {:.2} req/s, {}B/s\n",
@@ -159,18 +159,24 @@ pub fn summary(document: &Document) -> Result<String, DecodeError> {
     text += "                     min         max         mean         sd        +/- sd\n";
     let latencies = &document.latencies;
     let request = if figures::is_open(document) { &latencies.response } else { &latencies.service };
-    times(&mut text, "time for request:", request)?;
+    times(&mut text, "time for request:", request, plots)?;
     times(
         &mut text,
         "time for connect:",
         latencies.secured.as_ref().unwrap_or(&latencies.connect),
+        plots,
     )?;
-    times(&mut text, "time to 1st byte:", &latencies.first_byte)?;
+    times(&mut text, "time to 1st byte:", &latencies.first_byte, plots)?;
     rates(&mut text, document);
     Ok(text)
 }
 
-fn times(text: &mut String, label: &str, of: &Distribution) -> Result<(), DecodeError> {
+fn times(
+    text: &mut String,
+    label: &str,
+    of: &Distribution,
+    plots: bool,
+) -> Result<(), DecodeError> {
     let hdr = of.decode()?;
     let figures = [of.min_ns, of.max_ns].map(|ns| ns.map(|ns| ns as f64));
     let [min, max, mean, sd] = [figures[0], figures[1], of.mean_ns, of.stdev_ns];
@@ -178,7 +184,43 @@ fn times(text: &mut String, label: &str, of: &Distribution) -> Result<(), Decode
     // A step of the histogram is a range of values: it counts if any of them is inside.
     let ends = (|highest| highest, |highest| hdr.lowest_equivalent(highest));
     row(text, label, figures, near_mean(of, &hdr, ends));
+    if let (true, Some(min_ns), Some(max_ns)) = (plots, of.min_ns, of.max_ns) {
+        let steps =
+            hdr.iter_recorded().map(|step| (step.value_iterated_to(), step.count_at_value()));
+        plot(text, min_ns, max_ns, steps);
+    }
     Ok(())
+}
+
+/// Ten ranges of equal width from the least to the largest value, each with a bar of at most forty characters, its share
+/// and that of all up to its end: `plot_histogram` of h2load.cc. A step of our histogram is in the range of its value.
+fn plot(text: &mut String, min_ns: u64, max_ns: u64, steps: impl Iterator<Item = (u64, u64)>) {
+    const RANGES: usize = 10;
+    const LONGEST: u64 = 40;
+    let width_ns = (max_ns.saturating_sub(min_ns)) as f64 / RANGES as f64;
+    if width_ns == 0.0 {
+        return;
+    }
+    let mut counts = [0u64; RANGES];
+    for (value_ns, count) in steps {
+        let range = (value_ns.saturating_sub(min_ns) as f64 / width_ns) as usize;
+        counts[range.min(RANGES - 1)] += count;
+    }
+    let most = counts.iter().copied().max().unwrap_or(0).max(1);
+    let all = counts.iter().sum::<u64>().max(1) as f64;
+    let mut before = 0;
+    for (range, count) in counts.into_iter().enumerate() {
+        before += count;
+        let bar = match count {
+            0 => 0,
+            count => (count * LONGEST / most).max(1) as usize,
+        };
+        let [from, to] = [range, range + 1]
+            .map(|edge| units::duration_ns(min_ns as f64 + edge as f64 * width_ns));
+        let [share, up_to] = [count, before].map(|count| count as f64 * 100.0 / all);
+        let bar = "/".repeat(bar);
+        let _ = writeln!(text, "{from:>10}-{to:>10} [{bar:<40}]({share:6.2}/{up_to:6.2}%)");
+    }
 }
 
 fn rates(text: &mut String, document: &Document) {

@@ -65,6 +65,10 @@ pub(super) struct Asked {
     pub(super) active_timeout: Option<PositiveNanos>,
     pub(super) inactivity_timeout: Option<PositiveNanos>,
     pub(super) connect_to: Option<String>,
+    /// The server's name in the handshake of TLS, instead of the URI's.
+    pub(super) sni: Option<String>,
+    /// Whether to plot the times.
+    pub(super) histogram: bool,
     pub(super) log_file: Option<PathBuf>,
     /// Where to write candor's own document.
     pub(super) result: Option<PathBuf>,
@@ -122,6 +126,8 @@ struct Reader {
     encoder_table_size: Option<Size>,
     log_file: Option<PathBuf>,
     connect_to: Option<String>,
+    sni: Option<String>,
+    histogram: bool,
     rps: Option<Rate>,
     interval: Option<PositiveNanos>,
     result: Option<PathBuf>,
@@ -197,6 +203,23 @@ impl Taker for Reader {
             Id::Ktls => {
                 return Err(Refusal(format!(
                     "{shown}: the kernel's TLS is not supported; leave it out"
+                )));
+            }
+            Id::Sni => self.sni = Some(text.to_owned()),
+            Id::Histogram => self.histogram = true,
+            Id::H3 => {
+                return Err(Refusal(format!(
+                    "{shown}: HTTP/3 is not supported; leave it out for HTTP/2, or write --h1"
+                )));
+            }
+            Id::SessionFile => {
+                return Err(Refusal(format!(
+                    "{shown}: sessions of TLS are not kept from one run to the next, because a handshake that is resumed is cheaper for the server; leave it out"
+                )));
+            }
+            Id::OutputFile => {
+                return Err(Refusal(format!(
+                    "{shown}: its JSON holds the time of every request, and memory must not grow with their number; use --result for candor's own document with histograms, or --log-file for a line each"
                 )));
             }
             Id::Udp => self.notes.push(format!("{shown} is for QUIC and has no effect")),
@@ -342,6 +365,8 @@ impl Reader {
             active_timeout: self.active_timeout,
             inactivity_timeout: self.inactivity_timeout,
             connect_to: self.connect_to,
+            sni: self.sni,
+            histogram: self.histogram,
             show_secrets: self.show_secrets,
             log_file: self.log_file,
             result: self.result,
@@ -458,6 +483,9 @@ mod tests {
             ("--qlog-file-base=q u", "use --log-file"),
             ("--ktls u", "leave it out"),
             ("--npn-list=h3 u", "HTTP/3 is not supported"),
+            ("--h3 u", "--h3: HTTP/3 is not supported"),
+            ("--tls-session-file=f u", "--tls-session-file: sessions of TLS are not kept"),
+            ("--output-file f u", "--output-file: its JSON holds the time of every request"),
             ("--warm-up-time=1 u", "it needs -D"),
             ("-H nocolon u", "invalid header"),
         ] {

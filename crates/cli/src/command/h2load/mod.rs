@@ -95,7 +95,7 @@ pub(crate) fn h2load(name: Name, words: &[String], typed: Typed) -> Result<ExitC
         console::say(format_args!("candor: {note}"));
     }
 
-    let mut output = Output::new(facts.clone(), &plan, log, asked.interval.is_some());
+    let mut output = Output::new(facts.clone(), &plan, log, &asked);
     output.open();
     let interrupt = measure::interrupt();
     let run = measure::run(&mut Site::default(), &plan, &interrupt, &mut output);

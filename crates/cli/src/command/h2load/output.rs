@@ -10,6 +10,7 @@ use candor_record::{Collector, Stretch, Traced};
 use candor_render::h2load::text;
 use candor_report::{Document, Facts};
 
+use super::arguments::Asked;
 use super::log_file::LogFile;
 use crate::console::{self, Printer};
 use crate::exit::UserError;
@@ -20,6 +21,8 @@ pub(super) struct Output<'a> {
     log: Option<LogFile>,
     /// Whether to print the rate of each interval.
     has_rates: bool,
+    /// Whether to plot the times.
+    plots: bool,
     has_connected: bool,
     /// Completed requests, as last reported.
     done: u64,
@@ -27,9 +30,10 @@ pub(super) struct Output<'a> {
 }
 
 impl<'a> Output<'a> {
-    pub(super) fn new(facts: Facts, plan: &'a Plan, log: Option<LogFile>, has_rates: bool) -> Self {
+    pub(super) fn new(facts: Facts, plan: &'a Plan, log: Option<LogFile>, asked: &Asked) -> Self {
         let printer = Printer::default();
-        Output { facts, plan, log, has_rates, has_connected: false, done: 0, printer }
+        let (has_rates, plots) = (asked.interval.is_some(), asked.histogram);
+        Output { facts, plan, log, has_rates, plots, has_connected: false, done: 0, printer }
     }
 
     /// The lines before the run.
@@ -43,7 +47,7 @@ impl<'a> Output<'a> {
         self.connected(document);
         self.progress(document, text::done(document));
         self.printer.print(&text::closing(document));
-        self.printer.print_made(text::summary(document));
+        self.printer.print_made(text::summary(document, self.plots));
         let logged = self.log.take().map_or(Ok(()), |log| log.finish(dropped));
         self.printer.finish().and(logged)
     }

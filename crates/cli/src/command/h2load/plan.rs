@@ -146,6 +146,7 @@ fn spoken(mut options: Options, asked: &Asked, is_https: bool) -> Result<Options
         if offered.len() > 1 {
             options.tls.alpn = Some(names(&asked.spoken.alpn)?);
         }
+        options.tls.sni.clone_from(&asked.sni);
         // h2load checks no certificates.
         options.tls.insecure = true;
         if !asked.ciphers.names.is_empty() {
@@ -294,6 +295,14 @@ mod tests {
         assert_eq!(http("--h1 https://h/"), HttpVersion::H1);
         let alpn = plan("--npn-list=http/1.1,h2 https://h/").target.tls.clone().unwrap().alpn;
         assert_eq!(alpn, ["http/1.1", "h2"]);
+    }
+
+    #[test]
+    fn the_name_in_the_handshake_is_the_one_that_was_asked_for() {
+        let name = |words: &str| plan(words).target.tls.clone().map(|tls| tls.server_name);
+        assert_eq!(name("--sni=other.example https://h/"), Some("other.example".to_owned()));
+        assert_eq!(name("https://h/"), Some("h".to_owned()));
+        assert_eq!(name("--sni=other.example http://h/"), None, "clear text has none");
     }
 
     #[test]

@@ -49,7 +49,9 @@ h2load, this program does the same, so a link is enough to replace h2load.
       --header-table-size=<SIZE>, --encoder-header-table-size=<SIZE>
                          Tables for header fields, the server's and ours [4K]
       --ciphers, --tls13-ciphers, --groups
-                         Lists with OpenSSL's names
+                         Lists with OpenSSL's names; --ciphers also with its words, as HIGH:!AES128
+      --sni=<NAME>       Server name in the TLS handshake, instead of the URI's host
+      --histogram        Plot the times below their lines
       --log-file=<F>     A line for each request: start in us since 1970, status, us until its end
   -v, --verbose; --no-udp-gso, --max-udp-payload-size
                          Accepted without effect
@@ -59,8 +61,8 @@ And one of candor:
       --result=<F>       Write candor's own result document, for candor report
       --show-secrets     Keep the values of headers and of the URI's parameters
 
---qlog-file-base and --ktls are refused. <SIZE> takes K, M and G (powers of 1024), <DURATION> takes
-h, m, s and ms; without a unit it is seconds.
+--h3, --qlog-file-base, --ktls, --tls-session-file and --output-file are refused. <SIZE>
+takes K, M and G (powers of 1024), <DURATION> takes h, m, s and ms; without a unit it is seconds.
 
 The standard output has only h2load's output. The ledger of all requests and the
 verdicts on the result go to the standard error.
