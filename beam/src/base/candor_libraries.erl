@@ -72,7 +72,8 @@ started(Application, []) ->
     end.
 
 missing(Application, Profile) ->
-    Package = maps:get(Application, packages(), none),
+    %% Debian's cowboy is cowboy 2.
+    Package = case Profile of "cowboy1" -> none; _ -> maps:get(Application, packages(), none) end,
     [io_lib:format("~s is not installed.~n", [Application]),
      [io_lib:format("  Debian:  apt-get install ~s~n", [Package]) || Package =/= none],
      [io_lib:format("  rebar3:  cd beam && rebar3 as ~s compile~n", [Profile]) || Profile =/= ""],

@@ -2,9 +2,12 @@
 %%
 %% It starts the server and the watch over the runtime, and then writes the port file, which tells
 %% candor (or any other program) the address. Exit codes: 0 after SIGTERM, 1 if the server died, 2
-%% for usage and for a library that is not installed.
+%% for usage, 69 for a library that is not installed.
 -module(candor_target_main).
 -export([main/0]).
+
+%% EX_UNAVAILABLE of sysexits.h, by which a suite leaves the server out.
+-define(NOT_INSTALLED, 69).
 
 -spec main() -> no_return().
 main() ->
@@ -142,7 +145,7 @@ need(Module, #{library_path := Text, protocol := Protocol} = Options) ->
         ok -> ok;
         {error, Why} ->
             candor_console:say(["candor target: ", Why]),
-            end_with(2, Options)
+            end_with(?NOT_INSTALLED, Options)
     end.
 
 %% A library's processes log pages about a failed start; the reason contains all of it.

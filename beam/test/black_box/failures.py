@@ -32,8 +32,8 @@ def usage():
 
 
 def missing_library():
-    fails(2, r"elli is not installed.*\n.*rebar3 as elli compile", "--server", "elli")
-    fails(2, r"roadrunner is not installed.*\n.*rebar3 as roadrunner compile", "--server", "roadrunner")
+    fails(69, r"elli is not installed.*\n.*rebar3 as elli compile", "--server", "elli")
+    fails(69, r"roadrunner is not installed.*\n.*rebar3 as roadrunner compile", "--server", "roadrunner")
 
 
 def port_file_impossible():

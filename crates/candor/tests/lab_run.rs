@@ -2,13 +2,15 @@
 //! tests look in /proc for leftover processes.
 
 use std::fs;
+use std::io::{Read as _, Write as _};
+use std::net::TcpListener;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-use crate::common::{CANDOR, Candor, assert_valid, candor, measure};
+use crate::common::{CANDOR, Candor, Document, Target, assert_valid, candor, measure};
 use candor_testkit::process::{Managed, free_port, wait_until};
 use rustix::process::{
     Pid, Signal, WaitOptions, getpid, kill_process, set_child_subreaper, waitpid,
@@ -85,6 +87,79 @@ fn a_run_starts_its_target_watches_it_and_ends_it() {
     assert!(outcome.stdout.contains("Target"), "{}", outcome.stdout);
     assert!(with_word(&mark).is_empty());
     assert_eq!(outcome.files(), ["result.json"]);
+}
+
+/// A target that is another server, started for a scenario.
+fn announcing(directory: &Path, server: &Target, lines: &str) -> String {
+    let port = server.url("/").rsplit(':').next().unwrap().trim_end_matches('/').to_owned();
+    let text = format!("printf 'PORT={port}\\nPATH=/echo\\nMETHOD=POST\\n{lines}' >$3; sleep 1000");
+    script(directory, &text).display().to_string()
+}
+
+#[test]
+fn a_scenario_sends_its_own_request_and_says_what_the_response_is() {
+    // By name, against the embedded target: method, body, expectations and connections are the scenario's.
+    let upload = measure(&["--scenario", "httparena_upload_20mb_auto", "-d", "1s"]);
+    upload.assert_all_ok();
+    assert!(upload.ledger("ok") > 0);
+    assert_eq!(upload.at("/plan/connections/count"), 8);
+    let sent = upload.at("/plan/work/requests/list/0");
+    assert_eq!((&sent["method"], &sent["path"]), (&"POST".into(), &"/upload".into()));
+    let bytes = |document: &Document| {
+        document.at("/plan/work/requests/list/0/body")["left-out"]["count"].as_u64()
+    };
+    assert_eq!(bytes(&upload), Some(20_971_520));
+    // The embedded target starts as the scenario needs it: over TLS.
+    let tls = measure(&["--scenario", "tls_handshake_throughput", "-d", "200ms"]);
+    tls.assert_all_ok();
+    assert!(tls.text("/plan/target/url").starts_with("https:"));
+    // Of a managed target, the scenario for which it was started.
+    let server = Target::start(&[]);
+    let directory = tempfile::tempdir().unwrap();
+    let target = announcing(directory.path(), &server, "SCENARIO=echo\\n");
+    let echo = measure(&["-d", "200ms", "--target", &target]);
+    echo.assert_all_ok();
+    assert_eq!(bytes(&echo), Some(256));
+    // Another one that is typed, and a request of the user's own, come before it.
+    let json = measure(&["-d", "200ms", "--target", &target, "--scenario", "json"]);
+    assert_eq!(json.text("/plan/work/requests/list/0/path"), "/json");
+    let own = measure(&["-d", "200ms", "--target", &target, "-b", "mine"]);
+    assert_eq!(bytes(&own), Some(4));
+    // A scenario that we do not know: its path and method are followed.
+    let theirs = announcing(directory.path(), &server, "SCENARIO=theirs\\n");
+    let theirs = measure(&["-d", "200ms", "--target", &theirs]);
+    assert_eq!(theirs.text("/plan/work/requests/list/0/method"), "POST");
+    assert!(bytes(&theirs).is_none_or(|bytes| bytes == 0));
+}
+
+#[test]
+fn a_wrong_response_to_a_scenario_is_no_success() {
+    // The right status, and a body that no scenario means.
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}/", listener.local_addr().unwrap());
+    std::thread::spawn(move || {
+        for mut stream in listener.incoming().flatten() {
+            std::thread::spawn(move || {
+                let mut bytes = [0; 4096];
+                while stream.read(&mut bytes).is_ok_and(|read| read > 0) {
+                    let _ = stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nlies");
+                }
+            });
+        }
+    });
+    let run = |name: &str| candor(&["run", "-d", "200ms", "-c1", "--scenario", name, &url]);
+    let hello = run("hello");
+    assert_eq!(hello.code(), 1, "{}{}", hello.stdout, hello.stderr);
+    assert!(hello.stdout.contains("ALL FAILED"), "{}", hello.stdout);
+    // A header field is not looked at in each response of a run, but before it.
+    let gzip = ["before the run the response to GET /gzip is wrong: header:Content-Encoding"];
+    run("gzip_response").assert_refused(1, &gzip);
+    run("hellow").assert_refused(2, &["--scenario: there is no scenario \"hellow\"", "\"hello\""]);
+    run("tls_handshake_throughput").assert_refused(2, &["it is sent over TLS only", "https://"]);
+    let both = ["run", "--scenario", "echo", "-X", "PUT", &url];
+    candor(&both).assert_refused(2, &["--scenario echo", "leave it or --method out"]);
+    let ws = ["ws", "--scenario", "echo", &url];
+    candor(&ws).assert_refused(2, &["candor ws has no --scenario"]);
 }
 
 #[test]

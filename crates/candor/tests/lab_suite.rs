@@ -228,6 +228,68 @@ fn a_server_that_dies_is_a_failure_and_the_suite_goes_on() {
     assert_eq!(trials(directory.path()).len(), 2, "the embedded target's");
 }
 
+#[test]
+fn a_server_that_says_it_is_not_installed_is_left_out() {
+    let lacks = r#"command = ["sh", "-c", "echo 'no such library: install it' >&2; exit 69"]"#;
+    let suite = TINY.replace(r#"command = ["/no/such/server"]"#, lacks);
+    let suite = suite.replace("url = \"http://127.0.0.1:{port}/\"\n", "");
+    let directory = tempfile::tempdir().unwrap();
+    let arguments = ["bench", "tiny.toml", "--loads", "closed", "--scenarios", "hello"];
+    let outcome = ran(directory.path(), &suite, &arguments);
+    assert_eq!(outcome.code(), 0, "{}{}", outcome.stdout, outcome.stderr);
+    let readme = fs::read_to_string(directory.path().join("tiny-results/README.md")).unwrap();
+    assert!(readme.contains("- Left out: elsewhere: no such library: install it"), "{readme}");
+    assert_eq!(trials(directory.path()).len(), 2, "the embedded target's");
+    // A server that the user names has to be there, and one of all has to be.
+    let named = [&arguments[..], &["--servers", "embedded,elsewhere", "--out", "named"]].concat();
+    let named = ran(directory.path(), &suite, &named);
+    assert_eq!(named.code(), 1, "{}{}", named.stdout, named.stderr);
+    assert!(named.stdout.contains("target elsewhere: no such library"), "{}", named.stdout);
+    let alone = suite.replace("embedded = true", lacks).replace("\"json\"", "\"hello\"");
+    let alone =
+        alone.replace("name = \"embedded\"\n", "name = \"alone\"\nscenarios = [\"hello\"]\n");
+    let alone = ran(directory.path(), &alone, &[&arguments[..], &["--out", "alone"]].concat());
+    assert_eq!(alone.code(), 1, "{}{}", alone.stdout, alone.stderr);
+}
+
+/// A server that profiles itself, by its arguments.
+#[test]
+fn servers_profile_themselves_where_the_suite_says_how() {
+    let suite = r#"
+name = "tiny"
+scenarios = ["hello"]
+protocols = ["h1"]
+rounds = 1
+[run]
+connections = 1
+threads = 1
+duration = "100ms"
+warm-up = "50ms"
+[[server]]
+name = "mine"
+scenarios = ["hello"]
+command = ["sh", "-c", """
+(sleep 0.4; echo "$1 $2 $3 $4" >"$5") &
+shift 5; exec {candor} serve "$@"
+"""]
+profile-arguments = ["sh", "{tool}", "{scope}", "{after}", "{for}", "{out}"]
+[[server]]
+name = "plain"
+embedded = true
+"#;
+    let directory = tempfile::tempdir().unwrap();
+    let profile = ["bench", "tiny.toml", "--profile", "--profile-tool", "fprof"];
+    let outcome = ran(directory.path(), suite, &profile);
+    assert_eq!(outcome.code(), 0, "{}{}", outcome.stdout, outcome.stderr);
+    let results = directory.path().join("tiny-results");
+    let file = results.join("profiles/hello.h1.mine.closed.r1.profile");
+    assert_eq!(fs::read_to_string(file).unwrap(), "fprof server 50ms 100ms\n");
+    let readme = fs::read_to_string(results.join("README.md")).unwrap();
+    assert!(readme.contains("- Left out: plain: it does not profile itself"), "{readme}");
+    let both = [&profile[..], &["--profile-command", "x"]].concat();
+    ran(directory.path(), suite, &both).assert_refused(2, &["--profile", "--profile-command"]);
+}
+
 /// Starts a server by its arguments, and records them.
 const EACH: &str = r#"
 name = "tiny"

@@ -105,6 +105,7 @@ impl UserError {
             | LabError::Fleet(_)
             | LabError::Verify(_)
             | LabError::Response { .. }
+            | LabError::NotInstalled { .. }
             | LabError::Target { .. }
             | LabError::NoPortFile { .. }
             | LabError::NoDirectory { .. }

@@ -14,10 +14,10 @@ use candor_report::{Document, Facts};
 
 use crate::exit::UserError;
 use crate::facts::facts;
-use crate::files::Disk;
 use crate::fleet::{Fleet, FleetFlags};
 use crate::forms;
 use crate::measure::{self, Watched};
+use crate::scenario::Meant;
 use crate::show::{Asked, Show};
 use crate::target_flags::TargetFlags;
 use crate::{console, input};
@@ -29,6 +29,8 @@ pub(crate) struct Ready {
     /// The number of connections, if the user chose it.
     pub(crate) connections: Option<u32>,
     site: Site,
+    /// What responses are held against before its runs.
+    meant: Meant,
     /// Its runs are made by this fleet.
     fleet: Option<Fleet>,
     facts: Facts,
@@ -61,19 +63,20 @@ impl Ready {
         // An open load, so that options of open loads (--arrivals, --shed-after) are accepted; the
         // experiment replaces the rate.
         options.load.rate = Some(Rate::per_second(1000));
-        input::set_usual_length(&mut options);
         let is_here = !input::is_elsewhere(&options);
-        let site = target.site(&mut options, true)?;
+        let (site, scenario) = target.site(&mut options, true)?;
+        input::set_usual_length(&mut options);
         if let Some(fleet) = &fleet {
             fleet.connect_each(&mut options);
         }
-        let (plan, outputs) = options.build(&Disk).map_err(UserError::usage)?;
+        let (plan, outputs, meant) = scenario.build(options)?;
         forms::check(&outputs, false)?;
         if let Some(fleet) = &fleet {
             fleet.check(&plan, is_here)?;
         }
         let title = format!("{command} {}", plan.secrets.url(&plan.target.url));
-        Ok(Ready { plan, outputs, connections, site, fleet, facts: facts(typed), title })
+        let meant = if fleet.is_some() { Meant::default() } else { meant };
+        Ok(Ready { plan, outputs, connections, site, meant, fleet, facts: facts(typed), title })
     }
 
     pub(crate) fn facts(&self) -> &Facts {
@@ -87,12 +90,13 @@ impl Ready {
         keep: Option<&Path>,
         make: impl FnOnce(&Plan, &mut EngineRunner<'_>, &mut dyn Progress) -> Result<T, UserError>,
     ) -> Result<Made<T>, UserError> {
-        let Ready { plan, outputs, site, fleet, facts, title, .. } = self;
+        let Ready { plan, outputs, site, meant, fleet, facts, title, .. } = self;
         make_directory(keep)?;
         let asked = Asked { shares_stdout: plan.work.script().is_some(), ..Asked::of(&outputs) };
         let (mut watched, show) = Watched::show(asked, &title)?;
         let mut runner = watched.runner(facts, fleet.as_ref());
         runner.sites.push(site);
+        meant.check(&runner.interrupt)?;
         let mut told = Told { show, keep: keep.map(Path::to_owned), failed: None };
         let made = make(&plan, &mut runner, &mut told);
         let sites = std::mem::take(&mut runner.sites);

@@ -31,6 +31,7 @@ mod outputs;
 mod part;
 mod profiling;
 mod remedy;
+mod scenario;
 mod scripting;
 mod sent;
 mod show;

@@ -80,6 +80,7 @@ fn lab(error: &LabError) -> Option<String> {
         | LabError::Interrupted
         | LabError::Stopped(_)
         | LabError::Response { .. }
+        | LabError::NotInstalled { .. }
         | LabError::Target { .. }
         | LabError::Script(_)
         | LabError::Fleet(_)

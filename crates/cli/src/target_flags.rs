@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use candor_lab::target::PORT;
 use candor_lab::target::cores::{Split, parse_cores};
-use candor_lab::{LabError, Ready, Running, Site, TargetSpec};
+use candor_lab::{Ready, Running, Site, TargetSpec};
 use candor_plan::options::Options;
 use candor_plan::values::PositiveNanos;
 use candor_plan::{Parts, Request, words};
@@ -15,6 +15,7 @@ use clap::Args;
 
 use crate::exit::UserError;
 use crate::input;
+use crate::scenario::Chosen;
 
 /// A managed target.
 #[derive(Debug, Clone, Default, Args)]
@@ -26,6 +27,13 @@ pub(crate) struct TargetFlags {
     /// and writes PORT=, PATH= and METHOD= to it when it is ready. Other ways: --target-ready.
     #[arg(long, value_name = "COMMAND", help_heading = "Managed target")]
     pub(crate) target: Option<String>,
+
+    /// Send this built-in scenario, and hold responses against it [default: the one that the target announces]
+    ///
+    /// Its requests, the responses that they must get, and its options where none are typed; see
+    /// `candor bench --list-scenarios`.
+    #[arg(long, value_name = "NAME", help_heading = "Requests")]
+    pub(crate) scenario: Option<String>,
 
     #[command(flatten)]
     pub(crate) ready: ReadyFlags,
@@ -145,16 +153,21 @@ impl CoreFlags {
 
 impl TargetFlags {
     /// Starts the target, if any, and points `options` at it. Without a URL and without a target
-    /// the embedded one is started, if `embeds`.
-    pub(crate) fn site(&self, options: &mut Options, embeds: bool) -> Result<Site, UserError> {
+    /// the embedded one is started, if `embeds`. The scenario is the one that is to be sent, if any.
+    pub(crate) fn site(
+        &self,
+        options: &mut Options,
+        embeds: bool,
+    ) -> Result<(Site, Chosen), UserError> {
         self.ready.check(self.target.is_some(), "start one with --target")?;
+        let chosen = Chosen::typed(self.scenario.as_ref(), options)?;
         let spec = match &self.target {
             Some(command) => {
                 let spec = self.spec(command)?;
                 check_place(&spec, options.url.is_some())?;
                 Some(spec)
             }
-            None if embeds && !input::is_elsewhere(options) => Some(embedded(options)?),
+            None if embeds && !input::is_elsewhere(options) => Some(chosen.embedded(options)?),
             None => None,
         };
         let CoreFlags { target_cores, loader_cores } = &self.cores;
@@ -173,11 +186,14 @@ impl TargetFlags {
             Some(_) => "managed".to_owned(),
             None => spec.name.clone(),
         });
-        let Some(mut spec) = spec else { return Ok(Site { note, split, ..Site::default() }) };
+        let Some(mut spec) = spec else {
+            return Ok((Site { note, split, ..Site::default() }, chosen));
+        };
         spec.cores = split.as_ref().map(|split| split.target.clone());
         let running = Running::start(&spec)?;
+        let chosen = chosen.announced(running.announced(), options);
         follow(&running, options)?;
-        Ok(Site { note, running: Some(running), split, profile: None })
+        Ok((Site { note, running: Some(running), split, profile: None }, chosen))
     }
 
     fn spec(&self, command: &str) -> Result<TargetSpec, UserError> {
@@ -200,11 +216,6 @@ pub(crate) fn least_delay_ns(plan: &Parts) -> Option<u64> {
     };
     let least = plan.work.requests().iter().map(least).min()?;
     Some(least.as_nanos() as u64).filter(|ns| *ns > 0)
-}
-
-/// The embedded target with the protocol that `options` ask for.
-pub(crate) fn embedded(options: &Options) -> Result<TargetSpec, LabError> {
-    TargetSpec::embedded(options.tls.tls.then(|| "--tls".to_owned()))
 }
 
 /// Points `options` at a target, unless the user set another URL.

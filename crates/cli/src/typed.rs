@@ -14,14 +14,17 @@ use crate::command::{ghz, h2load, wrk};
 use crate::getopt::{Meaning, Name};
 
 /// Options with text values that are never secret.
-const PLAIN_TEXTS: [&str; 10] = [
+const PLAIN_TEXTS: [&str; 13] = [
     "clients",
     "expect",
     "loads",
     "objective",
     "only",
     "peak",
+    "profile_scope",
+    "profile_tool",
     "protocols",
+    "scenario",
     "scenarios",
     "servers",
     "sni",

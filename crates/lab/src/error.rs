@@ -32,6 +32,14 @@ pub enum LabError {
         /// The last lines of its log.
         log_tail: Vec<String>,
     },
+    /// A target says that it, or a library that it needs, is not installed.
+    #[error("target {name}: {said}")]
+    NotInstalled {
+        /// Its name.
+        name: String,
+        /// What it said.
+        said: String,
+    },
     /// A target's response is not what a scenario means.
     #[error("target {name}: {problem}")]
     Response {

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use candor_lab::matrix::Place;
 use candor_lab::suite::content::Contents;
 use candor_lab::suite::managed::{Managed, missing};
-use candor_lab::suite::matrix::{CellPlan, Matrix, Selection, check_plans};
+use candor_lab::suite::matrix::{CellPlan, Matrix, OwnProfile, Selection, check_plans};
 use candor_lab::suite::model::Suite;
 use candor_lab::suite::run::fingerprint;
 use candor_lab::suite::{KIND, expand, file, run};
@@ -87,12 +87,35 @@ pub(crate) struct BenchArguments {
     #[command(flatten)]
     flags: Flags,
     #[command(flatten)]
-    profile: ProfileFlags,
+    profiler: ProfileFlags,
+    /// Let servers profile themselves in each run, into the folder profiles; the figures are then not comparable
+    ///
+    /// For servers with `profile-arguments` in the suite; the others are left out.
+    #[arg(long, help_heading = "Managed target", conflicts_with = "profile_command")]
+    profile: bool,
+    /// With --profile: the profiler, as the servers call it: eprof or fprof of the Erlang kit
+    #[arg(
+        long,
+        value_name = "NAME",
+        help_heading = "Managed target",
+        default_value = "eprof",
+        requires = "profile"
+    )]
+    profile_tool: String,
+    /// With --profile: whose time it is, as the servers call it: server or all of the Erlang kit
+    #[arg(
+        long,
+        value_name = "NAME",
+        help_heading = "Managed target",
+        default_value = "server",
+        requires = "profile"
+    )]
+    profile_scope: String,
 }
 
 pub(crate) fn bench(arguments: &BenchArguments, typed: Typed) -> Result<ExitCode, UserError> {
     let Some(path) = &arguments.suite else { return list_scenarios() };
-    if let Some(command) = &arguments.profile.profile_command {
+    if let Some(command) = &arguments.profiler.profile_command {
         profiling::spec(command, PathBuf::new())?;
     }
     let flags = &arguments.flags;
@@ -114,6 +137,7 @@ pub(crate) fn bench(arguments: &BenchArguments, typed: Typed) -> Result<ExitCode
         place: Place { split, directory: directory.clone() },
         files: &Disk,
         profile_command: selection.profiler(&suite).map(str::to_owned),
+        own_profile: selection.own_profile.clone(),
     };
     let told = &mut Shown { show, in_words };
     let outcome = run(&suite, &cells, about, &directory, &mut bench, told);
@@ -129,7 +153,11 @@ impl BenchArguments {
             protocols: self.protocols.clone(),
             loads: self.loads.clone(),
             rounds: self.rounds.map(|count| count.get().into()),
-            profile_command: self.profile.profile_command.clone(),
+            profile_command: self.profiler.profile_command.clone(),
+            own_profile: self.profile.then(|| OwnProfile {
+                tool: self.profile_tool.clone(),
+                scope: self.profile_scope.clone(),
+            }),
             duration: self.duration,
             warm_up: self.warm_up,
             connections: self.connections,
@@ -148,7 +176,8 @@ fn exit(suite: &Document) -> Exit {
         let Cell { server, scenario, protocol, load, .. } = cell;
         format!("{server}, {scenario}, {protocol}, {load}: no request succeeded")
     }));
-    match suite.failures.is_empty() && failing.is_empty() {
+    // Of a suite whose servers are all left out nothing is measured.
+    match suite.failures.is_empty() && failing.is_empty() && !suite.cells.is_empty() {
         true => Exit::Fine,
         false => Exit::CouldNotRun,
     }

@@ -16,11 +16,11 @@ use clap::Args;
 
 use crate::exit::{Exit, UserError};
 use crate::facts::facts;
-use crate::files::Disk;
 use crate::fleet::FleetFlags;
 use crate::measure;
 use crate::part::PartFlags;
 use crate::profiling::ProfileFlags;
+use crate::scenario::Meant;
 use crate::show::{Asked, Show};
 use crate::target_flags::{self, TargetFlags};
 use crate::{console, forms, input, last, outputs};
@@ -44,6 +44,7 @@ pub(crate) struct RunArguments {
 
 /// `candor ws`: the same over WebSockets.
 pub(crate) fn ws(mut arguments: RunArguments, typed: Typed) -> Result<ExitCode, UserError> {
+    check_own(&arguments, "ws")?;
     let options = &mut arguments.options;
     let scheme = if options.tls.tls { "wss" } else { "ws" };
     for url in options.url.iter_mut().chain(&mut arguments.instead) {
@@ -62,6 +63,7 @@ pub(crate) fn ws(mut arguments: RunArguments, typed: Typed) -> Result<ExitCode, 
 
 /// `candor grpc`: the same with calls of gRPC. A URL and a method come in any order.
 pub(crate) fn grpc(mut arguments: RunArguments, typed: Typed) -> Result<ExitCode, UserError> {
+    check_own(&arguments, "grpc")?;
     let options = &mut arguments.options;
     let scheme = if options.tls.tls { "https" } else { "http" };
     let given = options.url.take().into_iter().chain(arguments.instead.take());
@@ -92,6 +94,14 @@ pub(crate) fn grpc(mut arguments: RunArguments, typed: Typed) -> Result<ExitCode
     run_to(arguments, typed, None)
 }
 
+fn check_own(arguments: &RunArguments, command: &str) -> Result<(), UserError> {
+    let is_given = arguments.target.scenario.is_some();
+    input::refuse(
+        command,
+        [("--scenario", is_given, "a scenario says itself how it is sent: candor run")],
+    )
+}
+
 /// A method of the embedded target.
 const OWN_CALL: &str = "candor.Echo/Unary";
 
@@ -119,7 +129,7 @@ fn run_to(
         ));
     }
     // A profile of the embedded target needs it to be managed.
-    let mut site = target.site(&mut options, profile.is_some())?;
+    let (mut site, scenario) = target.site(&mut options, profile.is_some())?;
     if profile.is_some() && site.running.is_none() {
         return Err(UserError::usage(
             "--profile-command: the target is not managed; start it with --target, or leave \
@@ -129,7 +139,7 @@ fn run_to(
     site.profile = profile;
     let embedded = match input::is_elsewhere(&options) {
         true => None,
-        false => Some(Running::start(&target_flags::embedded(&options)?)?),
+        false => Some(Running::start(&scenario.embedded(&options)?)?),
     };
     if let Some(embedded) = &embedded {
         target_flags::point(&mut options, embedded);
@@ -140,9 +150,9 @@ fn run_to(
     if let Some(fleet) = &fleet {
         fleet.connect_each(&mut options);
     }
-    let (plan, outputs) = options.build(&Disk).map_err(|error| match plan_file {
+    let (plan, outputs, meant) = scenario.build(options).map_err(|error| match plan_file {
         Some(file) => UserError::usage(format!("with {file}: {error}")),
-        None => UserError::usage(error),
+        None => error,
     })?;
     let begins_unix_ms = part.begins_unix_ms();
     let part = part.of(&plan)?;
@@ -162,6 +172,9 @@ fn run_to(
     // Before the outputs, so that a signal always removes those of a run that does not happen.
     let interrupt = measure::interrupt();
     facts.target_delay_ns = embedded.as_ref().and_then(|_| target_flags::least_delay_ns(&plan));
+    // The agents of a fleet, and not this machine, may send to the target.
+    let meant = if fleet.is_some() || part.is_some() { Meant::default() } else { meant };
+    meant.check(&interrupt)?;
     let written = outputs::Outputs::open(&outputs, &plan, &facts)?;
     // A script prints to the standard output during the run.
     let shares_stdout = plan.work.script().is_some() || outputs::write_meanwhile(&outputs.list);
@@ -175,9 +188,10 @@ fn run_to(
     };
     let (mut run, beside) = made?;
     written.settle(&mut run.record);
-    drop(embedded);
     let mut document = Document::new(&facts, &plan, &run.record);
     beside.finish(&site, &run.record, &mut document, interrupt.is_asked());
+    let is_right = meant.check_after(&document, &interrupt).map_err(UserError::from);
+    drop(embedded);
     document.judge_expectations(&expectations);
     if let Some(why) = written.aborted()
         && document.end.reason == EndReason::Interrupted
@@ -199,7 +213,7 @@ fn run_to(
     };
     let done = run.done(&plan).map(drop).map_err(UserError::from);
     measure::end(site);
-    written.and(printed).and(done)?;
+    written.and(printed).and(done).and(is_right)?;
     Ok(exit(&document, &outputs).into())
 }
 

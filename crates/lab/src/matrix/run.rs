@@ -51,6 +51,8 @@ pub enum Trouble {
     Cell(String),
     /// What is measured in it works, and is not what this cell needs: it is no reason to give it up.
     Wrong(String),
+    /// What is measured in it is not installed here: all of its cells are left out.
+    Absent(String),
     /// Nothing more can be measured.
     Everything(LabError),
 }
@@ -79,6 +81,12 @@ pub(crate) trait Trials {
 
     /// The inputs of a trial, or why it cannot be made.
     fn needs(&mut self, cell: usize, round: u64) -> Result<Self::Needs, String>;
+
+    /// Whether the thing measured in this cell is not installed here, as an earlier trial found out.
+    fn is_absent(&self, cell: usize) -> bool {
+        let _ = cell;
+        false
+    }
 
     /// Makes a trial, saves it and enters it.
     fn make(&mut self, cell: usize, round: u64, needs: Self::Needs) -> Result<Self::Made, Trouble>;
@@ -176,6 +184,10 @@ impl<T: Trials> Run<'_, T> {
 
     /// One trial. An error here ends everything; a failed trial does not.
     fn trial(&mut self, cell: usize, round: u64) -> Result<(), LabError> {
+        if self.trials.is_absent(cell) {
+            self.in_vain[cell] += 1;
+            return Ok(());
+        }
         let Cell { name, who, planned, .. } = &self.cells[cell];
         let name = format!("{name} round {round}");
         let is_given_up = self.failed.get(&**who).is_some_and(|n| *n >= T::GIVE_UP_AFTER);
@@ -205,6 +217,11 @@ impl<T: Trials> Run<'_, T> {
                 self.trials.save(false)
             }
             Err(Trouble::Everything(why)) => Err(why),
+            Err(Trouble::Absent(why)) => {
+                self.in_vain[cell] += 1;
+                self.watcher.note(&format!("left out: {why}"));
+                Ok(())
+            }
             Err(Trouble::Cell(why)) => {
                 *self.failed.entry(who).or_default() += 1;
                 self.fail(cell, &name, why);

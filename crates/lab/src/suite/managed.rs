@@ -8,20 +8,22 @@
 use std::fs;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use candor_files::{Private, private};
 use candor_plan::url::parse_host_port;
-use candor_plan::{Options, Plan, ReadFile};
-use candor_record::StatusCount;
+use candor_plan::values::Nanos;
+use candor_plan::{Options, ReadFile, build};
 use candor_report::Document;
 
 use super::Bench;
 use super::content::{self, Contents};
-use super::matrix::{CellPlan, believe};
+use super::matrix::{CellPlan, OwnProfile, believe};
+use super::meaning::Meaning;
 use super::model::{Command, PROTOCOL, Protocol, ReadyWhen, SCENARIO, Server, ServerKind, Urls};
-use super::probe::{Fault, probe};
 use crate::engine_runner::EngineRunner;
 use crate::error::LabError;
+use crate::interrupt::Interrupt;
 use crate::matrix::Place;
 use crate::site::Site;
 use crate::target::keeper::this_one;
@@ -29,6 +31,8 @@ use crate::target::profiler::ProfileSpec;
 use crate::target::{Announced, Ready, Running, TargetSpec, free_port, http, is_program};
 use crate::trial::Runner;
 
+/// Time that a server has to write a profile of itself.
+const PROFILE_PATIENCE: Duration = Duration::from_secs(60);
 /// Where profiles go, if there are any.
 const PROFILES: &str = "profiles";
 
@@ -42,6 +46,8 @@ pub struct Managed<'a> {
     pub files: &'a dyn ReadFile,
     /// The command that profiles servers while they are measured, if there is one.
     pub profile_command: Option<String>,
+    /// How servers profile themselves, if they are to.
+    pub own_profile: Option<OwnProfile>,
 }
 
 impl Bench for Managed<'_> {
@@ -51,31 +57,33 @@ impl Bench for Managed<'_> {
         round: u64,
         mut options: Options,
     ) -> Result<Document, LabError> {
-        let mut brought = self.bring_up(cell)?;
+        let own_profile = self.own_profile(cell, round)?;
+        let mut brought = self.bring_up(cell, own_profile.as_ref())?;
         brought.site.profile = self.profile(cell, round)?;
         let announced = brought.site.running.as_ref().map(Running::announced);
         let certificate = announced.and_then(|one| one.certificate.as_deref());
         believe(&mut options, cell.protocol, certificate);
         options.url = Some(cell.scenario.url(brought.url));
-        let build = |options: Options| {
+        let made = |options: Options| {
             (options.build(&Contents { files: self.files }))
                 .map(|(plan, _)| plan)
                 .map_err(|error| LabError::Usage(format!("{}: {error}", cell.key())))
         };
-        let plan = build(options.clone())?;
-        let probe = &cell.scenario.probe;
-        options.requests.request.extend(probe.iter().cloned());
-        let other = (!probe.is_empty()).then(|| build(options)).transpose()?;
-        let probed = other.as_ref().unwrap_or(&plan);
-        self.check(cell, probed, "before")?;
+        let plan = made(options.clone())?;
+        let meaning = Meaning::new(&cell.scenario, &cell.server.name, &plan, options, made)?;
+        meaning.check("before the trial", &self.runner.interrupt.next_run())?;
         self.runner.sites = vec![brought.site];
         let made = self.runner.run(0, &plan);
         let is_right = match &made {
-            Ok(document) if !document.end.partial => {
-                check_broken_off(cell, document).and_then(|()| self.check(cell, probed, "after"))
+            Ok(document) => {
+                let control = self.runner.interrupt.next_run();
+                meaning.check_after(document, "after the trial", &control)
             }
-            _ => Ok(()),
+            Err(_) => Ok(()),
         };
+        if let Some(profile) = &own_profile {
+            profile.await_file(&self.runner.interrupt);
+        }
         let stopped = match self.runner.sites.pop().and_then(|site| site.running) {
             Some(running) => running.stop(),
             None => Ok(()),
@@ -83,6 +91,28 @@ impl Bench for Managed<'_> {
         let document = made?;
         is_right?;
         stopped.map(|()| document)
+    }
+}
+
+/// The profile that a server makes of itself in one trial.
+struct Profiled {
+    values: [(&'static str, String); 5],
+    file: PathBuf,
+}
+
+impl Profiled {
+    fn fill(&self, word: &str) -> String {
+        let fill = |word: String, (name, value): &(&str, String)| word.replace(name, value);
+        self.values.iter().fold(word.to_owned(), fill)
+    }
+
+    /// Gives the server time to write it: a profiler that is told to end in the middle loses it.
+    fn await_file(&self, interrupt: &Interrupt) {
+        let begun = Instant::now();
+        let is_there = || self.file.metadata().is_ok_and(|file| file.len() > 0);
+        while !is_there() && begun.elapsed() < PROFILE_PATIENCE && !interrupt.is_asked() {
+            std::thread::sleep(Duration::from_millis(20));
+        }
     }
 }
 
@@ -95,31 +125,37 @@ struct Brought {
 }
 
 impl Managed<'_> {
-    /// Holds the server's responses against what the scenario means.
-    fn check(&self, cell: &CellPlan, plan: &Plan, when: &str) -> Result<(), LabError> {
-        let checks = &cell.scenario.checks;
-        if checks.is_empty() && cell.scenario.probe.is_empty() {
-            return Ok(());
-        }
-        let name = cell.server.name.clone();
-        let problem = |why: String| format!("{when} the trial {why}");
-        let probed = probe(plan, checks, &self.runner.interrupt.next_run());
-        probed.map_err(|fault| match fault {
-            Fault::Wrong(why) => LabError::Response { name, problem: problem(why) },
-            Fault::None(why) => {
-                LabError::Target { name, problem: problem(why), log_tail: Vec::new() }
-            }
-        })
-    }
-
     fn profile(&self, cell: &CellPlan, round: u64) -> Result<Option<ProfileSpec>, LabError> {
         let Some(command) = &self.profile_command else { return Ok(None) };
-        let profile = format!("{}.r{round}.profile", cell.key());
-        let spec = ProfileSpec::new(command, self.place.directory.folder(PROFILES)?.join(profile));
+        let spec = ProfileSpec::new(command, self.profile_file(cell, round)?);
         spec.map(Some).map_err(|problem| LabError::Usage(format!("profile-command: {problem}")))
     }
 
-    fn bring_up(&self, cell: &CellPlan) -> Result<Brought, LabError> {
+    fn profile_file(&self, cell: &CellPlan, round: u64) -> Result<PathBuf, LabError> {
+        let name = format!("{}.r{round}.profile", cell.key());
+        Ok(self.place.directory.folder(PROFILES)?.join(name))
+    }
+
+    fn own_profile(&self, cell: &CellPlan, round: u64) -> Result<Option<Profiled>, LabError> {
+        let Some(OwnProfile { tool, scope }) = &self.own_profile else { return Ok(None) };
+        let file = self.profile_file(cell, round)?;
+        // A profile of an earlier run is not this one's.
+        let _ = fs::remove_file(&file);
+        let absolute = std::path::absolute(&file).unwrap_or(file);
+        let ms = |ns: u64| format!("{}ms", ns.div_ceil(1_000_000));
+        let load = &cell.run.load;
+        let window_ns = load.duration.map_or(build::DEFAULT_DURATION_NS, |one| one.get());
+        let values = [
+            ("{tool}", tool.clone()),
+            ("{scope}", scope.clone()),
+            ("{after}", ms(load.warm_up.map_or(0, |Nanos(ns)| ns))),
+            ("{for}", ms(window_ns)),
+            ("{out}", absolute.to_string_lossy().into_owned()),
+        ];
+        Ok(Some(Profiled { values, file: absolute }))
+    }
+
+    fn bring_up(&self, cell: &CellPlan, profile: Option<&Profiled>) -> Result<Brought, LabError> {
         let server = &cell.server;
         let protocol = cell.protocol;
         match &server.kind {
@@ -134,11 +170,16 @@ impl Managed<'_> {
                 spec.name.clone_from(&server.name);
                 self.start(spec, None, None, Some("embedded".to_owned()))
             }
-            ServerKind::Command(command) => self.bring_up_command(cell, command),
+            ServerKind::Command(command) => self.bring_up_command(cell, command, profile),
         }
     }
 
-    fn bring_up_command(&self, cell: &CellPlan, command: &Command) -> Result<Brought, LabError> {
+    fn bring_up_command(
+        &self,
+        cell: &CellPlan,
+        command: &Command,
+        profile: Option<&Profiled>,
+    ) -> Result<Brought, LabError> {
         let (server, protocol) = (&cell.server, cell.protocol);
         let directory = WorkDirectory::make()?;
         let places = Places {
@@ -165,6 +206,9 @@ impl Managed<'_> {
             server.name.clone(),
             from_here(command.command.iter().map(|word| places.fill(word)).collect()),
         );
+        if let Some(profile) = profile {
+            spec.command.extend(command.profile_arguments.iter().map(|word| profile.fill(word)));
+        }
         spec.dir = Some(directory.path.clone());
         spec.env = command.env.iter().map(|(k, v)| (k.clone(), places.fill(v))).collect();
         spec.ready_timeout = command.ready_timeout;
@@ -194,21 +238,6 @@ impl Managed<'_> {
         let split = Some(self.place.split.clone());
         let site = Site { note, running: Some(running), split, profile: None };
         Ok(Brought { url, site, _directory: directory })
-    }
-}
-
-/// Holds responses to requests that were broken off, which a run does not judge, against what the scenario means.
-fn check_broken_off(cell: &CellPlan, document: &Document) -> Result<(), LabError> {
-    let requests = document.plan.work.requests();
-    let is_right = |status: u16| requests.iter().any(|one| one.expect.status.contains(status));
-    match document.broken_off_statuses.iter().find(|one| !is_right(one.status)) {
-        None => Ok(()),
-        Some(StatusCount { status, count }) => Err(LabError::Response {
-            name: cell.server.name.clone(),
-            problem: format!(
-                "{count} responses to requests that were broken off are wrong: status {status}"
-            ),
-        }),
     }
 }
 

@@ -30,6 +30,8 @@ pub struct Selection {
     pub rounds: Option<u64>,
     /// The command that profiles servers while they are measured; overrides the suite's.
     pub profile_command: Option<String>,
+    /// How servers profile themselves, if they are to.
+    pub own_profile: Option<OwnProfile>,
     /// Length of each run instead of the suite's.
     pub duration: Option<PositiveNanos>,
     /// Warm-up of each run instead of the suite's.
@@ -40,6 +42,15 @@ pub struct Selection {
     pub allow: Vec<Allowed>,
     /// Whether results have values that may be secrets.
     pub show_secrets: bool,
+}
+
+/// A profile that a server makes of itself, in its own words.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct OwnProfile {
+    /// The profiler: `{tool}` in a server's `profile-arguments`.
+    pub tool: String,
+    /// Whose time it is: `{scope}` there.
+    pub scope: String,
 }
 
 impl Selection {
@@ -87,6 +98,8 @@ pub struct Matrix {
     pub notes: Vec<Note>,
     /// Rounds of each cell whose load does not set them.
     pub rounds: u64,
+    /// Whether the user named the servers: one that is not installed is a failure then.
+    pub are_servers_named: bool,
 }
 
 impl CellPlan {
@@ -132,7 +145,15 @@ pub fn expand(
         let not_ours = (is_profiled && matches!(server.kind, ServerKind::Url(_))).then(|| {
             "it is not managed: candor can only profile servers that it starts".to_owned()
         });
-        match missing(server).or(not_ours) {
+        let has_none = || match (&selection.own_profile, &server.kind) {
+            (None, _) => None,
+            (_, ServerKind::Command(command)) if !command.profile_arguments.is_empty() => None,
+            _ => Some(
+                "it does not profile itself: the suite has no `profile-arguments` for it"
+                    .to_owned(),
+            ),
+        };
+        match missing(server).or(not_ours).or_else(has_none) {
             None => present.push(server),
             Some(why) => notes.refuse(by_name.server, server.name.clone(), why)?,
         }
@@ -172,7 +193,12 @@ pub fn expand(
             notes.told()
         )));
     }
-    Ok(Matrix { cells, notes: notes.list(), rounds: selection.rounds.unwrap_or(suite.head.rounds) })
+    Ok(Matrix {
+        cells,
+        notes: notes.list(),
+        rounds: selection.rounds.unwrap_or(suite.head.rounds),
+        are_servers_named: by_name.server,
+    })
 }
 
 /// Adds the cells of one combination: one, or one for each share of the peak.

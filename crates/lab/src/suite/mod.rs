@@ -3,7 +3,8 @@
 //!
 //! [`file`] reads a suite, [`matrix`] selects the cells to measure, [`run`] measures them through a
 //! [`Bench`] and saves every trial at once, so that an interruption costs only the current one.
-//! [`managed`] is the bench that starts servers; [`probe`] asks them what cannot be asked of every response. The result is the document `candor.suite/1`, which
+//! [`managed`] is the bench that starts servers; [`meaning`] asks them, by [`probe`], what cannot be asked of every
+//! response. The result is the document `candor.suite/1`, which
 //! crate report renders.
 
 pub mod content;
@@ -11,6 +12,7 @@ mod each;
 pub mod file;
 pub mod managed;
 pub mod matrix;
+pub mod meaning;
 pub mod model;
 pub mod probe;
 pub mod run;

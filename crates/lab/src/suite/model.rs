@@ -125,6 +125,8 @@ impl Urls {
 pub struct Command {
     /// Program and arguments, with placeholders.
     pub command: Vec<String>,
+    /// Arguments by which it profiles itself, with placeholders; empty: it cannot.
+    pub profile_arguments: Vec<String>,
     /// Files to write into its work directory: name and content, with placeholders.
     pub files: Vec<(String, String)>,
     /// Environment.
@@ -185,7 +187,7 @@ pub struct Scenario {
 
 impl Scenario {
     /// The URL of its runs at a server with this one.
-    pub(crate) fn url(&self, server: String) -> String {
+    pub fn url(&self, server: String) -> String {
         match server.strip_prefix("http") {
             Some(rest) if self.websocket => format!("ws{rest}"),
             _ => server,

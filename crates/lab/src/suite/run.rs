@@ -11,7 +11,7 @@ use candor_plan::{NS_PER_S, Rate, Secrets, build};
 use candor_report::Document;
 use candor_report::document::EndReason;
 use candor_report::experiment::figures::Figures;
-use candor_report::experiment::matrix::FailedTrial;
+use candor_report::experiment::matrix::{FailedTrial, Note};
 use candor_report::experiment::suite::{
     Cell, FORMAT, Kind, Load, Scenario, Server, Suite as SuiteDocument, Trial, Utilization,
 };
@@ -19,7 +19,7 @@ use candor_report::json;
 use serde_json::json;
 
 use super::Bench;
-use super::matrix::{CellPlan, Matrix, Selection};
+use super::matrix::{CellPlan, Matrix, OwnProfile, Selection};
 use super::model::{self, PROTOCOL, SCENARIO, ServerKind};
 use crate::compare::order;
 use crate::error::LabError;
@@ -37,13 +37,16 @@ pub fn fingerprint(
     selection: &Selection,
     files: &dyn candor_plan::ReadFile,
 ) -> String {
-    let Selection { duration, warm_up, connections, profile_command, .. } = selection;
-    let typed = json!({
+    let Selection { duration, warm_up, connections, profile_command, own_profile, .. } = selection;
+    let mut typed = json!({
         "duration_ns": duration.map(|one| one.get()),
         "warm_up_ns": warm_up.map(|Nanos(ns)| ns),
         "connections": connections.map(|one| one.get()),
         "profile_command": profile_command,
     });
+    if let Some(OwnProfile { tool, scope }) = own_profile {
+        typed["own_profile"] = json!([tool, scope]);
+    }
     // An unreadable file becomes an error when its plan is made.
     matrix::fingerprint(&suite.head, &typed, suite.files().iter().map(|file| files.read(file).ok()))
 }
@@ -61,7 +64,15 @@ pub fn run(
     let seed = suite.head.seed;
     matrix::run::run(
         seed,
-        Servers { document, seed, matrix, directory, bench, heard: BTreeSet::new() },
+        Servers {
+            document,
+            seed,
+            matrix,
+            directory,
+            bench,
+            heard: BTreeSet::new(),
+            absent: BTreeSet::new(),
+        },
         watcher,
     )
 }
@@ -74,6 +85,8 @@ struct Servers<'a> {
     bench: &'a mut dyn Bench,
     /// Servers with a trial.
     heard: BTreeSet<String>,
+    /// Servers that are not installed here.
+    absent: BTreeSet<String>,
 }
 
 impl Trials for Servers<'_> {
@@ -126,6 +139,10 @@ impl Trials for Servers<'_> {
         Ok(options)
     }
 
+    fn is_absent(&self, cell: usize) -> bool {
+        self.absent.contains(&self.matrix.cells[cell].server.name)
+    }
+
     fn make(
         &mut self,
         cell: usize,
@@ -140,6 +157,15 @@ impl Trials for Servers<'_> {
             Ok(document) => document,
             Err(LabError::Interrupted) => return Err(Trouble::Everything(LabError::Interrupted)),
             Err(why @ LabError::Response { .. }) => return Err(Trouble::Wrong(why.to_string())),
+            Err(LabError::NotInstalled { name, said }) if !self.matrix.are_servers_named => {
+                let note = Note { what: name.clone(), why: said };
+                let told = format!("{}: {}", note.what, note.why);
+                self.absent.insert(name);
+                // It says all that there is to say of the server.
+                self.document.notes.retain(|other| other.what != note.what);
+                self.document.notes.push(note);
+                return Err(Trouble::Absent(told));
+            }
             Err(why) => return Err(Trouble::Cell(why.to_string())),
         };
         let is_whole = !document.end.partial;
@@ -158,15 +184,23 @@ impl Trials for Servers<'_> {
 
     fn save(&mut self, is_complete: bool) -> Result<(), LabError> {
         self.document.complete = is_complete;
-        self.directory.save(&self.document)
+        self.directory.save(&self.without_absent())
     }
 
     fn document(self) -> SuiteDocument {
-        self.document
+        self.without_absent()
     }
 }
 
 impl Servers<'_> {
+    /// The document without the servers that are not installed: its notes have them.
+    fn without_absent(&self) -> SuiteDocument {
+        let mut document = self.document.clone();
+        document.servers.retain(|server| !self.absent.contains(&server.name));
+        document.cells.retain(|cell| !self.absent.contains(&cell.server));
+        document
+    }
+
     fn enter(&mut self, cell: usize, round: u64, document: &Document) -> Figures {
         let file = Directory::trial(&self.matrix.cells[cell].key(), round, "");
         let trial = trial_of(round, file, document);

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use candor_engine::Permission;
 
-use super::keeper::Said;
+use super::keeper::{Said, exit_status};
 use super::{Ready, Running, TargetSpec, http};
 use crate::error::LabError;
 
@@ -35,6 +35,10 @@ pub struct Announced {
     /// Further facts, e.g. its version: keys in lower case.
     pub about: BTreeMap<String, String>,
 }
+
+/// The exit status of a target that is not installed, or lacks a library: EX_UNAVAILABLE of sysexits.h. Wrong arguments,
+/// for which most programs have 2, are a mistake in a suite and a failure.
+const NOT_INSTALLED: i32 = 69;
 
 /// Keys with its address and how to reach it; results have these elsewhere.
 const WHERE: [&str; 7] = ["PORT", "PATH", "METHOD", "HOST", "PID", "STATS", "CERT"];
@@ -104,6 +108,13 @@ pub(super) fn wait(
         };
         // If our target has ended meanwhile, the response may come from another server.
         if let Ok(Said::Ended(how)) = running.keeper.said.try_recv() {
+            let said: Vec<String> =
+                running.log_tail().iter().map(|line| line.trim().to_owned()).collect();
+            if exit_status(&how) == Some(NOT_INSTALLED) && !said.is_empty() {
+                let _ = running.ended.set(how);
+                let name = running.spec.name.clone();
+                return Err(LabError::NotInstalled { name, said: said.join(" ") });
+            }
             let problem = format!(
                 "it ended {how} before it was ready; its output is in {}",
                 running.log.keep().display()

@@ -19,6 +19,7 @@ use crate::exit::UserError;
 use crate::experiment::make_directory;
 use crate::files::Disk;
 use crate::measure::Watched;
+use crate::scenario::Chosen;
 use crate::show::Asked;
 use crate::{input, target_flags};
 
@@ -85,7 +86,7 @@ fn variant(what: What, arguments: &CompareArguments) -> Result<Variant, UserErro
     }
     input::set_usual_length(&mut options);
     let serve = |arguments: Vec<String>, options: &Options| -> Result<_, UserError> {
-        let mut spec = target_flags::embedded(options)?;
+        let mut spec = Chosen::default().embedded(options)?;
         spec.command.extend(arguments);
         Ok(Some((spec, "embedded")))
     };

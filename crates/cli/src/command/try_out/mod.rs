@@ -19,8 +19,8 @@ use clap::Args;
 
 use self::show::View;
 use crate::exit::{Exit, UserError};
-use crate::files::Disk;
 use crate::onlooker::Onlooker;
+use crate::scenario::Meant;
 use crate::target_flags::TargetFlags;
 use crate::{console, input, measure};
 
@@ -73,17 +73,17 @@ pub(crate) fn try_out(arguments: TryArguments) -> Result<ExitCode, UserError> {
         options = options.or(input::plan(file)?);
     }
     // The target is not watched: nothing is measured.
-    let Site { running, .. } = target.site(&mut options, true)?;
-    let plan = options.build(&Disk).map_err(|error| match &plan_file {
+    let (Site { running, .. }, scenario) = target.site(&mut options, true)?;
+    let plan = scenario.build(options).map_err(|error| match &plan_file {
         Some(file) => UserError::usage(format!("with {file}: {error}")),
-        None => UserError::usage(error),
+        None => error,
     });
-    let tried = plan.and_then(|(plan, _)| try_all(&plan));
+    let tried = plan.and_then(|(plan, _, meant)| try_all(&plan, &meant));
     measure::end(Site { running, ..Site::default() });
     tried.map(ExitCode::from)
 }
 
-fn try_all(plan: &Plan) -> Result<Exit, UserError> {
+fn try_all(plan: &Plan, meant: &Meant) -> Result<Exit, UserError> {
     let interrupt = measure::interrupt();
     let trials = plan::trials(plan).map_err(UserError::usage)?;
     let rows = plan::rows(plan, &trials, &interrupt.next_run()).map_err(LabError::from)?;
@@ -129,5 +129,6 @@ fn try_all(plan: &Plan) -> Result<Exit, UserError> {
         }
     }
     console::print(&show::ending(tried, &problems, style))?;
+    meant.check(&interrupt)?;
     Ok(if problems.is_empty() { Exit::Fine } else { Exit::ExpectationNotMet })
 }

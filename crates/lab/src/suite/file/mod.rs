@@ -18,6 +18,7 @@ use super::model::{Protocol, Scenario, Server, Suite};
 use super::probe::Check;
 use crate::error::LabError;
 use crate::matrix::file::{FNV_START, HeadKeys, Reader, fnv};
+use candor_plan::suggest::did_you_mean;
 use candor_plan::{Options, words};
 use names::ALL;
 pub(crate) use names::{of_name, unknown_protocol, unknown_scenario};
@@ -37,6 +38,18 @@ pub fn built_in() -> Result<Vec<Scenario>, LabError> {
     let reader = Reader { name: "scenarios.toml", text: SCENARIOS };
     let table: SuiteTable = reader.table(&keys)?;
     table.scenario.into_iter().map(|one| reader.scenario(one)).collect()
+}
+
+/// The built-in scenario of this name, which stands at `place`.
+pub fn built_in_of_name(place: &str, name: &str) -> Result<Scenario, LabError> {
+    let known = built_in()?;
+    let hint = did_you_mean(name, known.iter().map(|one| one.name.as_str()));
+    let unknown = || LabError::UnknownScenario {
+        place: place.to_owned(),
+        name: name.to_owned(),
+        hint: hint.clone(),
+    };
+    known.into_iter().find(|one| one.name == name).ok_or_else(unknown)
 }
 
 impl Reader<'_> {

@@ -126,6 +126,7 @@ impl Reader<'_> {
         }
         Ok(ServerKind::Command(Command {
             command: command.get_ref().clone(),
+            profile_arguments: table.profile_arguments.clone(),
             files,
             env: table.env.clone().into_iter().collect(),
             urls,

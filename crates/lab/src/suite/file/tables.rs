@@ -40,6 +40,8 @@ pub(super) struct ServerTable {
     pub(super) arguments: Vec<String>,
     pub(super) command: Option<Spanned<Vec<String>>>,
     #[serde(default)]
+    pub(super) profile_arguments: Vec<String>,
+    #[serde(default)]
     pub(super) files: BTreeMap<String, Spanned<String>>,
     #[serde(default)]
     pub(super) env: BTreeMap<String, String>,
