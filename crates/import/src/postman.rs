@@ -278,7 +278,8 @@ impl<'c> Collection<'c> {
                     false => Body::Text(self.variables.fill(raw, step)),
                 });
             }
-            "urlencoded" => {
+            // Without a field Postman sends neither a body nor a type.
+            "urlencoded" if !fields.is_empty() => {
                 let mut pairs = Vec::new();
                 for field in fields.iter().filter(|one| !is_disabled(one)) {
                     let value = field.get("value").and_then(Json::scalar).unwrap_or_default();
@@ -349,7 +350,7 @@ impl<'c> Collection<'c> {
                 step.body = Some(self.filled(&format!("{{{}}}", members.join(",")), step));
                 add_header(step, "Content-Type", Template::text("application/json"));
             }
-            "" | "formdata" => {}
+            "" | "formdata" | "urlencoded" => {}
             mode => step.remark(format!("left out: a body of the mode {mode}")),
         }
     }

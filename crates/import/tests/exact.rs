@@ -537,6 +537,9 @@ fn requests_of_collections_are_those_that_postman_sends() {
             json!({"method": "POST", "url": "http://h/", "body": {"mode": "file", "file": {"src": "a.bin"}}})
         ),
         raw("POST", "{{$isoTimestamp}} {{$randomIP}} {{$randomUUID}}", None),
+        item(
+            json!({"method": "POST", "url": "http://h/", "body": {"mode": "urlencoded", "urlencoded": []}})
+        ),
     ]);
     let variables = json!([{"key": "name", "value": "X-Own"}, {"key": "k", "value": "key"}, {"key": "n", "value": "7"}]);
     let file = json!({"info": {"name": "t"}, "variable": variables, "item": items}).to_string();
@@ -575,4 +578,6 @@ fn requests_of_collections_are_those_that_postman_sends() {
         text(&steps[8], "body"),
         "2024-01-01T00:00:00.000Z 192.0.2.${random 1..254} ${uuid}"
     );
+    // A form without a field is no body.
+    assert!(!steps[9].contains_key("body") && field(&steps[9], "content-type") == "-");
 }
