@@ -52,7 +52,7 @@ fn a_histogram_stands_below_each_line_of_times() {
     let document = timed();
     let text = text::summary(&document, true).unwrap();
     let bars: Vec<&str> = text.lines().filter(|line| line.contains(" [")).collect();
-    assert!(!bars.is_empty() && bars.len() % 10 == 0, "{text}");
+    assert!(!bars.is_empty() && bars.len().is_multiple_of(10), "{text}");
     let request = &bars[..10];
     let widest = request.iter().filter(|line| line.contains(&"/".repeat(40)));
     assert_eq!(widest.count(), 1, "{text}");
