@@ -65,7 +65,7 @@ pub(crate) fn template(bytes: &[u8]) {
     let mut form = Form::new(template, &one, 0, "h", false);
     // A number is a number: digits stand for those.
     let is_number = |text: &str| {
-        ["seq", "random", "now_ms", "uuid", "choice"].iter().any(|word| text.contains(word))
+        ["seq", "random", "now", "chars", "uuid", "choice"].iter().any(|word| text.contains(word))
     };
     let value = if is_number(path) || is_number(body) { b"7" } else { value };
     let made = form.fill(&mut Same(value));

@@ -197,8 +197,8 @@ fn variable(hint: &str, names: &mut HashSet<String>) -> String {
     // Words of the templates' grammar, and names that are none.
     let name = match name.as_str() {
         "" => "value".to_owned(),
-        "seq" | "uuid" | "random" | "choice" | "now_ms" | "base64" | "url" | "json" | "path"
-        | "env" => {
+        "seq" | "uuid" | "random" | "choice" | "now" | "now_s" | "now_ms" | "now_ns" | "base64"
+        | "url" | "json" | "path" | "env" => {
             format!("{name}_value")
         }
         _ if name.starts_with(|c: char| c.is_ascii_digit()) => format!("value_{name}"),

@@ -275,7 +275,8 @@ fn word(name: &str) -> String {
     let word: String = word.chars().filter(|c| c.is_ascii_alphanumeric() || *c == '_').collect();
     match word.starts_with(|c: char| c.is_ascii_alphabetic()) {
         true if ![
-            "seq", "uuid", "now_ms", "env", "path", "url", "json", "random", "choice", "base64",
+            "seq", "uuid", "now", "now_s", "now_ms", "now_ns", "env", "path", "url", "json",
+            "random", "choice", "base64",
         ]
         .contains(&word.as_str()) =>
         {

@@ -69,8 +69,17 @@ pub enum Value {
         /// The number of this hole.
         draw: u64,
     },
-    /// Milliseconds since 1970, UTC.
-    UnixMs,
+    /// The time since 1970, UTC, in this unit.
+    Now(Unit),
+    /// Random letters and digits of ASCII.
+    Chars {
+        /// The least number of them.
+        least: u32,
+        /// The most.
+        most: u32,
+        /// The number of this hole.
+        draw: u64,
+    },
     /// A column of the request's row in a data set.
     Column {
         /// The set, by its place in the plan.
@@ -82,6 +91,19 @@ pub enum Value {
     Variable(usize),
     /// Several pieces together.
     Group(Vec<Piece>),
+}
+
+/// How the time is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Unit {
+    /// Whole seconds.
+    Seconds,
+    /// Milliseconds.
+    Millis,
+    /// Nanoseconds.
+    Nanos,
+    /// As a date (RFC 3339), to the second.
+    Date,
 }
 
 /// A request, compiled.

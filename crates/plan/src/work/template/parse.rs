@@ -1,6 +1,6 @@
 //! The grammar of templates: holes, functions and names.
 
-use super::{Hole, Names, Piece, Place, TemplateError, Value};
+use super::{Hole, Names, Piece, Place, TemplateError, Unit, Value};
 use crate::escape::{Escape, is_unreserved};
 use crate::holes::{Part, split};
 use crate::redact;
@@ -9,8 +9,12 @@ use crate::suggest::did_you_mean;
 /// The deepest hole within holes.
 const DEEPEST: usize = 8;
 /// The words that need no data.
-const WORDS: [&str; 11] =
-    ["seq", "uuid", "now_ms", "random", "choice", "base64", "url", "form", "json", "path", "raw"];
+const WORDS: [&str; 15] = [
+    "seq", "uuid", "now", "now_s", "now_ms", "now_ns", "random", "chars", "choice", "base64",
+    "url", "form", "json", "path", "raw",
+];
+/// The most random characters of a hole.
+const MOST_CHARS: u32 = 1 << 20;
 
 fn wrong<T>(problem: impl Into<String>) -> Result<T, TemplateError> {
     Err(TemplateError(problem.into()))
@@ -70,7 +74,12 @@ impl<'a> Parser<'a> {
         let value = match (word, rest) {
             ("seq", "") => Value::Index,
             ("uuid", "") => Value::Uuid { draw: self.draw() },
-            ("now_ms", "") => Value::UnixMs,
+            // `now` alone is a name that a plan may have.
+            ("now", "") if self.names.captured.number(text).is_none() => Value::Now(Unit::Date),
+            ("now_s", "") => Value::Now(Unit::Seconds),
+            ("now_ms", "") => Value::Now(Unit::Millis),
+            ("now_ns", "") => Value::Now(Unit::Nanos),
+            ("chars", range) if !range.is_empty() => self.chars(range)?,
             ("random", range) => self.random(range)?,
             ("choice", list) => {
                 let of: Vec<String> = list.split(',').map(|one| one.trim().to_owned()).collect();
@@ -146,6 +155,19 @@ impl<'a> Parser<'a> {
         }
     }
 
+    fn chars(&mut self, range: &str) -> Result<Value, TemplateError> {
+        let (least, most) = range.split_once("..").unwrap_or((range, range));
+        match (least.trim().parse(), most.trim().parse()) {
+            (Ok(least), Ok(most)) if least <= most && (1..=MOST_CHARS).contains(&most) => {
+                Ok(Value::Chars { least, most, draw: self.draw() })
+            }
+            _ => wrong(format!(
+                "${{chars {}}} has no length up to {MOST_CHARS}; write e.g. ${{chars 8}} or ${{chars 2..16}}",
+                redact::refused(range)
+            )),
+        }
+    }
+
     fn variable(&self, name: &str) -> Result<Hole, TemplateError> {
         let found = self.names.environment.iter().find(|one| one.name == name);
         match found {
@@ -206,12 +228,16 @@ impl Hole {
         }
         let outermost = self.escapes.last().copied();
         let is_number = self.escapes.is_empty()
-            && matches!(self.value, Value::Index | Value::Random { .. } | Value::UnixMs);
+            && match self.value {
+                Value::Now(unit) => unit != Unit::Date,
+                Value::Index | Value::Random { .. } => true,
+                _ => false,
+            };
         let is_safe = is_number
             || matches!(outermost, Some(Escape::Url | Escape::Form))
             || self.escapes.is_empty()
                 && match &self.value {
-                    Value::Uuid { .. } => true,
+                    Value::Uuid { .. } | Value::Chars { .. } => true,
                     Value::Choice { of, .. } => of.iter().all(|one| one.bytes().all(is_unreserved)),
                     _ => false,
                 };

@@ -112,10 +112,17 @@ fn a_value_is_escaped_by_where_it_stands() {
         [vec![Base64, Url], vec![Base64, Field], vec![Base64, Json]]
     );
     // Numbers and UUIDs break nothing, but an UUID is no value of JSON.
-    for number in ["${seq}", "${random -5..5}", "${now_ms}"] {
+    for number in ["${seq}", "${random -5..5}", "${now_s}", "${now_ms}", "${now_ns}"] {
         assert_eq!(escapes(number, &json, "@"), [const { Vec::new() }; 3], "{number}");
     }
-    assert_eq!(escapes("${uuid}", &json, "@"), [vec![], vec![], vec![JsonValue]]);
+    for word in ["${uuid}", "${chars 8}", "${chars 2..16}"] {
+        assert_eq!(escapes(word, &json, "@"), [vec![], vec![], vec![JsonValue]], "{word}");
+    }
+    assert_eq!(escapes("${now}", &json, "@"), [vec![Url], vec![Field], vec![JsonValue]]);
+    for wrong in ["${chars 0}", "${chars 3..2}", "${chars x}", "${chars 9999999}"] {
+        let problem = compiled(&request(&format!("/{wrong}"), none, "")).unwrap_err();
+        assert!(problem.contains("write e.g. ${chars 8}"), "{problem}");
+    }
     assert_eq!(escapes("${uuid}", &json, "\"@\"")[2], []);
     assert_eq!(escapes("${choice a,b-c}", &form, "@"), [const { Vec::new() }; 3]);
     assert_eq!(escapes("${choice a,b&c}", &form, "@"), [vec![Url], vec![Field], vec![Url]]);
