@@ -1,19 +1,15 @@
-//! The report as JSON. It has no list of single calls: a trace has those.
+//! The report as JSON.
 
-use serde_json::{Value, json};
+use serde_json::json;
 
-use super::figures::Figures;
-use candor_report::document::Document;
+use super::Run;
+use super::figures::{Figures, latency_ns, told};
 use candor_report::document::latency::DecodeError;
+use candor_report::document::rfc3339;
 
-/// The report of a run with this name and these tags, if it has some.
-pub fn report(
-    document: &Document,
-    name: Option<&str>,
-    tags: Option<&Value>,
-    pretty: bool,
-) -> Result<String, DecodeError> {
-    let figures = Figures::of(document)?;
+/// The report of a run.
+pub fn report(run: &Run<'_>, pretty: bool) -> Result<String, DecodeError> {
+    let (document, figures) = (run.document, Figures::of(run)?);
     let frequency = |count: u64| {
         count as f64 / figures.histogram.iter().map(|(_, n)| n).sum::<u64>().max(1) as f64
     };
@@ -24,6 +20,15 @@ pub fn report(
         .percentiles
         .iter()
         .map(|(percentage, ns)| json!({ "percentage": percentage, "latency": ns }));
+    let details = run.calls.iter().map(|call| {
+        let (status, error) = told(document, call.outcome);
+        json!({
+            "timestamp": rfc3339(document.started_unix_ms + call.done_ns / 1_000_000),
+            "latency": latency_ns(call),
+            "error": error.unwrap_or_default(),
+            "status": status,
+        })
+    });
     let mut report = json!({
         "date": document.started_at,
         "endReason": if document.plan.stop.count.is_some() { "normal" } else { "timeout" },
@@ -44,12 +49,12 @@ pub fn report(
         "statusCodeDistribution": figures.statuses,
         "latencyDistribution": percentiles.collect::<Vec<_>>(),
         "histogram": buckets.collect::<Vec<_>>(),
-        "details": [],
+        "details": details.collect::<Vec<_>>(),
     });
-    if let Some(name) = name {
+    if let Some(name) = run.name {
         report["name"] = name.into();
     }
-    if let Some(tags) = tags {
+    if let Some(tags) = run.tags {
         report["tags"] = tags.clone();
     }
     let text = if pretty { serde_json::to_string_pretty(&report) } else { Ok(report.to_string()) };

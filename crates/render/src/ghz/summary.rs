@@ -2,8 +2,8 @@
 
 use std::fmt::Write;
 
+use super::Run;
 use super::figures::Figures;
-use candor_report::document::Document;
 use candor_report::document::latency::DecodeError;
 use candor_report::visible;
 
@@ -11,11 +11,11 @@ const BAR: &str = "∎";
 /// Of the longest bar.
 const LONGEST: u64 = 40;
 
-/// The summary of a run with a name, if it has one.
-pub fn summary(document: &Document, name: Option<&str>) -> Result<String, DecodeError> {
-    let figures = Figures::of(document)?;
+/// The summary of a run.
+pub fn summary(run: &Run<'_>) -> Result<String, DecodeError> {
+    let figures = Figures::of(run)?;
     let mut out = "\nSummary:\n".to_owned();
-    if let Some(name) = name {
+    if let Some(name) = run.name {
         // Writing to a string does not fail, here and below.
         let _ = writeln!(out, "  Name:\t\t{}", visible(name));
     }

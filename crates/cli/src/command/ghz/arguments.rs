@@ -21,6 +21,10 @@ pub(super) enum Format {
     Summary,
     Json,
     Pretty,
+    Csv,
+    Html,
+    InfluxSummary,
+    InfluxDetails,
 }
 
 /// How the rate changes.
@@ -38,6 +42,35 @@ pub(super) enum AtEnd {
     #[default]
     GiveUp,
     Wait,
+}
+
+/// How the concurrency changes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Workers {
+    pub(super) start: u32,
+    pub(super) end: u32,
+    pub(super) step: i64,
+    pub(super) step_duration: Option<PositiveNanos>,
+    pub(super) max_duration: Option<PositiveNanos>,
+}
+
+impl Default for Workers {
+    fn default() -> Self {
+        Workers { start: 0, end: 0, step: 1, step_duration: None, max_duration: None }
+    }
+}
+
+impl Workers {
+    /// The most at a time; `None`: there is no end.
+    pub(super) fn most(&self) -> Option<u32> {
+        const SECOND_NS: u64 = 1_000_000_000;
+        if self.end > 0 || self.step <= 0 {
+            return Some(self.start.max(self.end));
+        }
+        let each_ns = self.step_duration.map_or(SECOND_NS, PositiveNanos::get);
+        let steps = i64::try_from(self.max_duration?.get() / each_ns).ok()?;
+        u32::try_from(i64::from(self.start).checked_add(self.step.checked_mul(steps)?)?).ok()
+    }
 }
 
 /// The options of a command line.
@@ -64,6 +97,9 @@ pub(super) struct Asked {
     pub(super) load_step_duration: Option<PositiveNanos>,
     pub(super) load_max_duration: Option<PositiveNanos>,
     pub(super) concurrency: Option<SmallCount>,
+    /// The concurrency follows `workers`.
+    pub(super) workers_change: bool,
+    pub(super) workers: Workers,
     pub(super) connections: Option<SmallCount>,
     pub(super) total: Option<Count>,
     /// `Some(None)`: without end.
@@ -73,6 +109,8 @@ pub(super) struct Asked {
     pub(super) at_end: AtEnd,
     pub(super) data: Option<String>,
     pub(super) data_file: Option<PathBuf>,
+    /// A file of messages in binary.
+    pub(super) binary: Option<PathBuf>,
     pub(super) metadata: Option<String>,
     pub(super) metadata_file: Option<PathBuf>,
     pub(super) stream_call_count: Option<Count>,
@@ -84,11 +122,25 @@ pub(super) struct Asked {
     pub(super) tags: Option<Value>,
     pub(super) cpus: Option<SmallCount>,
     pub(super) max_receive: Option<Size>,
+    /// This number of calls, the first to end, is in no figure.
+    pub(super) skip_first: u64,
+    pub(super) count_errors: bool,
     /// Where to write candor's own document.
     pub(super) result: Option<PathBuf>,
     pub(super) show_secrets: bool,
     /// Notes about options without effect.
     pub(super) notes: Vec<String>,
+}
+
+impl Asked {
+    /// Whether the output has single calls, or figures that only those tell.
+    pub(super) fn needs_calls(&self) -> bool {
+        let by_format = match self.format {
+            Format::Json | Format::Pretty | Format::Csv | Format::InfluxDetails => true,
+            Format::Summary | Format::Html | Format::InfluxSummary => false,
+        };
+        by_format || self.skip_first > 0 || self.count_errors
+    }
 }
 
 /// The meaning of a command line.
@@ -173,12 +225,16 @@ impl Taker for Reader {
             Id::LoadStepDuration => asked.load_step_duration = duration(shown, text)?,
             Id::LoadMaxDuration => asked.load_max_duration = duration(shown, text)?,
             Id::Concurrency => asked.concurrency = Some(parsed(shown, text)?),
-            Id::ConcurrencySchedule if text == "const" => {}
-            Id::ConcurrencySchedule => {
-                return Err(Refusal(format!(
-                    "{shown}: the concurrency is the same in the whole run; use --load-schedule"
-                )));
-            }
+            Id::ConcurrencySchedule => match text {
+                "const" => asked.workers_change = false,
+                "step" | "line" => asked.workers_change = true,
+                other => return Err(unknown(shown, other, "const, step or line")),
+            },
+            Id::ConcurrencyStart => asked.workers.start = number(shown, text)?,
+            Id::ConcurrencyEnd => asked.workers.end = number(shown, text)?,
+            Id::ConcurrencyStep => asked.workers.step = number(shown, text)?,
+            Id::ConcurrencyStepDuration => asked.workers.step_duration = duration(shown, text)?,
+            Id::ConcurrencyMaxDuration => asked.workers.max_duration = duration(shown, text)?,
             Id::Total => asked.total = above_zero(shown, text)?,
             Id::Timeout => asked.timeout = Some(duration(shown, text)?),
             Id::Duration => asked.duration = duration(shown, text)?,
@@ -190,9 +246,16 @@ impl Taker for Reader {
                     other => return Err(unknown(shown, other, "close, wait or ignore")),
                 };
             }
-            Id::Data if text == "@" => asked.data_file = Some("-".into()),
-            Id::Data => asked.data = Some(text.to_owned()),
+            Id::Data => match text.strip_prefix('@') {
+                Some("") => asked.data_file = Some("-".into()),
+                Some(file) => asked.data_file = Some(file.into()),
+                None => asked.data = Some(text.to_owned()),
+            },
             Id::DataFile => asked.data_file = Some(text.into()),
+            Id::Binary => asked.binary = Some("-".into()),
+            Id::BinaryFile => asked.binary = Some(text.into()),
+            Id::SkipFirst => asked.skip_first = number(shown, text)?,
+            Id::CountErrors => asked.count_errors = true,
             Id::Metadata => asked.metadata = Some(text.to_owned()),
             Id::MetadataFile => asked.metadata_file = Some(text.into()),
             Id::StreamCallCount => asked.stream_call_count = above_zero(shown, text)?,
@@ -202,12 +265,20 @@ impl Taker for Reader {
                     "summary" => Format::Summary,
                     "json" => Format::Json,
                     "pretty" => Format::Pretty,
-                    "csv" | "html" | "influx-summary" | "influx-details" | "prometheus" => {
+                    "csv" => Format::Csv,
+                    "html" => Format::Html,
+                    "influx-summary" => Format::InfluxSummary,
+                    "influx-details" => Format::InfluxDetails,
+                    "prometheus" => {
                         return Err(Refusal(format!(
-                            "{shown}: {text} is not supported; write summary, json or pretty, or use --csv, --html or --trace of candor grpc"
+                            "{shown}: {text} is not supported; use --json FILE of candor grpc, or another format"
                         )));
                     }
-                    other => return Err(unknown(shown, other, "summary, json or pretty")),
+                    other => {
+                        let known =
+                            "summary, json, pretty, csv, html, influx-summary or influx-details";
+                        return Err(unknown(shown, other, known));
+                    }
                 };
             }
             Id::Connections => asked.connections = Some(parsed(shown, text)?),

@@ -1,11 +1,22 @@
 //! ghz's data and metadata: JSON, with calls of Go's templates in it.
 
+use candor_plan::values::CallName;
 use serde_json::Value;
 
 use crate::getopt::Refusal;
 
+/// What templates can say of the run.
+#[derive(Debug, Default)]
+pub(super) struct Known<'a> {
+    pub(super) call: Option<&'a CallName>,
+    /// The name of the run, for the names of its workers.
+    pub(super) name: Option<&'a str>,
+    pub(super) workers: u32,
+    pub(super) connections: u32,
+}
+
 /// A text with ghz's `{{…}}` as holes of ours.
-pub(super) fn holes(text: &str, is_literal: bool) -> Result<String, Refusal> {
+pub(super) fn holes(text: &str, is_literal: bool, of: &Known<'_>) -> Result<String, Refusal> {
     let text = text.replace("${", "$${");
     if is_literal {
         return Ok(text);
@@ -16,35 +27,58 @@ pub(super) fn holes(text: &str, is_literal: bool) -> Result<String, Refusal> {
         // In JSON, `{{` can also be the beginning of an object within one; then no template follows.
         let Some((inner, behind)) = after.split_once("}}") else { break };
         out.push_str(before);
-        out.push_str(&hole(inner)?);
+        out.push_str(&hole(inner, of)?);
         rest = behind;
     }
     out.push_str(rest);
     Ok(out)
 }
 
-fn hole(inner: &str) -> Result<String, Refusal> {
+fn hole(inner: &str, of: &Known<'_>) -> Result<String, Refusal> {
     let words: Vec<&str> = inner.trim_matches(['-', ' ']).split_whitespace().collect();
+    // `package.Service/Method`.
+    let full = of.call.map(|call| call.path().trim_start_matches('/')).unwrap_or_default();
+    let (service, method) = full.split_once('/').unwrap_or_default();
+    let wrong = |what: &str| Err(Refusal(format!("{{{{{inner}}}}}: {what}")));
     let known = match &words[..] {
         [".RequestNumber"] => "${seq}".to_owned(),
-        [".UUID"] | ["newUUID"] => "${uuid}".to_owned(),
+        [".WorkerID"] => workers(of),
+        [".FullyQualifiedName"] => full.replace('/', "."),
+        [".MethodName"] => method.to_owned(),
+        [".ServiceName"] => service.rsplit('.').next().unwrap_or_default().to_owned(),
+        [".UUID"] | ["newUUID" | "uuidv4"] => "${uuid}".to_owned(),
+        [".Timestamp"] => "${now}".to_owned(),
+        [".TimestampUnix"] => "${now_s}".to_owned(),
         [".TimestampUnixMilli"] => "${now_ms}".to_owned(),
-        ["randomInt", low, high] => match (low.parse::<i64>(), high.parse::<i64>()) {
+        [".TimestampUnixNano"] => "${now_ns}".to_owned(),
+        ["randomString" | "randAlphaNum", length] => match length.parse::<i64>() {
+            Ok(..=0) if words[0] == "randomString" => "${chars 2..16}".to_owned(),
+            Ok(length @ 1..) => format!("${{chars {length}}}"),
+            _ => return wrong("a length is a number above zero; write e.g. 8"),
+        },
+        ["randomInt" | "randInt", low, high] => match (low.parse::<i64>(), high.parse::<i64>()) {
             // Go's upper end is not included.
             (Ok(low), Ok(high)) if low < high => format!("${{random {low}..{}}}", high - 1),
-            _ => {
-                return Err(Refusal(format!(
-                    "{{{{{inner}}}}}: randomInt takes two numbers, the lower first"
-                )));
-            }
+            _ => return wrong("it takes two numbers, the lower first"),
         },
         _ => {
             return Err(Refusal(format!(
-                "{{{{{inner}}}}} is not supported; use .RequestNumber, .UUID, .TimestampUnixMilli, newUUID or randomInt, or ${{…}} of candor grpc"
+                "{{{{{inner}}}}} is not supported; use .RequestNumber, .WorkerID, .UUID, .Timestamp, .TimestampUnix, newUUID, randomString or randomInt, or ${{…}} of candor grpc"
             )));
         }
     };
     Ok(known)
+}
+
+/// One of the workers' names: which of ours sends a call is not known when it is written.
+fn workers(of: &Known<'_>) -> String {
+    /// More make the choice no better.
+    const MOST: u32 = 10_000;
+    let prefix = of.name.map(|name| format!("{name}:")).unwrap_or_default();
+    let connections = of.connections.max(1);
+    let one = |number| format!("{prefix}g{number}c{}", number % connections);
+    let all: Vec<String> = (0..of.workers.clamp(1, MOST)).map(one).collect();
+    format!("${{choice {}}}", all.join(","))
 }
 
 /// The messages of data: the elements of an array, or one. Holes outside of strings are no JSON, so brackets are
@@ -72,6 +106,26 @@ pub(super) fn messages(text: &str) -> Vec<String> {
     }
     all.push(inner[start..].trim().to_owned());
     all
+}
+
+/// Messages that stand one after the other, each with its length in front.
+pub(super) fn counted(mut bytes: &[u8]) -> Option<Vec<&[u8]>> {
+    let mut all = Vec::new();
+    while !bytes.is_empty() {
+        let mut length = 0u64;
+        for shift in (0..).step_by(7) {
+            let (byte, rest) = bytes.split_first()?;
+            length |= u64::from(byte & 0x7f).checked_shl(shift)?;
+            bytes = rest;
+            if byte & 0x80 == 0 {
+                break;
+            }
+        }
+        let (message, rest) = bytes.split_at_checked(usize::try_from(length).ok()?)?;
+        all.push(message);
+        bytes = rest;
+    }
+    Some(all)
 }
 
 /// Metadata: names and texts.
@@ -138,12 +192,32 @@ mod tests {
     fn templates_become_holes_and_ours_stay_text() {
         let text = r#"{"id": {{.RequestNumber}}, "u": "{{ newUUID }}", "n": {{randomInt 1 4}}, "x": "${y}"}"#;
         let ours = r#"{"id": ${seq}, "u": "${uuid}", "n": ${random 1..3}, "x": "$${y}"}"#;
-        assert_eq!(holes(text, false).unwrap(), ours);
-        assert_eq!(holes("{{.X}}", true).unwrap(), "{{.X}}");
-        assert_eq!(holes(r#"{"a":{"b":{}}"#, false).unwrap(), r#"{"a":{"b":{}}"#);
-        let refused = holes("{{.WorkerID}}", false).unwrap_err().0;
-        assert!(refused.starts_with("{{.WorkerID}} is not supported"), "{refused}");
-        assert!(holes("{{randomInt 4 1}}", false).is_err());
+        let call: CallName = "a.b.S.One".parse().unwrap();
+        let of = Known { call: Some(&call), name: None, workers: 3, connections: 2 };
+        assert_eq!(holes(text, false, &of).unwrap(), ours);
+        assert_eq!(holes("{{.X}}", true, &of).unwrap(), "{{.X}}");
+        assert_eq!(holes(r#"{"a":{"b":{}}"#, false, &of).unwrap(), r#"{"a":{"b":{}}"#);
+        let table = [
+            (
+                "{{.TimestampUnix}} {{.Timestamp}} {{.TimestampUnixNano}}",
+                "${now_s} ${now} ${now_ns}",
+            ),
+            (
+                "{{randomString 8 }} {{randomString 0}} {{randomString -1}}",
+                "${chars 8} ${chars 2..16} ${chars 2..16}",
+            ),
+            ("{{.FullyQualifiedName}} {{.ServiceName}} {{.MethodName}}", "a.b.S.One S One"),
+            ("{{.WorkerID}}", "${choice g0c0,g1c1,g2c0}"),
+        ];
+        for (theirs, ours) in table {
+            assert_eq!(holes(theirs, false, &of).unwrap(), ours);
+        }
+        let named = Known { name: Some("n"), workers: 1, ..of };
+        assert_eq!(holes("{{ .WorkerID }}", false, &named).unwrap(), "${choice n:g0c0}");
+        let refused = holes("{{.InputName}}", false, &named).unwrap_err().0;
+        assert!(refused.starts_with("{{.InputName}} is not supported"), "{refused}");
+        assert!(holes("{{randomInt 4 1}}", false, &named).is_err());
+        assert!(holes("{{randAlphaNum 0}}", false, &named).is_err());
     }
 
     #[test]
@@ -176,6 +250,17 @@ mod tests {
         );
         assert_eq!(config("c.toml", "total = 3\nhost = 'h'").unwrap().len(), 2);
         assert!(config("c.json", "[]").is_err() && config("c.toml", "=").is_err());
+    }
+
+    #[test]
+    fn messages_with_their_lengths() {
+        let long = vec![7; 300];
+        let bytes = [&[2, 1, 2, 0, 0xac, 2][..], &long].concat();
+        assert_eq!(counted(&bytes).unwrap(), [&[1, 2][..], &[], &long]);
+        assert_eq!(counted(&[]).unwrap().len(), 0);
+        for wrong in [&[2, 1][..], &[0x80], &[0xff; 11]] {
+            assert_eq!(counted(wrong), None, "{wrong:?}");
+        }
     }
 
     #[test]

@@ -26,6 +26,11 @@ pub(super) enum Id {
     LoadMaxDuration,
     Concurrency,
     ConcurrencySchedule,
+    ConcurrencyStart,
+    ConcurrencyEnd,
+    ConcurrencyStep,
+    ConcurrencyStepDuration,
+    ConcurrencyMaxDuration,
     Total,
     Timeout,
     Duration,
@@ -35,6 +40,8 @@ pub(super) enum Id {
     DataFile,
     Metadata,
     MetadataFile,
+    Binary,
+    BinaryFile,
     StreamCallCount,
     Output,
     Format,
@@ -44,6 +51,8 @@ pub(super) enum Id {
     Tags,
     Cpus,
     MaxReceive,
+    SkipFirst,
+    CountErrors,
     Literal,
     /// It has no effect here.
     Idle,
@@ -53,7 +62,7 @@ pub(super) enum Id {
     Help,
     Result,
     ShowSecrets,
-    /// `--no-…` of a switch that is off by default.
+    /// Nothing differs with it: `--no-…` of a switch that is off by default, for example.
     Off,
 }
 
@@ -69,9 +78,6 @@ const fn switch(id: Id, short: Option<char>, long: &'static str) -> Flag<Id> {
     Flag { id, short, long, takes_value: false, rank: None }
 }
 
-const NO_STEPS: Id =
-    Id::Refused("the concurrency is the same in the whole run; use --load-schedule");
-const BINARY: Id = Id::Refused("messages are written as JSON; use -d or -D");
 const PACE: Id = Id::Refused("all messages of a call are sent at once; leave it out");
 
 pub(super) const FLAGS: &[Flag<Id>] = &[
@@ -97,11 +103,11 @@ pub(super) const FLAGS: &[Flag<Id>] = &[
     value(Id::LoadMaxDuration, "load-max-duration"),
     both(Id::Concurrency, 'c', "concurrency"),
     value(Id::ConcurrencySchedule, "concurrency-schedule"),
-    value(NO_STEPS, "concurrency-start"),
-    value(NO_STEPS, "concurrency-end"),
-    value(NO_STEPS, "concurrency-step"),
-    value(NO_STEPS, "concurrency-step-duration"),
-    value(NO_STEPS, "concurrency-max-duration"),
+    value(Id::ConcurrencyStart, "concurrency-start"),
+    value(Id::ConcurrencyEnd, "concurrency-end"),
+    value(Id::ConcurrencyStep, "concurrency-step"),
+    value(Id::ConcurrencyStepDuration, "concurrency-step-duration"),
+    value(Id::ConcurrencyMaxDuration, "concurrency-max-duration"),
     both(Id::Total, 'n', "total"),
     both(Id::Timeout, 't', "timeout"),
     both(Id::Duration, 'z', "duration"),
@@ -109,38 +115,30 @@ pub(super) const FLAGS: &[Flag<Id>] = &[
     value(Id::DurationStop, "duration-stop"),
     both(Id::Data, 'd', "data"),
     both(Id::DataFile, 'D', "data-file"),
-    switch(BINARY, Some('b'), "binary"),
-    both(BINARY, 'B', "binary-file"),
+    switch(Id::Binary, Some('b'), "binary"),
+    both(Id::BinaryFile, 'B', "binary-file"),
     both(Id::Metadata, 'm', "metadata"),
     both(Id::MetadataFile, 'M', "metadata-file"),
     value(PACE, "stream-interval"),
     value(PACE, "stream-call-duration"),
     value(Id::StreamCallCount, "stream-call-count"),
-    switch(
-        Id::Refused("every message of a call has the values of the call; leave it out"),
-        None,
-        "stream-dynamic-messages",
-    ),
+    // Each message of a call is filled by itself here.
+    switch(Id::Off, None, "stream-dynamic-messages"),
     value(
         Id::Refused("the server is asked for its schema with the metadata of the calls; use -m"),
         "reflect-metadata",
     ),
     both(Id::Output, 'o', "output"),
     both(Id::Format, 'O', "format"),
-    value(Id::Refused("use --warm-up TIME of candor grpc"), "skipFirst"),
-    switch(Id::Refused("latencies are of successful calls; leave it out"), None, "count-errors"),
+    value(Id::SkipFirst, "skipFirst"),
+    switch(Id::CountErrors, None, "count-errors"),
     value(Id::Connections, "connections"),
     value(Id::ConnectTimeout, "connect-timeout"),
     value(Id::Idle, "keepalive"),
     value(Id::Name, "name"),
     value(Id::Tags, "tags"),
     value(Id::Cpus, "cpus"),
-    value(
-        Id::Refused(
-            "use --trace FILE of candor grpc for single calls; findings are on the standard error",
-        ),
-        "debug",
-    ),
+    value(Id::Idle, "debug"),
     switch(
         Id::Refused("messages are not compressed; leave it out"),
         Some('e'),

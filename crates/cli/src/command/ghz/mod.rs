@@ -7,6 +7,7 @@ mod arguments;
 mod data;
 mod flags;
 mod plan;
+mod tags;
 mod usage;
 
 use std::net::IpAddr;
@@ -15,7 +16,9 @@ use std::process::ExitCode;
 use candor_engine::Observer;
 use candor_lab::Site;
 use candor_plan::redact::{Kind, Typed};
-use candor_render::ghz::{json, summary};
+use candor_record::Traced;
+use candor_render::ghz::{self, Run, csv, influx, json, summary};
+use candor_render::{Depth, compose};
 use candor_report::Document;
 use candor_report::document::latency::DecodeError;
 
@@ -90,10 +93,12 @@ pub(crate) fn ghz(name: Name, words: &[String], typed: Typed) -> Result<ExitCode
         console::say(format_args!("candor: {note}"));
     }
     let interrupt = measure::interrupt();
-    let run = measure::run(&mut Site::default(), &plan, &interrupt, &mut Watcher);
+    let mut watcher = Watcher::default();
+    let run = measure::run(&mut Site::default(), &plan, &interrupt, &mut watcher);
     let (run, _) = run.map_err(|error| UserError::elsewhere(&error))?;
     let document = Document::new(&facts, &plan, &run.record);
-    let text = text(&document, &asked).map_err(UserError::could_not_run)?;
+    let calls = ghz::ended(watcher.calls, asked.skip_first);
+    let text = text(&document, &asked, &calls).map_err(UserError::could_not_run)?;
     let printed = match &asked.output {
         Some(path) => candor_files::write_atomically(path, text.as_bytes())
             .map_err(|error| UserError::could_not_run(format!("output: {error}"))),
@@ -105,21 +110,43 @@ pub(crate) fn ghz(name: Name, words: &[String], typed: Typed) -> Result<ExitCode
     Ok(Exit::elsewhere(&document).into())
 }
 
-/// Prints nothing that ghz would not print, but where calls go.
-struct Watcher;
+/// As many calls are kept as by ghz.
+const MOST_CALLS: usize = 1_000_000;
+
+/// Prints nothing that ghz would not print, but where calls go. Keeps calls, if the run has a trace.
+#[derive(Default)]
+struct Watcher {
+    calls: Vec<Traced>,
+}
 
 impl Observer for Watcher {
+    fn traced(&mut self, requests: &[Traced]) {
+        let room = MOST_CALLS - self.calls.len();
+        self.calls.extend_from_slice(&requests[..requests.len().min(room)]);
+    }
+
     fn goes_public(&mut self, host: &str, addresses: &[IpAddr]) {
         console::public_target(host, addresses);
     }
 }
 
-fn text(document: &Document, asked: &Asked) -> Result<String, DecodeError> {
-    let name = asked.name.as_deref();
+fn text(document: &Document, asked: &Asked, calls: &[Traced]) -> Result<String, DecodeError> {
+    let run = Run {
+        document,
+        name: asked.name.as_deref(),
+        tags: asked.tags.as_ref(),
+        calls,
+        chosen: asked.skip_first > 0 || asked.count_errors,
+        count_errors: asked.count_errors,
+    };
     match asked.format {
-        Format::Summary => summary::summary(document, name),
-        Format::Json => json::report(document, name, asked.tags.as_ref(), false),
-        Format::Pretty => json::report(document, name, asked.tags.as_ref(), true),
+        Format::Summary => summary::summary(&run),
+        Format::Json => json::report(&run, false),
+        Format::Pretty => json::report(&run, true),
+        Format::Csv => Ok(csv(&run)),
+        Format::Html => Ok(compose::run(document, Depth::Full).html()),
+        Format::InfluxSummary => influx::summary(&run, &tags::tags(asked)),
+        Format::InfluxDetails => Ok(influx::details(&run, &tags::tags(asked))),
     }
 }
 

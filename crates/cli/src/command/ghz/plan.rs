@@ -1,27 +1,45 @@
 //! Translates ghz's options to those of a Candor run: the only place that does so.
 
+use std::path::{Path, PathBuf};
+
 use candor_plan::load::Shape;
 use candor_plan::options::{Options, ReadFile, RequestOptions};
-use candor_plan::values::{Header, Nanos, PositiveNanos, SmallCount};
-use candor_plan::{Outputs, Plan, PlanError, Rate};
+use candor_plan::values::{Count, Header, Nanos, PositiveNanos, Size, SmallCount};
+use candor_plan::{Outputs, Plan, PlanError, Rate, Trace};
 
 use super::arguments::{Asked, AtEnd, Schedule};
 use super::data;
 use crate::getopt::{Refusal, text};
 
 /// ghz's defaults.
-const CONCURRENCY: u32 = 50;
-const TOTAL: u64 = 200;
-const TIMEOUT_NS: u64 = 20_000_000_000;
+pub(super) const CONCURRENCY: u32 = 50;
+pub(super) const TOTAL: u64 = 200;
+pub(super) const TIMEOUT_NS: u64 = 20_000_000_000;
 /// Instead of no timeout: a call that hangs would end no run.
 const LONGEST_NS: u64 = 24 * 3_600_000_000_000;
 /// The calls of a connection with `--async`: what most servers allow is less.
 const MANY: u32 = 1000;
+/// The longest response, unless the options have another: that of ghz.
+const LONGEST_BYTES: u64 = i32::MAX as u64;
+/// The highest rate of a schedule without an end.
+const MOST_PER_S: f64 = 1e9;
 
 /// The plan of a run, and where its results go.
 pub(super) fn build(asked: &Asked, files: &dyn ReadFile) -> Result<(Plan, Outputs), Refusal> {
-    let messages = messages(asked, files)?;
+    let (plan, outputs) = untraced(asked, files)?;
+    if !asked.needs_calls() {
+        return Ok((plan, outputs));
+    }
+    let plan = plan.with(|parts| parts.recording.trace = Some(Trace::All)).map_err(Refusal::new)?;
+    Ok((plan, outputs))
+}
+
+fn untraced(asked: &Asked, files: &dyn ReadFile) -> Result<(Plan, Outputs), Refusal> {
     let options = options(asked, files)?;
+    let messages = match &asked.binary {
+        Some(file) => binary(asked, file, &options, files)?,
+        None => messages(asked, files)?,
+    };
     // In turn, unless the method takes all of them: its schema says so.
     let in_turn = built(in_turn(options.clone(), &messages, asked), files)?;
     let streams = |plan: &Plan| {
@@ -58,7 +76,42 @@ fn messages(asked: &Asked, files: &dyn ReadFile) -> Result<Vec<String>, Refusal>
         (None, Some(file)) => text(files, file, "-D")?,
         (None, None) => "{}".to_owned(),
     };
-    Ok(data::messages(&data::holes(&given, asked.is_literal)?))
+    Ok(data::messages(&data::holes(&given, asked.is_literal, &known(asked))?))
+}
+
+fn known(asked: &Asked) -> data::Known<'_> {
+    data::Known {
+        call: asked.call.as_ref(),
+        name: asked.name.as_deref(),
+        workers: asked.concurrency.map_or(CONCURRENCY, SmallCount::get),
+        connections: asked.connections.map_or(1, SmallCount::get),
+    }
+}
+
+/// The messages of a file in binary, as JSON: the schema says how they are read.
+fn binary(
+    asked: &Asked,
+    file: &Path,
+    options: &Options,
+    files: &dyn ReadFile,
+) -> Result<Vec<String>, Refusal> {
+    let wrong = |problem: &str| Refusal(format!("binary: {}: {problem}", file.display()));
+    let bytes = files.read(file).map_err(|error| wrong(&error.to_string()))?;
+    let (plan, _) = built(in_turn(options.clone(), &["{}".to_owned()], asked), files)?;
+    let schema = plan.wire.calls().and_then(|calls| calls.schema().ok());
+    let method = schema.and_then(|schema| schema.method(&plan.work.requests()[0].path).ok());
+    let method = method.ok_or_else(|| wrong("the method has no schema"))?;
+    let parts = match method.kind.client_streams() {
+        true => data::counted(&bytes)
+            .ok_or_else(|| wrong("messages of a stream have their length in front, as a varint"))?,
+        false => vec![&bytes[..]],
+    };
+    let shown = parts.into_iter().map(|part| {
+        let json = candor_grpc::show(&method.input, part, usize::MAX);
+        // What looks like a hole is text.
+        json.map(|json| json.replace("${", "$${")).map_err(|error| wrong(&error.to_string()))
+    });
+    shown.collect()
 }
 
 fn in_turn(mut options: Options, messages: &[String], asked: &Asked) -> Options {
@@ -79,8 +132,9 @@ fn in_turn(mut options: Options, messages: &[String], asked: &Asked) -> Options 
 /// All options but the messages.
 fn options(asked: &Asked, files: &dyn ReadFile) -> Result<Options, Refusal> {
     let scheme = if asked.insecure { "http" } else { "https" };
-    let host = asked.host.strip_prefix("dns:///").unwrap_or(&asked.host);
+    let (host, socket) = endpoint(&asked.host);
     let mut options = Options { url: Some(format!("{scheme}://{host}/")), ..Options::default() };
+    options.connecting.unix_socket = socket;
     options.calls.call.clone_from(&asked.call);
     // As with ghz, .proto counts more.
     match &asked.proto {
@@ -108,10 +162,22 @@ fn options(asked: &Asked, files: &dyn ReadFile) -> Result<Options, Refusal> {
     options.calls.deadline = timeout;
     options.timeouts.timeout = timeout.or_else(|| PositiveNanos::new(LONGEST_NS));
     options.timeouts.connect_timeout = asked.connect_timeout;
-    options.websocket.max_message = asked.max_receive;
+    options.websocket.max_message = asked.max_receive.or(Some(Size(LONGEST_BYTES)));
     options.output.json.clone_from(&asked.result);
     options.output.show_secrets = asked.show_secrets;
     load(asked, options)
+}
+
+/// The host of a target as gRPC names it, and its socket if that is a unix one.
+fn endpoint(target: &str) -> (&str, Option<PathBuf>) {
+    for scheme in ["unix://", "unix:"] {
+        if let Some(path) = target.strip_prefix(scheme) {
+            return ("localhost", Some(path.into()));
+        }
+    }
+    let schemes = ["dns:///", "passthrough:///", "passthrough:", "dns:"];
+    let host = schemes.iter().find_map(|scheme| target.strip_prefix(scheme));
+    (host.unwrap_or(target), None)
 }
 
 fn metadata(asked: &Asked, files: &dyn ReadFile) -> Result<Vec<Header>, Refusal> {
@@ -120,13 +186,13 @@ fn metadata(asked: &Asked, files: &dyn ReadFile) -> Result<Vec<Header>, Refusal>
         (None, Some(file)) => text(files, file, "-M")?,
         (None, None) => "{}".to_owned(),
     };
-    let given = data::metadata(&given)?;
+    let (given, known) = (data::metadata(&given)?, known(asked));
     let authority = asked.authority.iter().map(|name| ("Host".to_owned(), name.clone()));
     given
         .into_iter()
         .chain(authority)
         .map(|(name, value)| {
-            let value = data::holes(&value, asked.is_literal)?;
+            let value = data::holes(&value, asked.is_literal, &known)?;
             Header::new(&name, &value).map_err(|error| Refusal(format!("metadata: {error}")))
         })
         .collect()
@@ -135,18 +201,30 @@ fn metadata(asked: &Asked, files: &dyn ReadFile) -> Result<Vec<Header>, Refusal>
 /// How calls are timed, and when the run ends.
 fn load(asked: &Asked, mut options: Options) -> Result<Options, Refusal> {
     let count = |given: Option<SmallCount>, default| given.map_or(default, SmallCount::get);
-    let (calls, connections) = (count(asked.concurrency, CONCURRENCY), count(asked.connections, 1));
+    let connections = count(asked.connections, 1);
+    let calls = match asked.workers_change {
+        false => count(asked.concurrency, CONCURRENCY),
+        true => most_workers(asked)?.max(connections),
+    };
     if connections > calls {
         return Err(Refusal::new("connections: there are more than calls at a time; raise -c"));
     }
     options.load.connections = SmallCount::new(connections);
     options.load.threads = asked.cpus.and_then(|cpus| SmallCount::new(cpus.get().min(connections)));
-    let streams = if asked.is_async { MANY } else { calls.div_ceil(connections) };
+    let streams = match (asked.is_async, asked.duration) {
+        (false, _) => calls.div_ceil(connections),
+        (true, Some(_)) => MANY,
+        // All of them at once, as far as a connection may have them.
+        (true, None) => {
+            let total = asked.total.map_or(TOTAL, Count::get);
+            total.div_ceil(connections.into()).clamp(1, MANY.into()) as u32
+        }
+    };
     options.http2.streams = SmallCount::new(streams);
     match asked.duration {
         Some(duration) => options.load.duration = Some(duration),
         None => {
-            options.load.requests = asked.total.or_else(|| candor_plan::values::Count::new(TOTAL));
+            options.load.requests = asked.total.or_else(|| Count::new(TOTAL));
             options.load.duration = asked.max_duration;
         }
     }
@@ -158,15 +236,40 @@ fn load(asked: &Asked, mut options: Options) -> Result<Options, Refusal> {
     match asked.schedule {
         Schedule::Const => {
             options.load.rate = asked.rps.map(|count| Rate::per_second(count.get()));
-            if asked.is_async && options.load.rate.is_none() {
-                return Err(Refusal::new(
-                    "async: without a rate there is no end to the calls in flight; add -r",
-                ));
-            }
         }
         Schedule::Step | Schedule::Line => options.load.load = Some(shape(asked)?),
     }
     Ok(options)
+}
+
+/// Where calls come at a rate, they need the most workers of a schedule at most; how many there are before is not theirs to
+/// feel. Without a rate the workers are the load.
+fn most_workers(asked: &Asked) -> Result<u32, Refusal> {
+    let has_rate = asked.rps.is_some() || asked.schedule != Schedule::Const;
+    match asked.workers.most().and_then(SmallCount::new) {
+        Some(most) if has_rate => Ok(most.get()),
+        Some(_) => Err(Refusal::new(
+            "concurrency-schedule: without a rate the concurrency is the same in the whole run; add -r, or use --load-schedule",
+        )),
+        None => Err(Refusal::new(
+            "concurrency-schedule: it has no highest number of workers up to 1,000,000; add --concurrency-end",
+        )),
+    }
+}
+
+/// The seconds after which the run has ended, whatever its schedule has until then. A rate that grows by `step` every
+/// `step_s` has sent `start·t + step·t²/(2·step_s)` calls after t seconds.
+fn longest_s(asked: &Asked, step_s: f64) -> f64 {
+    let s = |time: PositiveNanos| time.get() as f64 / 1e9;
+    if let Some(duration) = asked.duration {
+        return s(duration);
+    }
+    let (start, slope) = (asked.load_start as f64, asked.load_step as f64 / step_s);
+    let total = asked.total.map_or(TOTAL, Count::get) as f64;
+    // A rate that falls ends at zero, or its calls before.
+    let root = (start * start + 2.0 * slope * total).max(0.0).sqrt();
+    let by_calls = (root - start) / slope + step_s;
+    asked.max_duration.map_or(by_calls, |most| by_calls.min(s(most)))
 }
 
 /// A rate that changes, in the words of our loads.
@@ -180,14 +283,21 @@ fn shape(asked: &Asked) -> Result<Shape, Refusal> {
     if asked.schedule == Schedule::Step && asked.load_step_duration.is_none() {
         return Err(lacks("load-step-duration"));
     }
-    // Without an end, the longest time decides where it is.
-    let end = match (load_end, load_max_duration) {
-        (Some(end), _) => *end,
-        (None, Some(most)) => {
-            let steps = most.get() as f64 / 1e9 / step_s;
-            (*start as f64 + *step as f64 * steps).max(0.0) as u64
+    // Without an end, the longest time decides where it is, and without that the end of the run.
+    let end = match load_end {
+        Some(end) => *end,
+        None => {
+            let most_s = match load_max_duration {
+                Some(most) => most.get() as f64 / 1e9,
+                None => longest_s(asked, step_s),
+            };
+            let steps = if load_max_duration.is_some() {
+                most_s / step_s
+            } else {
+                (most_s / step_s).ceil()
+            };
+            (*start as f64 + *step as f64 * steps).clamp(0.0, MOST_PER_S) as u64
         }
-        (None, None) => return Err(lacks("load-end or load-max-duration")),
     };
     if (end > *start) != (*step > 0) {
         return Err(Refusal::new("load-step: it leads away from load-end; change its sign"));
@@ -229,6 +339,9 @@ mod tests {
                     service S { rpc One(M) returns (M); rpc Many(stream M) returns (M); }"
                     .to_vec()),
                 Some("c.json") => Ok(br#"{"proto": "a.proto", "call": "a.S/One", "total": 7, "host": "h:1", "insecure": true}"#.to_vec()),
+                Some("one.bin") => Ok(vec![8, 7, 18, 4, b'$', b'{', b'x', b'}']),
+                Some("many.bin") => Ok(vec![2, 8, 7, 2, 8, 9]),
+                Some("d.json") => Ok(br#"{"id": 7}"#.to_vec()),
                 Some("m.json") => Ok(br#"{"x-id": "{{.RequestNumber}}"}"#.to_vec()),
                 _ => Err(io::ErrorKind::NotFound.into()),
             }
@@ -301,7 +414,97 @@ mod tests {
         assert_eq!(segments(&line), [ramp, hold(50, None)]);
         let wrong = ["--load-schedule=line", "--load-start=200", "--load-step=2", "--load-end=50"];
         assert!(built_of(&[&FIXED[..], &wrong].concat()).unwrap_err().contains("change its sign"));
-        assert!(built_of(&[&FIXED[..], &["--async"]].concat()).unwrap_err().contains("add -r"));
+    }
+
+    #[test]
+    fn a_schedule_without_an_end_lasts_as_long_as_the_run() {
+        let segments = |words: &[&str]| match &plan(words).load {
+            Load::Open(open) => open.segments.clone(),
+            other => panic!("{other:?}"),
+        };
+        let per_s = Rate::per_second;
+        let ramp = |from, to, duration_s: u64| Segment::Ramp {
+            from: per_s(from),
+            to: per_s(to),
+            duration_ns: duration_s * 1_000_000_000,
+        };
+        let hold = |rate, duration_ns| Segment::Hold { rate: per_s(rate), duration_ns };
+        let line = ["--load-schedule=line", "--load-start=10", "--load-step=5"];
+        let told = segments(&[&line[..], &["-z", "20s"]].concat());
+        assert_eq!(told, [ramp(10, 110, 20), hold(110, None)]);
+        // 10·t + 5·t²/2 calls are 400 after 10.8 s.
+        let told = segments(&[&line[..], &["-n", "400"]].concat());
+        assert_eq!(told, [ramp(10, 70, 12), hold(70, None)]);
+        let falls = ["--load-schedule=line", "--load-start=40", "--load-step=-2", "-n", "900"];
+        assert_eq!(segments(&falls), [ramp(40, 0, 20), hold(1, None)]);
+        let step = ["--load-schedule=step", "--load-start=5", "--load-step=5"];
+        let told = segments(&[&step[..], &["--load-step-duration=4s", "-z", "10s"]].concat());
+        let s4 = Some(4_000_000_000);
+        assert_eq!(told, [hold(5, s4), hold(10, s4), hold(15, s4), hold(20, s4), hold(20, None)]);
+    }
+
+    #[test]
+    fn calls_without_a_rate_leave_all_at_once() {
+        let of = |words: &[&str]| {
+            let plan = plan(words);
+            assert!(!plan.load.is_open());
+            (plan.connections.count, plan.connections.streams)
+        };
+        assert_eq!(of(&["--async"]), (1, 200));
+        assert_eq!(of(&["--async", "-n", "10000", "--connections", "4"]), (4, 1000));
+        assert_eq!(of(&["--async", "-z", "5s"]), (1, 1000));
+    }
+
+    #[test]
+    fn workers_that_change_have_room_for_the_most_of_them() {
+        let streams = |words: &[&str]| {
+            let fixed = ["--concurrency-schedule=step", "--concurrency-step=5", "-r", "10"];
+            plan(&[&fixed[..], words].concat()).connections.streams
+        };
+        assert_eq!(streams(&["--concurrency-start=5", "--concurrency-end=50"]), 50);
+        let down = ["--concurrency-start=50", "--concurrency-step=-5"];
+        assert_eq!(streams(&down), 50);
+        let by_time = ["--concurrency-start=20", "--concurrency-max-duration=30s"];
+        assert_eq!(streams(&by_time), 170);
+        assert_eq!(streams(&[&by_time[..], &["--concurrency-step-duration=10s"]].concat()), 35);
+    }
+
+    #[test]
+    fn targets_of_grpc_are_read() {
+        let of = |host: &str| {
+            let words = ["--insecure", "--proto=a.proto", "--call", "a.S.One", host];
+            let plan = built_of(&words).unwrap();
+            (plan.target.authority.clone(), plan.target.endpoint.to_string())
+        };
+        assert_eq!(of("passthrough:///h:1").0, "h:1");
+        assert_eq!(of("dns:///h:1").0, "h:1");
+        for host in ["unix:/run/s", "unix:///run/s"] {
+            let (authority, endpoint) = of(host);
+            assert_eq!(authority, "localhost");
+            assert!(endpoint.contains("/run/s"), "{endpoint}");
+        }
+    }
+
+    #[test]
+    fn messages_in_binary_are_those_of_the_file() {
+        let request = |method: &str, file: &str| {
+            let words = ["--insecure", "--proto=a.proto", "--call", method, "h:1", "-B", file];
+            built_of(&words).map(|plan| plan.work.requests()[0].clone())
+        };
+        let one = request("a.S.One", "one.bin").unwrap();
+        assert_eq!(one.body.whole(), [0, 0, 0, 0, 8, 8, 7, 18, 4, b'$', b'{', b'x', b'}']);
+        let many = request("a.S.Many", "many.bin").unwrap();
+        assert_eq!(many.call.unwrap().messages, 2);
+        assert_eq!(many.body.whole(), [0, 0, 0, 0, 2, 8, 7, 0, 0, 0, 0, 2, 8, 9]);
+        assert!(request("a.S.One", "none.bin").unwrap_err().contains("none.bin"));
+        assert!(request("a.S.Many", "one.bin").unwrap_err().contains("a varint"));
+    }
+
+    #[test]
+    fn the_longest_response_is_that_of_ghz() {
+        let bytes = |words: &[&str]| plan(words).wire.calls().unwrap().message_bytes;
+        assert_eq!(bytes(&[]), (1 << 31) - 1);
+        assert_eq!(bytes(&["--max-recv-message-size", "4MB"]), 4_000_000);
     }
 
     #[test]
@@ -319,6 +522,8 @@ mod tests {
         assert_eq!(many(&["-d", two]), 2);
         assert_eq!(many(&["-d", two, "--stream-call-count", "5"]), 5);
         assert_eq!(many(&["-d", "{}"]), 1);
+        let of_file = plan(&["-d", "@d.json"]);
+        assert_eq!(of_file.work.requests()[0].body.whole(), [0, 0, 0, 0, 2, 8, 7]);
         assert_eq!(many(&["-d", "{}", "--stream-call-count", "3"]), 3);
     }
 
@@ -343,10 +548,13 @@ mod tests {
             assert!(refusal.contains(part), "{words:?}: {refusal}");
         };
         says(&["-e"], "messages are not compressed");
-        says(&["-O", "html"], "html is not supported");
+        says(&["-O", "prometheus"], "prometheus is not supported");
+        says(&["-O", "yaml"], "is not known; write summary, json, ");
         says(&["--stream-interval=1s"], "all messages of a call are sent at once");
-        says(&["--concurrency-schedule=step"], "--load-schedule");
-        says(&["-d", "{{.WorkerID}}"], "{{.WorkerID}} is not supported");
+        says(&["--concurrency-schedule=step", "--concurrency-start=5"], "it has no highest number");
+        let line = ["--concurrency-schedule=line", "--concurrency-start=5", "--concurrency-end=9"];
+        says(&line, "add -r, or use --load-schedule");
+        says(&["-d", "{{.InputName}}"], "{{.InputName}} is not supported");
         says(&["-d", "{\"sid\": 1}"], "has no field \"sid\"");
         says(&["--nothing"], "unrecognized option '--nothing'");
         assert!(built_of(&["--insecure", "h:1"]).unwrap_err().contains("--call"));
@@ -358,6 +566,7 @@ mod tests {
         let corpus = [
             "--insecure --proto=a.proto --call a.S/One -d {\"id\":{{.RequestNumber}}} -c 5 -n 10 h:1",
             "--skipTLS --proto a.proto --call=a.S.Many -r 10 -z 1m30s --connections=2 -m {\"a\":\"b\"} h:1",
+            "--insecure --proto=a.proto --call a.S.Many -B many.bin --async --skipFirst 3 -O csv unix:/s",
             "--config=c.json --load-schedule=step --load-start=5 --load-step=-1 --load-end=1 -O pretty",
         ];
         for words in candor_testkit::mutate::Mutations::of_texts(&corpus, 1).take(3000) {

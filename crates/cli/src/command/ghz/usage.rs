@@ -33,14 +33,16 @@ does the same, so a link is enough to replace ghz.
   -x, --max-duration=<T>    The longest time for -n
       --duration-stop=<HOW> Calls in flight at the end: close, wait or ignore [close]
   -r, --rps=<N>             Calls a second, over all connections
-      --async               With -r: calls wait for no others
+      --async               Calls wait for no others; without -r at most 1000 on each connection
       --load-schedule=<S>   const, step or line, with --load-start, --load-step, --load-end,
                             --load-step-duration and --load-max-duration
   -t, --timeout=<T>         Deadline of a call; 0 is none [20s]
       --connect-timeout=<T> For a connection [10s]
   -d, --data=<JSON>         The message, or an array: messages of a stream, or in turn; @ is the
-                            standard input
+                            standard input, @FILE a file
   -D, --data-file=<FILE>    The same from a file
+  -B, --binary-file=<FILE>  The message in binary; of a stream each with its length in front
+  -b, --binary              The same from the standard input
       --stream-call-count=<N>
                             Messages of a call that streams: -d again and again
   -m, --metadata=<JSON>     Metadata, as an object of texts
@@ -48,14 +50,17 @@ does the same, so a link is enough to replace ghz.
       --disable-template-data, --disable-template-functions
                             {{…}} in data and metadata stays as it is
       --max-recv-message-size=<SIZE>
-                            The longest message to accept [4MB]
-  -O, --format=<FORMAT>     summary, json or pretty [summary]
+                            The longest message to accept [2GiB]
+  -O, --format=<FORMAT>     summary, json, pretty, csv, html, influx-summary or influx-details
+                            [summary]
+      --skipFirst=<N>       The first N calls that end are in no figure
+      --count-errors        Latencies are those of errors too
   -o, --output=<FILE>       Write the output to a file
       --name=<NAME>, --tags=<JSON>
                             For the output
       --cpus=<N>            Threads
       --config=<FILE>       Options from a file in JSON or TOML; those of the command line come first
-      --keepalive, --lb-strategy, --max-send-message-size
+      --keepalive, --lb-strategy, --max-send-message-size, --debug
                             Accepted without effect
   -v, --version; -h, --help
 
@@ -63,8 +68,9 @@ And two of candor:
       --result=<FILE>       Write candor's own result document, for candor report
       --show-secrets        Keep the values of metadata
 
-In data and metadata: {{.RequestNumber}}, {{.UUID}}, {{.TimestampUnixMilli}}, {{newUUID}} and
-{{randomInt 1 10}}; others are refused. Refused as well: -b, -B, -e, --skipFirst, --count-errors,
---debug, the schedules of concurrency, the pace of streams, and the formats csv, html, influx and
-prometheus. <T> is as in 1m30s.
+In data and metadata: {{.RequestNumber}}, {{.WorkerID}}, {{.UUID}}, {{.Timestamp}}, {{.TimestampUnix}},
+{{.TimestampUnixMilli}}, {{.TimestampUnixNano}}, {{.FullyQualifiedName}}, {{.ServiceName}},
+{{.MethodName}}, {{newUUID}}, {{randomString 8}} and {{randomInt 1 10}}; others are refused. Refused as
+well: -e, schedules of concurrency without a rate, the pace of streams, and the format prometheus. HOST:PORT can
+have dns:///, passthrough:/// or unix: in front. <T> is as in 1m30s.
 ";
