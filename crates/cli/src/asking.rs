@@ -22,7 +22,10 @@ pub(crate) fn ask(plan: &Plan) -> Result<Vec<u8>, Unanswered> {
     match (one.end.outcome, one.exchange.response) {
         (Outcome::Ok, Some(response)) if !response.body.is_cut() => Ok(response.body.bytes),
         (Outcome::Ok, _) => Err(Unanswered::Because("its response is too long".to_owned())),
-        (Outcome::Failed(ErrorKind::GrpcUnimplemented), _) => Err(Unanswered::NoMethod),
+        // Some servers say so of a service that they do not know.
+        (Outcome::Failed(ErrorKind::GrpcUnimplemented | ErrorKind::GrpcUnknown), _) => {
+            Err(Unanswered::NoMethod)
+        }
         (Outcome::Failed(kind), _) => {
             let problem = one.exchange.problem;
             Err(Unanswered::Because(problem.unwrap_or_else(|| kind.sentence().to_owned())))
