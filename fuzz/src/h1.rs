@@ -26,6 +26,7 @@ pub(crate) fn request(method: &str, body: &[u8]) -> Request {
         holes: false,
         literal_body: false,
         call: None,
+        reply: None,
         redacted: None,
     }
 }

@@ -167,6 +167,13 @@ fn what_does_not_fit_is_refused() {
     says(&["ws", "--no-reply", "--reply-field", "i*", "127.0.0.1:1"], "there is no reply to match");
     says(&["ws", "--subprotocol", "a b", "127.0.0.1:1"], "is not the name of a subprotocol");
     says(&["ws", "127.0.0.1:1/${seq}"], "a WebSocket is opened once");
+    says(&["ws", "--stream", "sse", "127.0.0.1:1"], "write --stream messages");
+    says(&["ws", "--stream", "messages", "127.0.0.1:1"], "add --stream-end REGEX");
+    let http = ["--stream", "messages", "--stream-end", "x", "http://127.0.0.1:1/"];
+    says(&http, "it is for replies of a WebSocket");
+    says(&["ws", "--ready", "", "127.0.0.1:1"], "--ready: the expression is empty");
+    says(&["ws", "--message-field", "i*", "127.0.0.1:1"], "add --reply-field PATTERN");
+    says(&["--protocol", "stomp", "http://127.0.0.1:1/"], "it is for WebSocket");
 }
 
 /// A server that opens WebSockets, reads no message and closes: the kernel makes that a reset.
@@ -203,19 +210,33 @@ fn a_reset_is_code_1006_and_fails_each_message_once() {
     assert_eq!(document.count("/connections/lost"), 10);
 }
 
-/// Greets each WebSocket 20 ms after it is opened, and echoes each message after 60 ms.
-fn greeting() -> String {
+/// What a scripted server says, each after a time.
+type Says = Vec<(u64, String)>;
+
+/// Says of a server, its times in milliseconds.
+fn says(all: &[(u64, &str)]) -> Says {
+    all.iter().map(|(after_ms, text)| (*after_ms, (*text).to_owned())).collect()
+}
+
+/// A server that says `first` on each WebSocket, and then what `react` makes of each message and of the number of messages
+/// before it; `None`: it closes.
+fn speaking(first: Says, react: fn(&str, u32) -> Option<Says>) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let address = listener.local_addr().expect("its address");
     thread::spawn(move || {
         for stream in listener.incoming().map_while(Result::ok) {
-            thread::spawn(move || greet(stream));
+            let first = first.clone();
+            thread::spawn(move || speak(stream, first, react));
         }
     });
     format!("ws://{address}/")
 }
 
-fn greet(stream: std::net::TcpStream) -> Option<()> {
+fn speak(
+    stream: std::net::TcpStream,
+    first: Says,
+    react: fn(&str, u32) -> Option<Says>,
+) -> Option<()> {
     stream.set_nodelay(true).ok()?;
     let mut input = BufReader::new(stream.try_clone().ok()?);
     let mut key = String::new();
@@ -236,27 +257,52 @@ fn greet(stream: std::net::TcpStream) -> Option<()> {
         "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\
          Sec-WebSocket-Accept: {accept}\r\n\r\n"
     );
-    let say = |bytes: Vec<u8>, after: Duration| {
-        let mut stream = stream.try_clone().expect("a handle");
-        thread::spawn(move || {
-            thread::sleep(after);
-            stream.write_all(&bytes)
-        });
+    let say = |all: Says| {
+        for (after_ms, text) in all {
+            let mut stream = stream.try_clone().expect("a handle");
+            thread::spawn(move || {
+                thread::sleep(Duration::from_millis(after_ms));
+                let length = text.len() as u16;
+                let front = match length {
+                    0..126 => vec![0x81, length as u8],
+                    _ => [&[0x81, 126][..], &length.to_be_bytes()].concat(),
+                };
+                stream.write_all(&[front, text.into_bytes()].concat())
+            });
+        }
     };
-    let text = |payload: &[u8]| [&[0x81, payload.len() as u8], payload].concat();
     (&stream).write_all(head.as_bytes()).ok()?;
-    say(text(b"{\"type\":\"welcome\"}"), Duration::from_millis(20));
+    say(first);
+    let mut count = 0;
     loop {
-        let mut head = [0; 6];
+        let mut head = [0; 2];
         input.read_exact(&mut head).ok()?;
-        let mut payload = vec![0; usize::from(head[1] & 0x7f)];
+        let mut length = usize::from(head[1] & 0x7f);
+        if length == 126 {
+            let mut long = [0; 2];
+            input.read_exact(&mut long).ok()?;
+            length = usize::from(u16::from_be_bytes(long));
+        }
+        let mut mask = [0; 4];
+        input.read_exact(&mut mask).ok()?;
+        let mut payload = vec![0; length];
         input.read_exact(&mut payload).ok()?;
-        payload.iter_mut().zip(head[2..].iter().cycle()).for_each(|(byte, mask)| *byte ^= mask);
+        payload.iter_mut().zip(mask.iter().cycle()).for_each(|(byte, mask)| *byte ^= mask);
         match head[0] & 0xf {
-            1 => say(text(&payload), Duration::from_millis(60)),
+            1 => {
+                say(react(std::str::from_utf8(&payload).ok()?, count)?);
+                count += 1;
+            }
+            // A pong of the client's own.
+            10 => {}
             _ => return None,
         }
     }
+}
+
+/// Greets each WebSocket 20 ms after it is opened, and echoes each message after 60 ms.
+fn greeting() -> String {
+    speaking(says(&[(20, "{\"type\":\"welcome\"}")]), |message, _| Some(says(&[(60, message)])))
 }
 
 #[test]
@@ -276,5 +322,201 @@ fn a_greeting_is_found_out_and_can_be_named() {
         assert!(document.count("/latencies/service/min_ns") >= 60_000_000);
         assert_eq!(document.count("/parts/count"), 2);
         assert!(!document.verdicts().contains(&"replies-mispaired"));
+    }
+}
+
+/// The text between two others.
+fn between<'t>(text: &'t str, front: &str, behind: &str) -> Option<&'t str> {
+    text.split_once(front)?.1.split_once(behind).map(|(inner, _)| inner)
+}
+
+/// graphql-transport-ws: nothing before the acknowledgement; three values, then the end.
+fn graphql(message: &str, before: u32) -> Option<Says> {
+    if before == 0 {
+        let is_init = message == "{\"type\":\"connection_init\"}";
+        let ping = (30, "{\"type\":\"ping\"}");
+        return is_init.then(|| says(&[(20, "{\"type\":\"connection_ack\"}"), ping]));
+    }
+    if message == "{\"type\":\"pong\"}" {
+        return Some(Vec::new());
+    }
+    let id = between(message, "{\"id\":\"", "\",\"type\":\"subscribe\"")?;
+    if message.contains("bad") {
+        return Some(vec![(20, format!("{{\"id\":\"{id}\",\"type\":\"error\",\"payload\":[]}}"))]);
+    }
+    // A payload may look like an end.
+    let next = |after_ms| {
+        let payload = "{\"data\":{\"is\":{\"type\":\"complete\"}}}";
+        (after_ms, format!("{{\"id\":\"{id}\",\"type\":\"next\",\"payload\":{payload}}}"))
+    };
+    let complete = (90, format!("{{\"id\":\"{id}\",\"type\":\"complete\"}}"));
+    Some(vec![next(20), next(40), next(60), complete])
+}
+
+#[test]
+fn graphql_over_websocket_is_known() {
+    let url = speaking(Vec::new(), graphql);
+    let message =
+        "{\"id\":\"${seq}\",\"type\":\"subscribe\",\"payload\":{\"query\":\"subscription{x}\"}}";
+    let load = ["-n", "20", "-c", "2", "--in-flight", "3", "--protocol", "graphql-ws"];
+    let outcome = ws(&[&load[..], &["--message", message, &url]].concat());
+    assert_eq!(outcome.code(), 0, "{}{}", outcome.stdout, outcome.stderr);
+    let document = outcome.document();
+    document.assert_all_ok();
+    assert!(document.count("/latencies/service/min_ns") >= 90_000_000);
+    assert!(document.count("/streams/first_event/min_ns") >= 20_000_000);
+    assert_eq!(document.count("/streams/events/max"), 3);
+    // Three of each, and an acknowledgement and a ping of each connection.
+    assert_eq!(document.count("/parts/count"), 60 + 4);
+    assert!(!document.verdicts().contains(&"replies-mispaired"));
+    let bad = ["-n", "5", "-c", "1", "--protocol", "graphql-ws", "--message"];
+    let wrong = "{\"id\":\"${seq}\",\"type\":\"subscribe\",\"payload\":{\"query\":\"bad\"}}";
+    let document = ws(&[&bad[..], &[wrong, &url]].concat()).document();
+    assert_eq!((document.ledger("ok"), document.ledger("errors")), (0, 5));
+    assert_eq!(document.text("/errors/0/kind"), "stream-error");
+}
+
+/// engine.io and socket.io: a message before the namespace is open ends the connection, as does a ping without pong.
+fn socketio(message: &str, before: u32) -> Option<Says> {
+    if before == 0 {
+        let open = says(&[(20, "40{\"sid\":\"y\"}"), (25, "42[\"welcome\"]"), (40, "2")]);
+        return (message == "40").then_some(open);
+    }
+    if message == "3" {
+        return Some(Vec::new());
+    }
+    let (id, event) = message.strip_prefix("42")?.split_once('[')?;
+    let event = event.strip_prefix("\"echo\",")?;
+    // Acknowledgements come in another order.
+    let after_ms = if id.ends_with(['0', '2', '4', '6', '8']) { 60 } else { 30 };
+    Some(vec![(after_ms, format!("43{id}[{event}"))])
+}
+
+#[test]
+fn socket_io_is_known() {
+    let url = speaking(says(&[(10, "0{\"sid\":\"x\",\"pingInterval\":25}")]), socketio);
+    let load =
+        ["-n", "40", "-c", "2", "--in-flight", "4", "--protocol", "socketio", "--show-secrets"];
+    let outcome = ws(&[&load[..], &["--message", "42${seq}[\"echo\",${seq}]", &url]].concat());
+    assert_eq!(outcome.code(), 0, "{}{}", outcome.stdout, outcome.stderr);
+    let document = outcome.document();
+    document.assert_all_ok();
+    let [least, most] =
+        ["min_ns", "max_ns"].map(|one| document.count(&format!("/latencies/service/{one}")));
+    assert!((30_000_000..60_000_000).contains(&least) && most >= 60_000_000, "{least} {most}");
+    // The opening, the namespace, the event and the ping of each connection.
+    assert_eq!(document.count("/parts/count"), 2 * 4);
+    let path = document.text("/plan/work/requests/list/0/path");
+    assert!(path.starts_with("/socket.io/?EIO=4"), "{path}");
+}
+
+/// Action Cable: nothing before the subscription is confirmed.
+fn cable(message: &str, before: u32) -> Option<Says> {
+    const CHANNEL: &str = "\"identifier\":\"{\\\"channel\\\":\\\"Chat\\\"}\"";
+    if !message.contains(CHANNEL) {
+        return None;
+    }
+    if before == 0 {
+        let confirmed = format!("{{{CHANNEL},\"type\":\"confirm_subscription\"}}");
+        return message.contains("\"subscribe\"").then(|| vec![(20, confirmed)]);
+    }
+    let data = between(message, "\"data\":\"", "\"}")?;
+    Some(vec![
+        (10, "{\"type\":\"ping\",\"message\":1700000000}".to_owned()),
+        (40, format!("{{{CHANNEL},\"message\":\"{data}\"}}")),
+    ])
+}
+
+#[test]
+fn action_cable_is_known() {
+    let url = speaking(says(&[(10, "{\"type\":\"welcome\"}")]), cable);
+    let subscribe =
+        "welcome={\"command\":\"subscribe\",\"identifier\":\"{\\\"channel\\\":\\\"Chat\\\"}\"}";
+    let message = "{\"command\":\"message\",\"identifier\":\"{\\\"channel\\\":\\\"Chat\\\"}\",\"data\":\"x${seq}\"}";
+    let load = ["-n", "20", "-c", "2", "--protocol", "actioncable", "--answer", subscribe];
+    let own = ["--ready", "confirm_subscription", "--message", message, &url];
+    let outcome = ws(&[&load[..], &own].concat());
+    assert_eq!(outcome.code(), 0, "{}{}", outcome.stdout, outcome.stderr);
+    let document = outcome.document();
+    document.assert_all_ok();
+    assert!(document.count("/latencies/service/min_ns") >= 40_000_000);
+    // A ping for each message, the welcome and the confirmation of each connection.
+    assert_eq!(document.count("/parts/count"), 20 + 4);
+    assert!(!document.verdicts().contains(&"replies-mispaired"));
+}
+
+/// STOMP: a receipt for what asks for one, and each message to those who have subscribed.
+fn stomp(message: &str, before: u32) -> Option<Says> {
+    let frame = message.strip_suffix('\0')?;
+    if before == 0 {
+        let is_connect = frame.starts_with("CONNECT\naccept-version:1.2\n");
+        return is_connect.then(|| says(&[(20, "CONNECTED\nversion:1.2\n\n\0"), (25, "\n")]));
+    }
+    if frame.starts_with("SUBSCRIBE\n") {
+        return Some(Vec::new());
+    }
+    let (_, body) = frame.strip_prefix("SEND\n")?.split_once("\n\n")?;
+    let mut said = vec![(30, format!("MESSAGE\nsubscription:0\n\n{body}\0"))];
+    if let Some(receipt) = between(frame, "\nreceipt:", "\n") {
+        said.push((60, format!("RECEIPT\nreceipt-id:{receipt}\n\n\0")));
+    }
+    Some(said)
+}
+
+#[test]
+fn stomp_is_known() {
+    let url = speaking(Vec::new(), stomp);
+    let load = ["-n", "20", "-c", "2", "--in-flight", "2", "--protocol", "stomp", "--message"];
+    let outcome =
+        ws(&[&load[..], &["SEND\ndestination:/a\nreceipt:${seq}\n\nhello", &url]].concat());
+    assert_eq!(outcome.code(), 0, "{}{}", outcome.stdout, outcome.stderr);
+    let document = outcome.document();
+    document.assert_all_ok();
+    assert!(document.count("/latencies/service/min_ns") >= 60_000_000);
+    // Each message, and the end of the greeting and a heart-beat of each connection.
+    assert_eq!(document.count("/parts/count"), 20 + 4);
+}
+
+#[test]
+fn steps_have_replies_of_their_own() {
+    let url = speaking(says(&[(30, "late welcome")]), |message, before| {
+        // Whoever has not subscribed is closed.
+        match (message, before) {
+            ("subscribe", 0) => Some(Vec::new()),
+            ("say", _) => Some(says(&[(10, "push"), (30, "said")])),
+            _ => None,
+        }
+    });
+    let plan = format!(
+        "url = '{url}'\nrequests = 5\nusers = 1\n[[journey]]\nconnection = 'own'\n\
+         [[journey.step]]\nname = 'greeted'\nwait = 'welcome'\n\
+         [[journey.step]]\nname = 'subscribe'\nbody = 'subscribe'\nreply = false\n\
+         [[journey.step]]\nname = 'say'\nbody = 'say'\nreply = '^said'\n\
+         [[journey.step]]\nname = 'pushed'\nwait = '^push'\n"
+    );
+    let directory = tempfile::tempdir().expect("a directory");
+    let file = directory.path().join("plan.toml");
+    let run = |plan: &str| {
+        std::fs::write(&file, plan).expect("a file");
+        Candor::start_measuring(&[file.to_str().expect("a path")]).finish()
+    };
+    // The push came before the last step, which is done at once.
+    let outcome = run(&plan);
+    assert_eq!(outcome.code(), 0, "{}{}", outcome.stdout, outcome.stderr);
+    let document = outcome.document();
+    document.assert_all_ok();
+    assert_eq!(document.ledger("ok"), 20);
+    assert_eq!(document.at("/users/journeys/0/completed"), &serde_json::json!(5));
+    let tried = candor(&["try", file.to_str().expect("a path")]);
+    assert_eq!(tried.code(), 0, "{}{}", tried.stdout, tried.stderr);
+    assert!(tried.stdout.contains("< said"), "{}", tried.stdout);
+    for (from, to, part) in [
+        ("reply = false", "reply = true", "each message has a reply without this key"),
+        ("wait = '^push'", "wait = '('", "reply: "),
+        ("wait = '^push'", "wait = '^push'\nbody = 'x'", "a step that waits sends nothing"),
+    ] {
+        let outcome = run(&plan.replace(from, to));
+        assert_eq!(outcome.code(), 2, "{to}: {}", outcome.stderr);
+        assert!(outcome.stderr.contains(part), "{to}: {}", outcome.stderr);
     }
 }

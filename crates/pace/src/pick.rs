@@ -107,6 +107,7 @@ mod tests {
             holes: false,
             literal_body: false,
             call: None,
+            reply: None,
             redacted: None,
         };
         Requests { list: weights.iter().map(request).collect(), order, sequence: [].into() }

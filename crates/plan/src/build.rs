@@ -53,6 +53,7 @@ impl Options {
         let mut files = Files { files, known: HashMap::new() };
         work::check(&self)?;
         self.url_of_list(&files)?;
+        websocket::complete(&mut self);
         let mut targets = target::Targets::new(&self, &mut files)?;
         let wire = websocket::websocket(&self, targets.url())?.map_or(Wire::Http, Wire::WebSocket);
         let own = journeys::own_connections(&self)?;

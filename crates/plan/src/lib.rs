@@ -59,10 +59,10 @@ pub use targets::{
     Tls, TlsVersion, Trust, allow,
 };
 pub use units::{NS_PER_S, Rate};
-pub use wire::{CallMethod, Calls, Messages, Reaction, Replies, WebSocket, Wire};
+pub use wire::{CallMethod, Calls, Messages, Reaction, Replies, SocketProtocol, WebSocket, Wire};
 pub use work::journey::{self, Capture, Journey, OnFailure, Step, Think};
 pub use work::{
     BodyExpect, Call, CallKind, DataFormat, DataOrder, DataSet, Delivery, Expect, Journeys,
-    ModelApi, Order, Pieces, Redacted, Request, Requests, Script, ScriptLimits, StatusSet,
-    StreamForm, Streaming, Tokens, Variable, Work, template,
+    ModelApi, Order, OwnReply, Pieces, Redacted, Request, Requests, Script, ScriptLimits,
+    StatusSet, StreamForm, Streaming, Tokens, Variable, Work, template,
 };

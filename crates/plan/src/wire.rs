@@ -5,7 +5,7 @@ mod calls;
 mod websocket;
 
 pub use calls::{CallMethod, Calls, Messages};
-pub use websocket::{Reaction, Replies, WebSocket};
+pub use websocket::{Reaction, Replies, SocketProtocol, WebSocket};
 
 use serde::{Deserialize, Serialize};
 

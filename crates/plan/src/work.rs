@@ -14,7 +14,7 @@ pub mod template;
 pub use data::{DataFormat, DataOrder, DataSet, Variable};
 pub use delivery::{Delivery, Pieces};
 pub(crate) use request::OF_LIST;
-pub use request::{BodyExpect, Call, CallKind, Expect, Redacted, Request, StatusSet};
+pub use request::{BodyExpect, Call, CallKind, Expect, OwnReply, Redacted, Request, StatusSet};
 pub use script::{Script, ScriptLimits};
 pub use stream::{ModelApi, StreamForm, Streaming, Tokens};
 

@@ -13,3 +13,4 @@ mod plans;
 mod streams;
 mod targets;
 mod travel;
+mod websocket;

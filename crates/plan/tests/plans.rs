@@ -46,6 +46,7 @@ fn a_url_alone_is_a_closed_loop_of_ten_connections_for_ten_seconds() {
             holes: false,
             literal_body: false,
             call: None,
+            reply: None,
             redacted: None,
         }]
         .into(),
@@ -203,8 +204,10 @@ fn the_plan_with_every_key_has_every_key() {
     for key in plan_file::keys_of::<options::RequestOptions>() {
         let there = requests.iter().any(|one| one.get(key).is_some());
         // Another spelling, and the other ways to have a body.
-        let others =
-            ["headers", "url", "target", "json", "call", "think", "repeat", "when", "capture"];
+        let others = [
+            "headers", "url", "target", "json", "call", "reply", "wait", "think", "repeat", "when",
+            "capture",
+        ];
         assert_eq!(there, !of_http1.contains(key) && !others.contains(key), "{key}");
     }
 }

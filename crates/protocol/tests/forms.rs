@@ -24,6 +24,7 @@ fn request(method: &str, path: &str, headers: &[(&str, &str)], body: &str) -> Re
         expect: Expect { status: StatusSet::below_400(), body: BodyExpect::Any },
         stream: None,
         weight: 1,
+        reply: None,
         redacted: None,
     }
 }

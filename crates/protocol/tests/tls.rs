@@ -70,6 +70,7 @@ fn clients(plan: &TlsPlan) -> Make {
         holes: false,
         literal_body: false,
         call: None,
+        reply: None,
         redacted: None,
     };
     let table: Arc<[h1::Prepared]> = [h1::prepare(&request, "example.com")].into();

@@ -79,6 +79,7 @@ fn request(name: &str, path: &str) -> Request {
         holes: false,
         literal_body: false,
         call: None,
+        reply: None,
         redacted: None,
     }
 }
@@ -318,6 +319,9 @@ pub fn messages() -> Document {
         binary: false,
         fragment_bytes: None,
         replies: Replies::Ordered,
+        message_field: None,
+        hello: Vec::new().into(),
+        ready: None,
         ignore: Vec::new(),
         reply: None,
         answers: Vec::new(),

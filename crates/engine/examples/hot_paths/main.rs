@@ -73,6 +73,7 @@ fn request() -> Request {
         holes: false,
         literal_body: false,
         call: None,
+        reply: None,
         redacted: None,
     }
 }

@@ -93,6 +93,7 @@ pub(crate) fn get(path: &str) -> Request {
         holes: false,
         literal_body: false,
         call: None,
+        reply: None,
         redacted: None,
     }
 }

@@ -10,8 +10,11 @@ use crate::error::{PlanError, conflict, exclude};
 use crate::holes;
 use crate::options::{Options, RequestOptions, headers_over};
 use crate::redact::Secrets;
+use crate::url::HttpUrl;
 use crate::values::{Header, RequestPath, Size, SmallCount};
-use crate::work::{BodyExpect, Expect, OF_LIST, Order, Request, Requests, StatusSet, StreamForm};
+use crate::work::{
+    BodyExpect, Expect, OF_LIST, Order, OwnReply, Request, Requests, StatusSet, StreamForm,
+};
 
 pub(super) fn requests(
     options: &Options,
@@ -40,6 +43,22 @@ pub(super) fn requests(
         order,
         sequence: options.requests.sequence.iter().copied().collect(),
     })
+}
+
+/// Which message answers this one, if the table says so.
+fn own_reply(table: &RequestOptions, url: &HttpUrl) -> Result<Option<OwnReply>, PlanError> {
+    let given = [("reply", table.reply.is_some()), ("wait", table.wait.is_some())];
+    if !url.is_websocket {
+        let why = "it is for messages of a WebSocket; write ws:// or wss://";
+        return exclude(given, "http", why).map(|()| None);
+    }
+    let Some(pattern) = &table.wait else { return Ok(table.reply.clone()) };
+    let sends = table.body.is_some() || table.json.is_some() || table.body_file.is_some();
+    if sends || table.reply.is_some() {
+        let why = "a step that waits sends nothing; leave it out";
+        return Err(conflict(if sends { "body" } else { "reply" }, "wait", why));
+    }
+    Ok(Some(OwnReply::Awaited(pattern.clone())))
 }
 
 fn order(options: &Options) -> Result<Order, PlanError> {
@@ -107,6 +126,10 @@ pub(super) fn request(
     if is_sse && !has_accept {
         headers.extend(Header::new("Accept", "text/event-stream"));
     }
+    if stream.as_ref().is_some_and(|one| one.form == StreamForm::Messages) && !url.is_websocket {
+        let why = "it is for replies of a WebSocket; write ws:// or wss://";
+        return Err(conflict("--stream messages", "http", why));
+    }
     let closes = options.requests.no_keepalive || options.load.once;
     let mut request = Request {
         delivery: delivery::delivery(options, table, &headers, body.len())?,
@@ -141,6 +164,7 @@ pub(super) fn request(
         body: body.into(),
         holes: false,
         literal_body: file.is_some(),
+        reply: own_reply(table, &url)?,
         redacted: None,
     };
     if options.requests.literal {

@@ -6,7 +6,8 @@ use crate::options::Options;
 use crate::redact;
 use crate::url::HttpUrl;
 use crate::values::{Size, SmallCount};
-use crate::wire::{Reaction, Replies, WebSocket};
+use crate::wire::{Reaction, Replies, SocketProtocol, WebSocket};
+use crate::work::StreamForm;
 
 /// The longest message that is accepted, unless the plan has another.
 const DEFAULT_MESSAGE_BYTES: u64 = 16 << 20;
@@ -15,6 +16,10 @@ pub(super) fn websocket(options: &Options, url: &HttpUrl) -> Result<Option<WebSo
     let own = &options.websocket;
     if !url.is_websocket {
         let given = [
+            ("--protocol", own.protocol.is_some()),
+            ("--hello", own.hello.is_some()),
+            ("--ready", own.ready.is_some()),
+            ("--message-field", own.message_field.is_some()),
             ("--binary", own.binary),
             ("--fragment", own.fragment.is_some()),
             ("--no-reply", own.no_reply),
@@ -43,6 +48,11 @@ pub(super) fn websocket(options: &Options, url: &HttpUrl) -> Result<Option<WebSo
         let why = "there is no reply to match; leave one of them out";
         return Err(conflict("--no-reply", "--reply-field", why));
     }
+    if own.message_field.is_some() && own.reply_field.is_none() {
+        let problem =
+            "there is no field of replies that it is the same as; add --reply-field PATTERN";
+        return Err(value("--message-field", problem));
+    }
     let of_replies = [("--ignore", !own.ignore.is_empty()), ("--reply", own.reply.is_some())];
     if let Some((option, _)) = of_replies.into_iter().find(|(_, given)| own.no_reply && *given) {
         let why = "no message is a reply; leave one of them out";
@@ -69,6 +79,9 @@ pub(super) fn websocket(options: &Options, url: &HttpUrl) -> Result<Option<WebSo
             Some(field) => field.clone(),
             None => Replies::Ordered,
         },
+        message_field: own.message_field.clone(),
+        hello: own.hello.clone().unwrap_or_default().into_bytes().into(),
+        ready: own.ready.clone(),
         ignore: own.ignore.clone(),
         reply: own.reply.clone(),
         answers: own.answer.iter().map(|text| reaction(text)).collect::<Result<_, _>>()?,
@@ -77,6 +90,90 @@ pub(super) fn websocket(options: &Options, url: &HttpUrl) -> Result<Option<WebSo
         ping_ns: own.ping.map(|ping| ping.get()),
         message_bytes: own.max_message.map_or(DEFAULT_MESSAGE_BYTES, |Size(bytes)| bytes),
     }))
+}
+
+/// Adds what a known protocol needs to the options: what is given goes before, lists are joined.
+pub(super) fn complete(options: &mut Options) {
+    let Some(protocol) = options.websocket.protocol else { return };
+    let no_reply = options.websocket.no_reply;
+    let own = &mut options.websocket;
+    let text = |to: &mut Option<String>, known: &str| {
+        to.get_or_insert_with(|| known.to_owned());
+    };
+    let list = |to: &mut Vec<String>, known: &[&str]| {
+        to.extend(known.iter().map(|one| (*one).to_owned()));
+    };
+    let field = |to: &mut Option<Replies>, prefix: &str, delimiter: u8| {
+        if !no_reply {
+            let prefix = prefix.to_owned();
+            to.get_or_insert(Replies::Field { prefix, delimiter: Some(delimiter) });
+        }
+    };
+    match protocol {
+        // https://github.com/enisdenjo/graphql-ws/blob/master/PROTOCOL.md
+        SocketProtocol::GraphqlWs => {
+            list(&mut own.subprotocol, &["graphql-transport-ws"]);
+            text(&mut own.hello, r#"{"type":"connection_init"}"#);
+            text(&mut own.ready, r#""type":\s*"connection_ack""#);
+            list(&mut own.answer, &[r#"^\{\s*"type":\s*"ping"={"type":"pong"}"#]);
+            field(&mut own.reply_field, r#""id":""#, b'"');
+            if !no_reply {
+                // A payload comes after both.
+                const FRONT: &str = r#"^\{\s*("id":\s*"[^"]*",\s*)?"type":\s*"#;
+                let streams = &mut options.streams;
+                streams.stream.get_or_insert(StreamForm::Messages);
+                text(&mut streams.stream_end, &format!("{FRONT}\"(complete|error)\""));
+                text(&mut streams.stream_error, &format!("{FRONT}\"error\""));
+            }
+        }
+        // The path is that of every server, unless the URL has one.
+        // https://socket.io/docs/v4/engine-io-protocol/, https://socket.io/docs/v4/socket-io-protocol/
+        SocketProtocol::SocketIo => {
+            if let Some(url) = &mut options.url
+                && let (_, rest) = url.split_once("://").unwrap_or(("", url))
+                && matches!(rest.split_once('/'), None | Some((_, "")))
+                && !rest.contains('?')
+            {
+                *url =
+                    format!("{}/socket.io/?EIO=4&transport=websocket", url.trim_end_matches('/'));
+            }
+            list(&mut own.answer, &["^2$=3", "^0\\{=40"]);
+            text(&mut own.ready, "^40");
+            field(&mut own.reply_field, "43", b'[');
+            if own.reply_field.is_some() {
+                field(&mut own.message_field, "42", b'[');
+                text(&mut own.reply, "^43");
+            }
+        }
+        // https://docs.anycable.io/misc/action_cable_protocol
+        SocketProtocol::ActionCable => {
+            list(&mut own.subprotocol, &["actioncable-v1-json"]);
+            text(&mut own.ready, r#""type":\s*"welcome""#);
+            if !no_reply {
+                list(&mut own.ignore, &[r#"^\{\s*"type":\s*"(welcome|ping)""#]);
+            }
+        }
+        // https://stomp.github.io/stomp-specification-1.2.html
+        SocketProtocol::Stomp => {
+            list(&mut own.subprotocol, &["v12.stomp"]);
+            text(&mut own.hello, "CONNECT\naccept-version:1.2\nhost:/\nheart-beat:0,0\n\n\0");
+            text(&mut own.ready, "^CONNECTED");
+            field(&mut own.reply_field, "receipt-id:", b'\n');
+            if own.reply_field.is_some() {
+                field(&mut own.message_field, "receipt:", b'\n');
+                text(&mut own.reply, "^RECEIPT");
+            }
+            // A frame ends with a byte that no command line can have.
+            let tables = options.requests.request.iter_mut();
+            let steps = options.requests.journey.iter_mut().flat_map(|one| &mut one.step);
+            let bodies = tables.chain(steps).map(|table| &mut table.body);
+            for body in bodies.chain([&mut options.requests.body]).flatten() {
+                if !body.ends_with('\0') {
+                    body.push('\0');
+                }
+            }
+        }
+    }
 }
 
 fn reaction(text: &str) -> Result<Reaction, PlanError> {

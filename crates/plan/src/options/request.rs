@@ -1,8 +1,10 @@
 //! The options of one request: a `[[request]]` table of a plan.
 
+use std::fmt;
 use std::path::PathBuf;
 
 use serde::Deserialize;
+use serde::de::{Deserializer, Error, Visitor};
 
 use super::TargetName;
 use super::journey::{Repeat, captures};
@@ -11,7 +13,7 @@ use crate::values::{
     one_or_many, typed,
 };
 use crate::work::journey::{Capture, Think};
-use crate::work::{ModelApi, StatusSet, StreamForm};
+use crate::work::{ModelApi, OwnReply, StatusSet, StreamForm};
 
 /// One `[[request]]` table of a plan. Missing keys are taken from the top level.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
@@ -58,6 +60,11 @@ pub struct RequestOptions {
     pub expect_body_bytes: Option<Size>,
     /// Like `--expect-body`.
     pub expect_body: Option<PathBuf>,
+    /// Of a message of a WebSocket: `false`, or the regular expression that its reply has in it.
+    #[serde(deserialize_with = "own_reply")]
+    pub reply: Option<OwnReply>,
+    /// Nothing is sent: it is done with the next message of the server that has this regular expression in it.
+    pub wait: Option<String>,
     /// Like `--stream`.
     pub stream: Option<StreamForm>,
     /// Like `--stream-error`.
@@ -83,4 +90,30 @@ pub struct RequestOptions {
     /// In a step: variables, and where their values are in the response.
     #[serde(deserialize_with = "captures")]
     pub capture: Vec<Capture>,
+}
+
+/// `false`, or an expression.
+fn own_reply<'de, D: Deserializer<'de>>(input: D) -> Result<Option<OwnReply>, D::Error> {
+    struct Own;
+
+    impl Visitor<'_> for Own {
+        type Value = OwnReply;
+
+        fn expecting(&self, formatter: &mut fmt::Formatter) -> fmt::Result {
+            formatter.write_str("false, or the regular expression that the reply has in it")
+        }
+
+        fn visit_bool<E: Error>(self, has_one: bool) -> Result<OwnReply, E> {
+            match has_one {
+                false => Ok(OwnReply::Nothing),
+                true => Err(E::custom("each message has a reply without this key; leave it out")),
+            }
+        }
+
+        fn visit_str<E: Error>(self, pattern: &str) -> Result<OwnReply, E> {
+            Ok(OwnReply::With(pattern.to_owned()))
+        }
+    }
+
+    input.deserialize_any(Own).map(Some)
 }

@@ -2,12 +2,28 @@
 
 use super::group::group;
 use crate::values::{PositiveNanos, Size, SmallCount, one_or_many, typed};
-use crate::wire::Replies;
+use crate::wire::{Replies, SocketProtocol};
 
 group! {
     "WebSocket",
     /// WebSocket: what messages are, and which message answers which.
     pub struct WebSocketOptions {
+        /// Speak a known protocol: sets what it needs of the options below
+        ///
+        /// graphql-ws: graphql-transport-ws, subscribe to next and complete; socketio: engine.io 4, events with acknowledgements;
+        /// actioncable: Rails; stomp: STOMP 1.2, SEND with receipts. What is given beside it goes before it; lists are
+        /// joined.
+        #[arg(long, value_name = "NAME")]
+        pub protocol: Option<SocketProtocol>,
+
+        /// Send this text first on each connection
+        #[arg(long, value_name = "TEXT")]
+        pub hello: Option<String>,
+
+        /// A connection takes messages when the server has sent one with this regular expression
+        #[arg(long, value_name = "REGEX")]
+        pub ready: Option<String>,
+
         /// Send messages as binary ones [default: text]
         #[arg(long)]
         pub binary: bool,
@@ -30,6 +46,11 @@ group! {
         #[arg(long, value_name = "PATTERN")]
         #[serde(deserialize_with = "typed")]
         pub reply_field: Option<Replies>,
+
+        /// The field of messages, where it is not that of replies, e.g. 'receipt:*'
+        #[arg(long, value_name = "PATTERN")]
+        #[serde(deserialize_with = "typed")]
+        pub message_field: Option<Replies>,
 
         /// Messages of the server that are no replies: those with this regular expression; may be repeated
         ///

@@ -9,12 +9,13 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::{PlanError, conflict, need, value};
 use crate::holes;
+use crate::kept::Kept;
 use crate::redact::{Hidden, subprotocol};
 use crate::run::Connections;
 use crate::targets::{HttpVersion, Target};
 use crate::units::is_time;
 use crate::values::{Typed, ValueError, refuse};
-use crate::work::{Delivery, Work};
+use crate::work::{Delivery, StreamForm, Work};
 
 /// How messages are sent and answered.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -26,6 +27,15 @@ pub struct WebSocket {
     pub fragment_bytes: Option<u64>,
     /// Which message answers which.
     pub replies: Replies,
+    /// The field in messages of ours, if it is not that of replies.
+    #[serde(default)]
+    pub message_field: Option<Replies>,
+    /// What is sent first on each connection; empty: nothing.
+    #[serde(default = "nothing")]
+    pub hello: Kept<u8>,
+    /// A connection takes messages when the server has sent one with this regular expression; `None`: at once.
+    #[serde(default)]
+    pub ready: Option<String>,
     /// Messages of the server with one of these regular expressions in them are no replies.
     #[serde(default)]
     pub ignore: Vec<String>,
@@ -67,7 +77,18 @@ impl WebSocket {
         let answered = self.answers.iter().map(|one| ("--answer", &one.pattern));
         let own = self.ignore.iter().map(|one| ("--ignore", one));
         let own = own.chain(self.reply.iter().map(|one| ("--reply", one))).chain(answered);
+        let of_steps = work.requests().iter().filter_map(|one| one.reply.as_ref()?.pattern());
+        let of_streams =
+            work.requests().iter().filter_map(|one| one.stream.as_ref()?.end.as_deref());
+        let own = own
+            .chain(self.ready.iter().map(|one| ("--ready", one)))
+            .map(|(option, pattern)| (option, pattern.as_str()))
+            .chain(of_steps.map(|pattern| ("reply", pattern)))
+            .chain(of_streams.map(|pattern| ("--stream-end", pattern)));
         for (option, pattern) in own {
+            if pattern.is_empty() {
+                return Err(value(option, "the expression is empty and is in every message"));
+            }
             if let Err(problem) = candor_memory::Pattern::new(pattern) {
                 return Err(value(option, problem));
             }
@@ -88,6 +109,15 @@ impl WebSocket {
         }
         let Some(first) = work.requests().first() else { return Ok(()) };
         for one in work.requests() {
+            if one.stream.as_ref().is_some_and(|stream| stream.form != StreamForm::Messages) {
+                let why = "a reply is messages; write --stream messages";
+                return Err(conflict("--stream", WS, why));
+            }
+            if one.stream.is_some() && (one.reply.is_some() || self.replies == Replies::Nothing) {
+                let why =
+                    "a reply in several messages is found by the rules of the plan; leave it out";
+                return Err(conflict("--stream", "reply", why));
+            }
             if (&one.path, &one.headers) != (&first.path, &first.headers) {
                 let why = "all messages go to one WebSocket; set the path in the URL, and fields for the whole plan";
                 return Err(conflict("path or headers of a request", WS, why));
@@ -108,8 +138,9 @@ impl WebSocket {
         Ok(())
     }
 
-    /// Hides names of subprotocols that have a token in them.
+    /// Hides names of subprotocols that have a token in them, and what is sent first.
     pub(super) fn redact(&mut self) {
+        self.hello = self.hello.redacted();
         for name in &mut self.subprotocols {
             *name = subprotocol(name).to_owned();
         }
@@ -124,8 +155,32 @@ impl WebSocket {
 
     /// Whether a message is a reply only because it comes next.
     pub fn pairs_by_order(&self) -> bool {
-        self.replies == Replies::Ordered && self.ignore.is_empty() && self.reply.is_none()
+        self.replies == Replies::Ordered
+            && self.ignore.is_empty()
+            && self.reply.is_none()
+            && self.ready.is_none()
     }
+}
+
+fn nothing() -> Kept<u8> {
+    Vec::new().into()
+}
+
+/// A protocol over WebSocket whose rules are known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum SocketProtocol {
+    /// GraphQL over WebSocket (graphql-transport-ws)
+    #[serde(rename = "graphql-ws")]
+    GraphqlWs,
+    /// Socket.IO, of which a message is an event with an acknowledgement, as in 42${seq}["echo",1]
+    #[value(name = "socketio")]
+    SocketIo,
+    /// Action Cable of Rails
+    #[value(name = "actioncable")]
+    ActionCable,
+    /// STOMP 1.2, of which a message is a frame with a receipt
+    Stomp,
 }
 
 /// What is sent back when the server sends a message.

@@ -17,6 +17,29 @@ use crate::targets::{HttpVersion, Target};
 use crate::url::parse_path;
 use crate::values::{Header, Method, Typed, ValueError, is_small, refuse};
 
+/// Which message of the server answers a message of a WebSocket, where it has a rule of its own.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case")]
+pub enum OwnReply {
+    /// None: it is done when it was sent.
+    Nothing,
+    /// The next one with this regular expression in it.
+    With(String),
+    /// The same, and nothing is sent: the user waits for it. It may have come before.
+    Awaited(String),
+}
+
+impl OwnReply {
+    /// The expression.
+    pub fn pattern(&self) -> Option<&str> {
+        match self {
+            OwnReply::Nothing => None,
+            OwnReply::With(pattern) | OwnReply::Awaited(pattern) => Some(pattern),
+        }
+    }
+}
+
 /// One request shape and the response that it must get.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -52,6 +75,9 @@ pub struct Request {
     /// The call of gRPC that it is; `None`: it is a plain request.
     #[serde(default)]
     pub call: Option<Call>,
+    /// Of a message of a WebSocket: which message answers it; `None`: as in all of the plan.
+    #[serde(default)]
+    pub reply: Option<OwnReply>,
     /// Share in the weighted order, at least 1.
     pub weight: u32,
     /// In a result: what replaces the values that may be secret. Null in a plan.

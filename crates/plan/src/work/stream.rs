@@ -15,7 +15,8 @@ pub struct Streaming {
     pub form: StreamForm,
     /// A regular expression: an event that it matches is an error.
     pub error: Option<String>,
-    /// The text of the event that ends a response. It is not counted as an event itself.
+    /// The text of the event that ends a response, which is not counted as an event itself; among messages of a
+    /// WebSocket, a regular expression in the last one.
     pub end: Option<String>,
     /// Where the text of a token may stand in an event: an event that has one, and not an empty one, is a token. None:
     /// where tokens are counted, each event is one.
@@ -47,6 +48,11 @@ impl Streaming {
         if target.http == HttpVersion::Upgrade {
             let why = "the first response is not read as a stream there; use --h2c";
             return Err(conflict("--h2c-upgrade", "--stream", why));
+        }
+        if self.form == StreamForm::Messages && self.end.is_none() {
+            let problem =
+                "messages: nothing says which message ends a reply; add --stream-end REGEX";
+            return Err(value("--stream", problem));
         }
         if let Some(expression) = &self.error {
             if expression.is_empty() {
@@ -149,6 +155,8 @@ pub enum StreamForm {
     Ndjson,
     /// Chunks of HTTP/1.1, DATA frames of HTTP/2
     Chunks,
+    /// Messages of a WebSocket: a reply has several, the last one with --stream-end
+    Messages,
 }
 
 /// How the tokens of a response are counted.

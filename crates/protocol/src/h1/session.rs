@@ -347,6 +347,7 @@ mod tests {
             holes: false,
             literal_body: false,
             call: None,
+            reply: None,
             redacted: None,
         };
         let table = [prepare(&request, "example")].into();

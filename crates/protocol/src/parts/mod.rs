@@ -5,7 +5,8 @@
 //! most [`MOST_TEXT_BYTES`]. A server decides about everything here, so memory is bounded, and time is linear in
 //! the bytes.
 //!
-//! [`sse`] reads server-sent events, [`lines`] reads lines; chunks end where the framing of HTTP says so.
+//! [`sse`] reads server-sent events, [`lines`] reads lines; chunks end where the framing of HTTP says so, and messages
+//! of a WebSocket with it.
 
 mod lines;
 mod sse;
@@ -31,10 +32,28 @@ const KEPT_BYTES: usize = 4 << 10;
 pub struct Rules {
     form: StreamForm,
     error: Option<Pattern>,
-    end: Option<Box<[u8]>>,
+    end: Option<End>,
     token: Box<[Source]>,
     tokens: Option<Count>,
     input: Option<Source>,
+}
+
+/// Which event is the last.
+#[derive(Debug)]
+enum End {
+    /// The one with this text.
+    Text(Box<[u8]>),
+    /// The one with this in it.
+    With(Pattern),
+}
+
+impl End {
+    fn is(&self, data: &[u8]) -> bool {
+        match self {
+            End::Text(text) => data.trim_ascii() == &**text,
+            End::With(pattern) => pattern.is_in(data),
+        }
+    }
 }
 
 /// How tokens are counted.
@@ -56,7 +75,13 @@ impl Rules {
             Some(Tokens::Events) => Some(Count::Events),
             Some(Tokens::At(place)) => Some(Count::At(Source::compile(place).ok()?)),
         };
-        let end = stream.end.as_ref().map(|text| text.trim().as_bytes().into());
+        let end = match &stream.end {
+            None => None,
+            Some(text) if stream.form == StreamForm::Messages => {
+                Some(End::With(Pattern::new(text).ok()?))
+            }
+            Some(text) => Some(End::Text(text.trim().as_bytes().into())),
+        };
         let source = |place: &String| Source::compile(place).ok();
         let token = stream.token.iter().map(source).collect::<Option<_>>()?;
         let input = stream.input_tokens.as_ref().and_then(source);
@@ -250,6 +275,16 @@ impl Splitter {
         std::mem::take(&mut self.ended)
     }
 
+    /// The event that ends the response has come.
+    pub fn has_end(&self) -> bool {
+        self.has_end
+    }
+
+    /// Whether no event has come.
+    pub fn is_fresh(&self) -> bool {
+        self.count == 0
+    }
+
     /// An event is longer than the rules can read.
     pub fn is_too_long(&self) -> bool {
         self.text.is_cut
@@ -287,8 +322,13 @@ impl Splitter {
     fn end_event(&mut self) {
         let Rules { error, end, tokens, input, .. } = &*self.rules;
         let data = self.text.data();
-        if end.as_ref().is_some_and(|end| data.trim_ascii() == &**end) {
+        if end.as_ref().is_some_and(|end| end.is(data)) {
             self.has_end = true;
+            // A message that ends a reply says how it ended.
+            let is_error = |pattern: &Pattern| pattern.is_in(data);
+            if matches!(end, Some(End::With(_))) && error.as_ref().is_some_and(is_error) {
+                self.error = self.error.or(Some(self.count + 1));
+            }
             return self.text.clear();
         }
         self.count += 1;
@@ -318,7 +358,7 @@ impl Reader {
         match form {
             StreamForm::Sse => Reader::Sse(Sse::default()),
             StreamForm::Ndjson => Reader::Lines(Lines::default()),
-            StreamForm::Chunks => Reader::Chunks,
+            StreamForm::Chunks | StreamForm::Messages => Reader::Chunks,
         }
     }
 }

@@ -12,14 +12,20 @@ use super::frame::{self, FIN, RSV1, opcode};
 use super::incoming::{Incoming, Taking};
 use super::mask::Masks;
 use super::opening::Opened;
+use super::outcome::{done, not_kept};
 use super::reader::{Reader, Token};
+use super::rules::{Own, Rules};
+use super::streams::Streams;
 use super::watch::Watch;
 use super::{Error, Message, Replies, Setup};
-use crate::capture::{Capture, CaptureRoom, NotKept};
-use crate::expect::Mismatch;
+use crate::capture::{Capture, CaptureRoom};
 use crate::output::Output;
+use crate::parts::Table;
 use crate::request::Outgoing;
-use crate::session::{Answer, Deviations, Event, Failure, Last, Part, PartKind, RequestId};
+use crate::session::{Abilities, Event, Failure, Part, PartKind, RequestId};
+
+/// What a session is able to do once it is open.
+pub(crate) const ABILITIES: Abilities = Abilities { multiplexes: true, takes_made: true };
 
 /// When so much waits to be written, only the last of the server's pings is kept in mind.
 const ENOUGH: usize = 64 << 10;
@@ -58,6 +64,12 @@ pub(crate) struct Conversation {
     /// Where messages are kept for a script.
     room: Option<CaptureRoom>,
     captured: Option<Capture>,
+    /// Requests may be sent.
+    is_ready: bool,
+    /// Of each request with a rule of its own: what it waits for has come.
+    seen: Box<[bool]>,
+    /// Replies that have several messages.
+    streams: Option<Box<Streams>>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -78,6 +90,8 @@ struct InFlight {
     /// Where its first byte is in the output, and the one after its last.
     begin: u64,
     end: u64,
+    /// It is done when it was written.
+    needs_no_reply: bool,
 }
 
 impl Conversation {
@@ -91,7 +105,11 @@ impl Conversation {
     ) -> Self {
         let reader = Reader::new(opened.is_some(), &setup.settings.limits);
         let watch = setup.settings.keep_alive.map(|every| Watch::new(every, now_ns));
-        Conversation {
+        let rules = setup.rules.as_deref();
+        let is_ready = !rules.is_some_and(Rules::awaits_ready);
+        let seen = vec![false; rules.map_or(0, Rules::count)].into();
+        let hello = setup.hello.clone();
+        let mut conversation = Conversation {
             setup,
             masks,
             output,
@@ -111,7 +129,24 @@ impl Conversation {
             is_abnormal: false,
             room: None,
             captured: None,
+            is_ready,
+            seen,
+            streams: None,
+        };
+        if let Some(hello) = hello {
+            conversation.write_message(&hello, &hello.payload);
         }
+        conversation
+    }
+
+    /// From now on, replies to requests of this table have several messages.
+    pub(crate) fn stream(&mut self, table: &Table) {
+        self.streams = Some(Box::new(Streams::new(table)));
+    }
+
+    /// Whether requests may be sent, as far as the server's messages say so.
+    pub(crate) fn is_ready(&self) -> bool {
+        self.is_ready
     }
 
     /// From now on, keeps the message that answers a request in `room`, as far as its bounds allow.
@@ -129,7 +164,7 @@ impl Conversation {
     }
 
     pub(crate) fn free_places(&self) -> u32 {
-        if self.state != State::Open || self.has_closed || self.has_ended {
+        if self.state != State::Open || self.has_closed || self.has_ended || !self.is_ready {
             return 0;
         }
         self.setup.settings.in_flight.saturating_sub(self.outstanding())
@@ -145,14 +180,26 @@ impl Conversation {
             }
             Outgoing::Made(made) => {
                 let payload = made.body();
-                let tag = setup.settings.replies.tag(&payload);
+                let field = setup.message_field.as_ref().unwrap_or(&setup.settings.replies);
+                let tag = field.tag(&payload);
                 (made.request, payload, tag)
             }
         };
         let begin = self.output.end();
-        self.write_message(&setup.table[request as usize], &payload);
+        let own = setup.rules.as_deref().map_or(&Own::Common, |rules| rules.own(request));
+        let needs_no_reply = match own {
+            Own::Common => setup.settings.replies == Replies::Nothing,
+            Own::Nothing => true,
+            Own::With(_) => false,
+            Own::Awaited(_) => std::mem::take(&mut self.seen[request as usize]),
+        };
+        match own {
+            // An unsolicited pong, which nobody answers (RFC 6455 5.5.3), so that the wait has a beginning.
+            Own::Awaited(_) => self.write_control(opcode::PONG, &[]),
+            _ => self.write_message(&setup.table[request as usize], &payload),
+        }
         let end = self.output.end();
-        self.outstanding.push_back(InFlight { id, request, tag, begin, end });
+        self.outstanding.push_back(InFlight { id, request, tag, begin, end, needs_no_reply });
     }
 
     /// Appends the frames of a message.
@@ -205,19 +252,27 @@ impl Conversation {
             started(next.id);
             self.started += 1;
         }
-        self.is_front_done()
+        self.written().is_some()
     }
 
-    /// Whether the oldest request is done because it was written.
-    fn is_front_done(&self) -> bool {
-        let is_written = |one: &InFlight| one.end <= self.output.through();
-        self.setup.settings.replies == Replies::Nothing
-            && self.outstanding.front().is_some_and(is_written)
+    /// The place of a request that is done because it was written: the oldest one, unless requests have rules of their
+    /// own.
+    fn written(&self) -> Option<usize> {
+        let is_done = |one: &InFlight| one.needs_no_reply && one.end <= self.output.through();
+        match &self.setup.rules {
+            Some(rules) if rules.has_own() => {
+                self.outstanding.iter().take(self.started).position(is_done)
+            }
+            _ => self.outstanding.front().is_some_and(is_done).then_some(0),
+        }
     }
 
     /// Consumes input up to the next event.
     #[inline]
     pub(crate) fn handle_input(&mut self, now_ns: u64, input: &mut &[u8]) -> Option<Event> {
+        if let Some(event) = self.due_of_streams() {
+            return Some(event);
+        }
         if self.news.is_some() || self.state != State::Open {
             return self.handle_after_end(input);
         }
@@ -305,11 +360,31 @@ impl Conversation {
         }
         incoming.end()?;
         let body_bytes = self.incoming.check.length();
-        let Some(request) = self.answered() else {
+        if !self.is_ready {
+            return Ok(self.greeted(body_bytes));
+        }
+        let Some(at) = self.reply_to() else {
+            self.incoming.release();
             self.parts.0 += 1;
             self.parts.1 += body_bytes;
             return Ok(None);
         };
+        if let Some(streams) = &mut self.streams {
+            let InFlight { id, request, .. } = self.outstanding[at];
+            match streams.handle(id, request, &self.incoming.kept) {
+                None => {}
+                Some(is_over) => {
+                    if is_over {
+                        self.take_answered(at);
+                        self.captured = self.incoming.capture.take();
+                    }
+                    self.incoming.release();
+                    return Ok(self.due_of_streams());
+                }
+            }
+        }
+        let Some(request) = self.take_answered(at) else { return Ok(None) };
+        self.incoming.release();
         let capture = self.incoming.capture.take();
         if let Some(why) = capture.as_ref().and_then(Capture::not_kept) {
             return Ok(Some(not_kept(request.id, why)));
@@ -320,12 +395,15 @@ impl Conversation {
         Ok(Some(done(request.id, body_bytes, expected)))
     }
 
-    /// Takes the request that the complete message answers from those that are outstanding.
+    /// The place of the request that the complete message answers among those that are outstanding.
     #[inline]
-    fn answered(&mut self) -> Option<InFlight> {
+    fn reply_to(&mut self) -> Option<usize> {
         let is_ruled = self.setup.rules.is_some();
         let is_reply = self.is_reply();
-        let at = match &self.setup.settings.replies {
+        if is_ruled && !self.seen.is_empty() {
+            return self.reply_by_own(is_reply);
+        }
+        match &self.setup.settings.replies {
             _ if !is_reply => None,
             Replies::Ordered if is_ruled => (self.started > 0).then_some(0),
             Replies::Ordered => self.incoming.answers.then_some(0),
@@ -334,16 +412,64 @@ impl Conversation {
                 let tag = field.tag(&self.incoming.kept);
                 self.outstanding.iter().take(self.started).position(|one| one.tag == tag)
             }
+        }
+    }
+
+    /// The same where requests have rules of their own, which go first. What a request will wait for is kept in mind.
+    fn reply_by_own(&mut self, is_reply: bool) -> Option<usize> {
+        let setup = Arc::clone(&self.setup);
+        let (rules, kept) = (setup.rules.as_deref()?, &self.incoming.kept);
+        let of_own = |one: &InFlight| match rules.own(one.request) {
+            Own::With(pattern) | Own::Awaited(pattern) => {
+                !one.needs_no_reply && pattern.is_in(kept)
+            }
+            Own::Common | Own::Nothing => false,
         };
-        let request = at.and_then(|at| self.outstanding.remove(at));
-        if let Some(request) = request {
-            self.started -= 1;
-            if is_ruled || matches!(self.setup.settings.replies, Replies::Field(_)) {
-                self.check_kept(request);
+        let mut started = self.outstanding.iter().take(self.started);
+        if let Some(at) = started.clone().position(of_own) {
+            return Some(at);
+        }
+        rules.awaited(kept).for_each(|request| self.seen[request] = true);
+        let is_common = |one: &InFlight| matches!(rules.own(one.request), Own::Common);
+        match &setup.settings.replies {
+            _ if !is_reply => None,
+            Replies::Ordered => started.position(is_common),
+            Replies::Nothing => None,
+            Replies::Field(field) => {
+                let tag = field.tag(kept);
+                started.position(|one| is_common(one) && one.tag == tag)
             }
         }
+    }
+
+    /// Takes this request, which is answered, from those that are outstanding.
+    #[inline]
+    fn take_answered(&mut self, at: usize) -> Option<InFlight> {
+        let request = self.outstanding.remove(at)?;
+        self.started -= 1;
+        if self.setup.rules.is_some() || matches!(self.setup.settings.replies, Replies::Field(_)) {
+            self.check_kept(request);
+        }
+        Some(request)
+    }
+
+    /// A message is complete that came before requests may be sent.
+    #[cold]
+    fn greeted(&mut self, body_bytes: u64) -> Option<Event> {
+        self.is_reply();
+        self.reply_by_own(false);
+        self.is_ready =
+            self.setup.rules.as_ref().is_none_or(|rules| rules.is_ready(&self.incoming.kept));
         self.incoming.release();
-        request
+        self.parts.0 += 1;
+        self.parts.1 += body_bytes;
+        self.is_ready.then_some(Event::Ready(ABILITIES))
+    }
+
+    /// What is left to tell of replies that have several messages.
+    #[inline]
+    fn due_of_streams(&mut self) -> Option<Event> {
+        self.streams.as_mut()?.poll_event()
     }
 
     /// Whether the rules let the message be a reply. What they have an answer for is answered.
@@ -472,10 +598,19 @@ impl Conversation {
         if std::mem::take(&mut self.is_abnormal) {
             return Some(Event::CloseFrame(code::ABNORMAL));
         }
-        if self.is_front_done() && self.state == State::Open {
+        if let Some(event) = self.due_of_streams() {
+            return Some(event);
+        }
+        if let Some(at) = self.written()
+            && self.state == State::Open
+        {
             self.started -= 1;
-            let request = self.outstanding.pop_front()?;
+            let request = self.outstanding.remove(at)?;
             return Some(done(request.id, 0, Ok(())));
+        }
+        if self.has_ended && self.state == State::Open && !self.is_ready {
+            self.state = State::Dead;
+            return Some(Event::Failed { id: None, failure: Failure::NotReady(GREETING) });
         }
         if !self.has_ended || self.state == State::Dead {
             return None;
@@ -510,6 +645,9 @@ impl Conversation {
             (Some(at), Replies::Field(_)) => {
                 self.outstanding.remove(at);
                 self.started -= usize::from(at < self.started);
+                if let Some(streams) = &mut self.streams {
+                    streams.forget(id);
+                }
                 true
             }
             _ => false,
@@ -528,12 +666,5 @@ impl Conversation {
     }
 }
 
-fn done(id: RequestId, body_bytes: u64, expected: Result<(), Mismatch>) -> Event {
-    let deviations = Deviations::default();
-    Event::Done(Answer { id, status: None, body_bytes, expected, deviations, last: Last::No })
-}
-
-#[cold]
-fn not_kept(id: RequestId, why: NotKept) -> Event {
-    Event::RequestFailed { id, failure: Failure::NotKept(why) }
-}
+/// What a connection that ended too early lacked.
+const GREETING: &str = "the message after which a WebSocket takes requests";

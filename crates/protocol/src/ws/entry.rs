@@ -4,7 +4,7 @@ use std::cell::Cell;
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 
-use candor_plan::{HttpVersion, Parts, Request, WebSocket};
+use candor_plan::{BodyExpect, HttpVersion, Parts, Request, WebSocket};
 
 use super::deflate::Deflate;
 use super::message::{Field, Kind, Message};
@@ -16,6 +16,7 @@ use super::setup::Setup;
 use super::tunnel::{Extended, Tunnel};
 use crate::entry::{Entry, To, make};
 use crate::h2;
+use crate::parts;
 use crate::session::Protocol;
 
 /// WebSocket over HTTP/1.1 (RFC 6455).
@@ -43,10 +44,14 @@ fn sessions(to: To<'_>) -> impl Fn() -> Session + use<> {
     let request = &to.plan.work.requests()[0];
     let opening = Opening::new(request, &to.target.authority, setup.settings());
     let (seeds, room) = (seeds(to), to.room.cloned());
+    let table = parts::Rules::table(to.plan.work.requests());
     move || {
         let mut session = Session::new(&opening, Arc::clone(&setup), seeds());
         if let Some(room) = &room {
             session.capture(room);
+        }
+        if let Some(table) = &table {
+            session.stream(table);
         }
         session
     }
@@ -58,11 +63,15 @@ fn tunnels(to: To<'_>) -> impl Fn() -> Tunnel + use<> {
     let request = &to.plan.work.requests()[0];
     let extended = Arc::new(Extended::new(request, scheme, authority, setup.settings()));
     let (seeds, room) = (seeds(to), to.room.cloned());
+    let table = parts::Rules::table(to.plan.work.requests());
     move || {
         let (extended, setup) = (Arc::clone(&extended), Arc::clone(&setup));
         let mut session = Tunnel::new(extended, setup, settings, seeds());
         if let Some(room) = &room {
             session.capture(room);
+        }
+        if let Some(table) = &table {
+            session.stream(table);
         }
         session
     }
@@ -83,6 +92,7 @@ fn setup(plan: &Parts) -> Arc<Setup> {
         return Arc::new(Setup::new([], Settings::default()));
     };
     let WebSocket { binary, fragment_bytes, replies, ignore, reply, answers, .. } = socket;
+    let WebSocket { message_field, hello, ready, .. } = socket;
     let message = |request: &Request| Message {
         payload: request.body.whole().into(),
         kind: if *binary { Kind::Binary } else { Kind::Text },
@@ -90,17 +100,8 @@ fn setup(plan: &Parts) -> Arc<Setup> {
         expect: request.expect.body.clone(),
     };
     let table: Vec<_> = plan.work.requests().iter().map(message).collect();
-    // No text has this byte.
-    const NEVER: u8 = 0xff;
     let settings = Settings {
-        replies: match replies {
-            candor_plan::Replies::Ordered => Replies::Ordered,
-            candor_plan::Replies::Nothing => Replies::Nothing,
-            candor_plan::Replies::Field { prefix, delimiter } => Replies::Field(Field {
-                prefix: prefix.as_bytes().into(),
-                delimiter: delimiter.unwrap_or(NEVER),
-            }),
-        },
+        replies: of_plan(replies),
         in_flight: plan.connections.streams,
         subprotocols: socket.subprotocols.clone(),
         deflate: socket.deflate.then(Deflate::default),
@@ -110,5 +111,31 @@ fn setup(plan: &Parts) -> Arc<Setup> {
     // The plan's check has compiled them.
     let answers = answers.iter().map(|one| (one.pattern.as_str(), one.text.as_str()));
     let rules = Rules::new(ignore.iter().map(String::as_str), reply.as_deref(), answers);
-    Arc::new(Setup::new(table, settings).ruled(rules.unwrap_or_default()))
+    let own = plan.work.requests().iter().map(|one| one.reply.as_ref());
+    let has_streams = plan.work.requests().iter().any(|one| one.stream.is_some());
+    let rules = Rules::and(rules.unwrap_or_default(), ready.as_deref(), own, has_streams);
+    let hello = (!hello.is_empty()).then(|| Message {
+        payload: hello.whole().into(),
+        kind: Kind::Text,
+        fragment_bytes: None,
+        expect: BodyExpect::Any,
+    });
+    let mut setup = Setup::new(table, settings).ruled(rules.unwrap_or_default()).greeting(hello);
+    if let Some(field) = message_field {
+        setup.retag(&of_plan(field));
+    }
+    Arc::new(setup)
+}
+
+fn of_plan(replies: &candor_plan::Replies) -> Replies {
+    // No text has this byte.
+    const NEVER: u8 = 0xff;
+    match replies {
+        candor_plan::Replies::Ordered => Replies::Ordered,
+        candor_plan::Replies::Nothing => Replies::Nothing,
+        candor_plan::Replies::Field { prefix, delimiter } => Replies::Field(Field {
+            prefix: prefix.as_bytes().into(),
+            delimiter: delimiter.unwrap_or(NEVER),
+        }),
+    }
 }

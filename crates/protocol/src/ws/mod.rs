@@ -13,6 +13,7 @@
 //!        deflate.rs       payload of compressed messages, bounded (RFC 7692)
 //!        utf8.rs          text, checked as it passes
 //!        conversation.rs  which request a message answers; pongs, closing;  watch.rs  pings of ours
+//!        rules.rs         what decides that;  streams.rs  replies of several messages;  outcome.rs
 //!  out   message.rs       what is sent, and what is expected
 //!        frame.rs         headers; mask.rs  a fresh mask for each frame
 //!        output.rs        one buffer: many messages leave in one write
@@ -38,11 +39,13 @@ mod incoming;
 mod mask;
 mod message;
 mod opening;
+mod outcome;
 mod reader;
 mod rules;
 mod session;
 mod settings;
 mod setup;
+mod streams;
 mod tunnel;
 mod utf8;
 mod watch;

@@ -3,21 +3,19 @@
 use std::io::IoSlice;
 use std::sync::Arc;
 
-use super::conversation::Conversation;
+use super::conversation::{ABILITIES, Conversation};
 use super::mask::Masks;
 use super::opening::{Answer, Key, Opening};
 use super::setup::Setup;
 use crate::capture::{Capture, CaptureRoom};
 use crate::output::Output;
+use crate::parts::Table;
 use crate::request::Outgoing;
-use crate::session::{Abilities, Event, Failure, Input, Protocol, RequestId, Transmit, Transport};
-
-/// What a session is able to do once it is open.
-pub(crate) const ABILITIES: Abilities = Abilities { multiplexes: true, takes_made: true };
+use crate::session::{Event, Failure, Input, Protocol, RequestId, Transmit, Transport};
 
 /// A WebSocket on a connection of its own.
 ///
-/// It is ready when the server has opened it. A request is a message of the table, or the body of a made request
+/// It is ready when the server has opened it, and has sent what the rules wait for. A request is a message of the table, or the body of a made request
 /// with the kind and the expectation of the one that it stands for; [`Replies`](super::Replies) decides what its outcome is.
 /// Messages that are no outcome are [`Event::Part`], without a request. The server's close is
 /// [`Event::CloseFrame`], the failure of each outstanding request, and [`Event::Over`].
@@ -26,6 +24,7 @@ pub struct Session {
     setup: Arc<Setup>,
     stage: Stage,
     room: Option<CaptureRoom>,
+    streams: Option<Table>,
 }
 
 #[derive(Debug)]
@@ -52,12 +51,17 @@ impl Session {
         let mut masks = Masks::new(seed);
         let (head, key) = opening.ask(&mut masks);
         let asked = Asked { masks, output: Output::new(head), key, answer: Answer::default() };
-        Session { setup, stage: Stage::Opening(Box::new(asked)), room: None }
+        Session { setup, stage: Stage::Opening(Box::new(asked)), room: None, streams: None }
     }
 
     /// Keeps the message that answers a request in `room`, as far as its bounds allow. Call it before any input.
     pub fn capture(&mut self, room: &CaptureRoom) {
         self.room = Some(room.clone());
+    }
+
+    /// Replies to requests of this table have several messages. Call it before any input.
+    pub fn stream(&mut self, table: &Table) {
+        self.streams = Some(Table::clone(table));
     }
 
     /// Requests without an outcome.
@@ -99,8 +103,12 @@ impl Session {
         if let Some(room) = &self.room {
             conversation.capture(room);
         }
+        if let Some(table) = &self.streams {
+            conversation.stream(table);
+        }
+        let is_ready = conversation.is_ready();
         self.stage = Stage::Open(Box::new(conversation));
-        Some(Event::Ready(ABILITIES))
+        is_ready.then_some(Event::Ready(ABILITIES))
     }
 }
 

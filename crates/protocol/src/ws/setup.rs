@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::message::Message;
 use super::rules::Rules;
-use super::settings::Settings;
+use super::settings::{Replies, Settings};
 
 /// What all connections of a run share.
 #[derive(Debug, Clone)]
@@ -15,6 +15,10 @@ pub struct Setup {
     pub(super) settings: Settings,
     /// What decides which messages are replies, besides the settings.
     pub(super) rules: Option<Arc<Rules>>,
+    /// What messages of ours are matched by, if not by what replies are.
+    pub(super) message_field: Option<Replies>,
+    /// What is sent before the first request.
+    pub(super) hello: Option<Message>,
 }
 
 impl Setup {
@@ -24,12 +28,23 @@ impl Setup {
         settings.in_flight = settings.in_flight.clamp(1, MOST_IN_FLIGHT);
         let table: Box<[Message]> = table.into();
         let tags = table.iter().map(|one| settings.replies.tag(&one.payload)).collect();
-        Setup { table, tags, settings, rules: None }
+        Setup { table, tags, settings, rules: None, hello: None, message_field: None }
     }
 
     /// The same, and these rules decide which messages are replies.
     pub fn ruled(self, rules: Option<Rules>) -> Self {
         Setup { rules: rules.map(Arc::new), ..self }
+    }
+
+    /// The same, and this message leaves first.
+    pub fn greeting(self, hello: Option<Message>) -> Self {
+        Setup { hello, ..self }
+    }
+
+    /// From now on, messages of ours are matched by this.
+    pub(super) fn retag(&mut self, field: &Replies) {
+        self.tags = self.table.iter().map(|one| field.tag(&one.payload)).collect();
+        self.message_field = Some(field.clone());
     }
 
     /// How sessions are to behave.

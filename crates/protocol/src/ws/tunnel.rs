@@ -26,6 +26,7 @@ use crate::h2::hpack::{DEFAULT_TABLE_BYTES, Decoder, Encoder, Fields};
 use crate::h2::is_left_out;
 use crate::h2::settings::{DEFAULT_WINDOW, Peer};
 use crate::output::Output;
+use crate::parts::Table;
 use crate::request::Outgoing;
 use crate::session::{Event, Failure, Input, Malformed, Protocol, RequestId, Transmit, Transport};
 
@@ -102,6 +103,7 @@ pub struct Tunnel {
     /// Frames that carried nothing since the last that did.
     idle_frames: u32,
     room: Option<CaptureRoom>,
+    streams: Option<Table>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -170,12 +172,18 @@ impl Tunnel {
             interim_answers: 0,
             idle_frames: 0,
             room: None,
+            streams: None,
         }
     }
 
     /// Keeps the message that answers a request in `room`, as far as its bounds allow. Call it before any input.
     pub fn capture(&mut self, room: &CaptureRoom) {
         self.room = Some(room.clone());
+    }
+
+    /// Replies to requests of this table have several messages. Call it before any input.
+    pub fn stream(&mut self, table: &Table) {
+        self.streams = Some(Table::clone(table));
     }
 
     /// Requests without an outcome.
@@ -189,6 +197,9 @@ impl Tunnel {
         let mut conversation = Conversation::new(setup, masks, Output::default(), opened, now_ns);
         if let Some(room) = &self.room {
             conversation.capture(room);
+        }
+        if let Some(table) = &self.streams {
+            conversation.stream(table);
         }
         self.conversation = Some(Box::new(conversation));
     }

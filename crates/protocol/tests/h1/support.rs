@@ -28,6 +28,7 @@ pub(crate) fn plan_request(method: &str, headers: &[(&str, &str)], body: &[u8]) 
         holes: false,
         literal_body: false,
         call: None,
+        reply: None,
         redacted: None,
     }
 }

@@ -2,13 +2,15 @@
 
 use std::num::NonZeroUsize;
 
-use candor_plan::BodyExpect;
+use candor_plan::{BodyExpect, OwnReply, Request, StreamForm, Streaming};
 use candor_protocol::expect::Mismatch;
 use candor_protocol::made::Batch;
 use candor_protocol::ws::{
     Error, Field, KeepAlive, Kind, Limits, Message, Replies, Rules, Session, Settings, Setup,
 };
-use candor_protocol::{CaptureRoom, Event, Failure, NotKept, Outgoing, Session as _};
+use candor_protocol::{
+    CaptureRoom, Event, Failure, NotKept, Outgoing, Part, PartKind, Session as _, parts,
+};
 
 use crate::support::*;
 
@@ -81,6 +83,111 @@ fn rules_say_what_is_a_reply_and_what_is_answered() {
     }
     assert!(Rules::new(["("], None, []).is_err());
     assert!(Rules::new([], None, []).unwrap().is_none());
+}
+
+/// What is sent first leaves with the opening's end, and no request leaves before the server's word.
+#[test]
+fn a_session_takes_requests_when_the_server_says_so() {
+    let rules = || {
+        let rules = Rules::new([], None, [("^0$", "40")]).unwrap();
+        Rules::and(rules, Some("^40"), [], false).unwrap()
+    };
+    for piece in [1, 100] {
+        let setup = Setup::new([anything("a")], in_flight(2)).ruled(rules());
+        let (mut session, key) = asked_as(setup.greeting(Some(anything("hello"))));
+        let opening = switching(&key, "");
+        assert_eq!(feed(&mut session, opening.as_bytes()), []);
+        assert_eq!(session.free_places(), 0);
+        assert_eq!(messages(&frames(&transmit(&mut session))), [(TEXT, b"hello".to_vec())]);
+        let bytes = ["0", "x", "40!"].map(reply).concat();
+        let events: Vec<Event> =
+            bytes.chunks(piece).flat_map(|part| feed(&mut session, part)).collect();
+        assert_eq!(events.iter().filter(|event| **event == READY).count(), 1);
+        assert_eq!(count_parts(&events), (3, 5));
+        assert_eq!(session.free_places(), 2);
+        assert_eq!(messages(&frames(&transmit(&mut session))), [(TEXT, b"40".to_vec())]);
+        send_all(&mut session, 1);
+        assert_eq!(feed(&mut session, &reply("b")), [done(0, 1)]);
+    }
+    // A server that ends it before is not ready.
+    let (mut session, key) = asked_as(Setup::new([anything("a")], in_flight(2)).ruled(rules()));
+    feed(&mut session, switching(&key, "").as_bytes());
+    let told = end(&mut session);
+    let is_unready =
+        |event: &Event| matches!(event, Event::Failed { id: None, failure: Failure::NotReady(_) });
+    assert!(told.last().is_some_and(is_unready), "{told:?}");
+}
+
+#[test]
+fn a_request_may_have_a_rule_of_its_own() {
+    let own = [
+        None,
+        Some(OwnReply::Nothing),
+        Some(OwnReply::With("^M".to_owned())),
+        Some(OwnReply::Awaited("^W".to_owned())),
+    ];
+    let rules = || Rules::and(None, None, own.iter().map(Option::as_ref), false).unwrap();
+    let table: Vec<Message> = ["a", "b", "c", ""].map(anything).into();
+    let open = || {
+        let (mut session, key) = asked_as(Setup::new(&table[..], in_flight(4)).ruled(rules()));
+        assert_eq!(feed(&mut session, switching(&key, "").as_bytes()), [READY]);
+        session
+    };
+    let mut session = open();
+    let sent = send_all(&mut session, 4);
+    // The one that waits sends no message.
+    let texts = ["a", "b", "c"].map(|text| (TEXT, text.as_bytes().to_vec()));
+    assert_eq!(messages(&sent), texts);
+    assert_eq!(payloads(&sent, PONG), [b"".to_vec()]);
+    assert_eq!(events(&mut session), [done(1, 0)]);
+    let told = feed(&mut session, &["W1", "M2", "x"].map(reply).concat());
+    assert_eq!(told, [done(3, 2), done(2, 2), done(0, 1)]);
+    // What it waits for may have come before; it is used once.
+    let mut session = open();
+    assert_eq!(feed(&mut session, &reply("W")), [parts(1, 1)]);
+    for (id, at_once) in [(5, true), (6, false)] {
+        session.handle_request(id, Outgoing::Listed(3));
+        transmit(&mut session);
+        assert_eq!(events(&mut session), if at_once { vec![done(id, 0)] } else { vec![] });
+    }
+    assert_eq!(feed(&mut session, &reply("W")), [done(6, 1)]);
+}
+
+/// Each message is told when it has come, the last one ends the reply, and says how.
+#[test]
+fn a_reply_may_have_several_messages() {
+    let mut stream = Streaming::new(StreamForm::Messages);
+    stream.end = Some("(done|fail)".to_owned());
+    stream.error = Some("fail".to_owned());
+    let requests = [Request { stream: Some(stream), ..request() }];
+    let table = parts::Rules::table(&requests).unwrap();
+    let rules = || Rules::and(None, None, [], true).unwrap();
+    let message = Message { payload: b"\"id\":1,"[..].into(), ..anything("") };
+    let bytes = ["\"id\":9,x", "\"id\":1,xy", "\"id\":1,done", "\"id\":1,late"].map(reply).concat();
+    let failing = ["\"id\":1,x", "\"id\":1,fail"].map(reply).concat();
+    let part = |bytes| {
+        Event::Part(Part { id: Some(0), kind: PartKind::Event, bytes, count: 1, tokens: 0 })
+    };
+    for piece in [1, 1000] {
+        let run = |bytes: &[u8]| {
+            let setup = Setup::new([message.clone()], by_id(2)).ruled(rules());
+            let (mut session, key) = asked_as(setup);
+            session.stream(&table);
+            feed(&mut session, switching(&key, "").as_bytes());
+            send_all(&mut session, 1);
+            let told: Vec<Event> =
+                bytes.chunks(piece).flat_map(|part| feed(&mut session, part)).collect();
+            assert_eq!((session.outstanding(), session.free_places()), (0, 2));
+            told
+        };
+        let told = run(&bytes);
+        let own: Vec<&Event> =
+            told.iter().filter(|one| !matches!(one, Event::Part(Part { id: None, .. }))).collect();
+        assert_eq!(own, [&Event::FirstByte(0), &part(9), &done(0, 9 + 11)]);
+        assert_eq!(count_parts(&told), (3, 8 + 9 + 11));
+        let Some(Event::Done(answer)) = run(&failing).pop() else { panic!("no outcome") };
+        assert_eq!(answer.expected, Err(Mismatch::ErrorEvent(2)));
+    }
 }
 
 #[test]

@@ -39,6 +39,7 @@ pub(crate) fn request() -> Request {
         literal_body: false,
         call: None,
         stream: None,
+        reply: None,
         redacted: None,
     }
 }

@@ -239,7 +239,9 @@ fn counts(document: &Document, found: &mut Vec<String>) {
     }
     let replies = document.parts.count.saturating_sub(document.parts.unasked);
     let messages = ledger.sent.saturating_add(document.warm_up.sent);
-    if document.plan.wire.websocket().is_some() && replies > messages {
+    // A reply of several messages has as many parts.
+    let has_streams = document.plan.work.requests().iter().any(|one| one.stream.is_some());
+    if document.plan.wire.websocket().is_some() && !has_streams && replies > messages {
         found.push(format!("{replies} replies to {messages} messages"));
     }
     let heard = by_status(&document.broken_off_statuses);

@@ -20,6 +20,7 @@ fn request(path: &str, headers: &[(&str, &str)], body: &str) -> Request {
         stream: None,
         call: None,
         weight: 1,
+        reply: None,
         redacted: None,
     }
 }

@@ -188,6 +188,7 @@ fn client(max: TlsVersion) -> Tls {
         holes: false,
         literal_body: false,
         call: None,
+        reply: None,
         redacted: None,
     };
     let table: Arc<[h1::Prepared]> = [h1::prepare(&request, "example.com")].into();

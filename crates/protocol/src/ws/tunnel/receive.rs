@@ -1,7 +1,7 @@
 //! What the server's frames mean for the one stream (RFC 9113 4 to 6, RFC 8441).
 
+use super::super::conversation::ABILITIES;
 use super::super::opening::{Offered, Opened};
-use super::super::session::ABILITIES;
 use super::{Reading, STREAM, Stage, Tunnel};
 use crate::capture::{Capture, CaptureRoom};
 use crate::h2::frame::{self, HEADER_BYTES, Header, MAX_31, flag, kind};
@@ -327,7 +327,8 @@ impl Tunnel {
                 if end_stream {
                     self.end_stream();
                 }
-                Ok(Some(Event::Ready(ABILITIES)))
+                let is_ready = self.conversation.as_ref().is_some_and(|one| one.is_ready());
+                Ok(is_ready.then_some(Event::Ready(ABILITIES)))
             }
             (true, status) => Err(ws::Error::Status(status).into()),
         }
