@@ -10,7 +10,9 @@ use crate::document::Document;
 pub(super) fn mispaired(document: &Document) -> Option<Finding> {
     let socket = document.plan.wire.websocket()?;
     let unasked = document.parts.unasked;
-    if !socket.pairs_by_order() || unasked == 0 {
+    // Messages with rules of their own are not paired by order.
+    let is_ordered = document.plan.work.requests().iter().any(|one| one.reply.is_none());
+    if !socket.pairs_by_order() || !is_ordered || unasked == 0 {
         return None;
     }
     Some(Finding {
@@ -26,7 +28,7 @@ pub(super) fn mispaired(document: &Document) -> Option<Finding> {
 
 #[cfg(test)]
 mod tests {
-    use candor_plan::{Replies, Wire};
+    use candor_plan::{OwnReply, Replies, Wire};
 
     use super::super::found;
     use crate::testing;
@@ -36,6 +38,11 @@ mod tests {
         let mut document = testing::messages();
         assert!(found(&document, "replies-mispaired").is_none());
         document.parts.unasked = 1;
+        let mut own = document.clone();
+        for request in own.plan.work.requests_mut() {
+            request.reply = Some(OwnReply::Nothing);
+        }
+        assert!(found(&own, "replies-mispaired").is_none());
         let verdict = found(&document, "replies-mispaired").unwrap();
         assert_eq!(verdict.evidence["unasked"], 1.0);
         for change in [
