@@ -70,7 +70,7 @@ impl Ready {
             fleet.connect_each(&mut options);
         }
         let (plan, outputs, meant) = scenario.build(options)?;
-        forms::check(&outputs, false)?;
+        forms::check(&outputs)?;
         if let Some(fleet) = &fleet {
             fleet.check(&plan, is_here)?;
         }

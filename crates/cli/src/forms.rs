@@ -2,7 +2,7 @@
 //! report`.
 
 use candor_plan::{Out, Outputs, ReportDepth};
-use candor_render::ci::Checks;
+use candor_render::ci::{self, Checks};
 use candor_render::{Depth, Page, compose, csv};
 use candor_report::experiment::clients::Clients;
 use candor_report::experiment::comparison::Comparison;
@@ -11,38 +11,106 @@ use candor_report::experiment::suite::Suite;
 use candor_report::experiment::sweep::Sweep;
 use candor_report::{Document, ReadError};
 use candor_report::{Style, json};
+use clap::ValueEnum;
 use serde::Serialize;
 
 use crate::exit::UserError;
 use crate::{console, last, outputs};
+
+/// The renderings of a result.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum Format {
+    /// The report that a run prints
+    Text,
+    /// The document itself
+    Json,
+    /// The intervals, every request of a trace, or every run of an experiment
+    Csv,
+    /// The requests, steps and journeys of a run
+    CsvSteps,
+    /// A self-contained HTML page
+    Html,
+    /// The report, as Markdown
+    Markdown,
+    /// Response-time percentiles in the format of HdrHistogram's plotter
+    Hgrm,
+    /// The same for service times
+    HgrmService,
+    /// The intervals' histograms, as an HdrHistogram log
+    Hlog,
+    /// What was checked, e.g. objectives, as JUnit's XML
+    Junit,
+    /// The same as annotations of a GitHub workflow
+    Github,
+    /// The same as Markdown for the summary of a GitHub job
+    GithubSummary,
+    /// The same as GitLab's metrics report
+    Gitlab,
+    /// The same as GitLab's report of code quality
+    GitlabQuality,
+}
+
+impl Format {
+    /// The form of this name, if experiments have it.
+    pub(crate) fn of_experiment(text: &str) -> Result<Format, String> {
+        let of_runs = [Format::CsvSteps, Format::Hgrm, Format::HgrmService, Format::Hlog];
+        let all = Format::value_variants().iter().filter(|one| !of_runs.contains(one));
+        let named = all.filter_map(|one| Some((one, one.to_possible_value()?)));
+        let named: Vec<_> = named.map(|(one, value)| (*one, value.get_name().to_owned())).collect();
+        let found = named.iter().find(|(_, name)| name == text).map(|(one, _)| *one);
+        found.ok_or_else(|| {
+            let names: Vec<&str> = named.iter().map(|(_, name)| name.as_str()).collect();
+            format!("write one of {}", names.join(", "))
+        })
+    }
+
+    /// These checks in this form; `None`: it is not one of checks.
+    pub(crate) fn of_checks(self, checks: impl FnOnce() -> Checks) -> Option<String> {
+        let named = self.to_possible_value()?;
+        let (_, write) = ci::FORMS.into_iter().find(|(name, _)| *name == named.get_name())?;
+        Some(write(&checks()))
+    }
+}
 
 /// How to read and render one kind of document.
 pub(crate) struct Forms<T> {
     pub(crate) read: fn(&str) -> Result<T, ReadError>,
     pub(crate) page: fn(&T, Depth) -> Page,
     pub(crate) csv: fn(&T) -> String,
-    /// What it checks; `None`: nothing.
-    pub(crate) checks: Option<fn(&T) -> Checks>,
+    /// What it checks.
+    checks: fn(&T) -> Checks,
 }
 
 pub(crate) const PEAK: Forms<Peak> =
-    Forms { read: Peak::from_json, page: compose::peak, csv: csv::peak, checks: None };
+    Forms { read: Peak::from_json, page: compose::peak, csv: csv::peak, checks: Checks::of_peak };
 
-pub(crate) const SWEEP: Forms<Sweep> =
-    Forms { read: Sweep::from_json, page: compose::sweep, csv: csv::sweep, checks: None };
+pub(crate) const SWEEP: Forms<Sweep> = Forms {
+    read: Sweep::from_json,
+    page: compose::sweep,
+    csv: csv::sweep,
+    checks: Checks::of_sweep,
+};
 
 pub(crate) const COMPARISON: Forms<Comparison> = Forms {
     read: Comparison::from_json,
     page: compose::comparison,
     csv: csv::comparison,
-    checks: Some(Checks::of_comparison),
+    checks: Checks::of_comparison,
 };
 
-pub(crate) const SUITE: Forms<Suite> =
-    Forms { read: Suite::from_json, page: compose::suite, csv: csv::suite, checks: None };
+pub(crate) const SUITE: Forms<Suite> = Forms {
+    read: Suite::from_json,
+    page: compose::suite,
+    csv: csv::suite,
+    checks: Checks::of_suite,
+};
 
-pub(crate) const CLIENTS: Forms<Clients> =
-    Forms { read: Clients::from_json, page: compose::clients, csv: csv::clients, checks: None };
+pub(crate) const CLIENTS: Forms<Clients> = Forms {
+    read: Clients::from_json,
+    page: compose::clients,
+    csv: csv::clients,
+    checks: Checks::of_clients,
+};
 
 /// The depth of a report; `None`: nothing is printed.
 pub(crate) fn depth(report: ReportDepth) -> Option<Depth> {
@@ -67,13 +135,12 @@ fn more(depth: Depth, is_last: bool) -> &'static str {
     }
 }
 
-/// The forms of experiments, and those of experiments that check something.
+/// The forms of experiments, beside those of [`ci::FORMS`].
 const FORMS: [&str; 4] = ["json", "csv", "html", "markdown"];
-const CHECKS: [&str; 3] = ["junit", "github", "gitlab"];
 
 /// Refuses outputs that an experiment does not have, and files that cannot be written.
-pub(crate) fn check(outputs: &Outputs, has_checks: bool) -> Result<(), UserError> {
-    let checks = CHECKS.into_iter().filter(|_| has_checks);
+pub(crate) fn check(outputs: &Outputs) -> Result<(), UserError> {
+    let checks = ci::FORMS.into_iter().map(|(name, _)| name);
     outputs::check(&outputs.list, FORMS.into_iter().chain(checks))?;
     outputs::check_paths(outputs::files(&outputs.list))
 }
@@ -86,6 +153,28 @@ impl<T> Forms<T> {
 }
 
 impl<T: Serialize> Forms<T> {
+    /// An experiment in this form; `None`: it does not have it. `text` makes its report.
+    pub(crate) fn in_format(
+        &self,
+        document: &T,
+        format: Format,
+        text: impl FnOnce() -> String,
+    ) -> Option<String> {
+        match format {
+            Format::Text => Some(text()),
+            Format::Markdown => Some((self.page)(document, Depth::Full).markdown()),
+            Format::Csv => Some((self.csv)(document)),
+            Format::Html => Some((self.page)(document, Depth::Full).html()),
+            Format::Json => Some(json::any(document)),
+            Format::CsvSteps | Format::Hgrm | Format::HgrmService | Format::Hlog => None,
+            Format::Junit
+            | Format::Github
+            | Format::GithubSummary
+            | Format::Gitlab
+            | Format::GitlabQuality => format.of_checks(|| (self.checks)(document)),
+        }
+    }
+
     /// Keeps the result, writes the requested outputs and prints the report. Returns the first failure
     /// to write an output.
     pub(crate) fn give_out(&self, document: &T, to: &Outputs) -> Result<(), UserError> {
@@ -95,12 +184,9 @@ impl<T: Serialize> Forms<T> {
                 "csv" => (self.csv)(document),
                 "html" => (self.page)(document, Depth::Full).html(),
                 "markdown" => (self.page)(document, Depth::Full).markdown(),
-                form @ ("junit" | "github" | "gitlab") => match self.checks {
-                    // Refused before.
-                    None => return Ok(()),
-                    Some(checks) => checks(document).in_form(form),
-                },
-                _ => json::any(document),
+                "json" => json::any(document),
+                // What it does not have was refused before.
+                form => (self.checks)(document).in_form(form).unwrap_or_default(),
             };
             outputs::write(&out.place, &text)
         };

@@ -21,7 +21,7 @@ use clap::Args;
 use serde::Serialize;
 
 use crate::exit::{Exit, UserError};
-use crate::forms::{self, Forms};
+use crate::forms::{self, Format, Forms};
 use crate::show::{Asked, Show};
 use crate::target_flags::CoreFlags;
 use crate::{console, input, last, remedy};
@@ -32,6 +32,13 @@ pub(crate) struct Flags {
     /// How much to print at the end
     #[arg(long, value_name = "HOW MUCH", default_value = "short")]
     report: ReportDepth,
+
+    /// What to print at the end instead of the report, e.g. junit or github [default: text]
+    ///
+    /// The forms are text, json, csv, html, markdown and, of what was checked, junit, github, github-summary, gitlab
+    /// and gitlab-quality.
+    #[arg(long, value_name = "FORM", value_parser = Format::of_experiment)]
+    format: Option<Format>,
 
     /// Print no tables and no progress
     #[arg(short, long)]
@@ -106,7 +113,10 @@ impl Flags {
         if !self.no_keep {
             last::keep(self.quiet, || json::any(document));
         }
-        if let Some(depth) = forms::depth(self.report).filter(|_| !self.quiet) {
+        if let Some(format) = self.format.filter(|format| *format != Format::Text) {
+            let text = forms.in_format(document, format, String::new);
+            console::print(&text.expect("a matrix has every form that is offered"))?;
+        } else if let Some(depth) = forms::depth(self.report).filter(|_| !self.quiet) {
             let mut text = (forms.page)(document, depth).text(console::stdout_style());
             if depth == Depth::Short {
                 let page = directory.path().join("index.html");

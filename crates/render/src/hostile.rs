@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 
 use candor_report::{Style, json as as_json, visible_styled};
 
+use super::ci::{self, Checks};
 use super::{Depth, Page, compose, csv, hgrm, hlog};
 use candor_plan::words::is_hidden;
 use candor_report::experiment::clients::Clients;
@@ -69,7 +70,24 @@ fn of_run(json: &str) -> Result<Forms, ReadError> {
         ("hgrm", hgrm::response(&document).unwrap_or_else(damaged)),
         ("hgrm-service", hgrm::service(&document).unwrap_or_else(damaged)),
     ]);
+    forms.extend(of_checks(&Checks::of_run(&document)));
     Ok(forms)
+}
+
+fn of_checks(checks: &Checks) -> impl Iterator<Item = (&'static str, String)> {
+    ci::FORMS.into_iter().map(|(name, write)| match name {
+        // As Markdown and as JSON it is held to more.
+        "github-summary" => ("markdown", write(checks)),
+        "gitlab-quality" => ("json", write(checks)),
+        name => (name, write(checks)),
+    })
+}
+
+/// The elements of XML, one within the other.
+fn elements(xml: &str) -> Vec<String> {
+    let parsed = roxmltree::Document::parse(xml).unwrap_or_else(|error| panic!("{error}\n{xml}"));
+    let name = |node: roxmltree::Node<'_, '_>| node.tag_name().name().to_owned();
+    parsed.descendants().filter(roxmltree::Node::is_element).map(name).collect()
 }
 
 fn of_page(page: impl Fn(Depth) -> Page) -> Forms {
@@ -86,21 +104,22 @@ fn of_page(page: impl Fn(Depth) -> Page) -> Forms {
 
 /// The forms of an experiment.
 macro_rules! forms {
-    ($name:ident, $type:ty, $kind:ident) => {
+    ($name:ident, $type:ty, $kind:ident, $checks:path) => {
         fn $name(json: &str) -> Result<Forms, ReadError> {
             let document = <$type>::from_json(json)?;
             let mut forms = of_page(|depth| compose::$kind(&document, depth));
             forms.extend([("csv", csv::$kind(&document)), ("json", as_json::any(&document))]);
+            forms.extend(of_checks(&$checks(&document)));
             Ok(forms)
         }
     };
 }
 
-forms!(of_peak, Peak, peak);
-forms!(of_sweep, Sweep, sweep);
-forms!(of_comparison, Comparison, comparison);
-forms!(of_suite, Suite, suite);
-forms!(of_clients, Clients, clients);
+forms!(of_peak, Peak, peak, Checks::of_peak);
+forms!(of_sweep, Sweep, sweep, Checks::of_sweep);
+forms!(of_comparison, Comparison, comparison, Checks::of_comparison);
+forms!(of_suite, Suite, suite, Checks::of_suite);
+forms!(of_clients, Clients, clients, Checks::of_clients);
 
 /// All leaf values, as JSON pointers.
 fn leaves(value: &Value, here: String, found: &mut Vec<String>) {
@@ -266,6 +285,10 @@ fn no_text_is_more_than_text_in_any_form() {
                             .filter(|field| is_formula(field))
                             .find(|field| payload.starts_with(field.trim_end_matches('"')));
                         assert_eq!(formula, None, "{context}:\n{shown}");
+                    }
+                    "junit" => assert_eq!(elements(shown), elements(plain), "{context}"),
+                    "github" | "gitlab" => {
+                        assert_eq!(shown.lines().count(), plain.lines().count(), "{context}");
                     }
                     "json" => drop(serde_json::from_str::<Value>(shown).expect(&context)),
                     _ => {}

@@ -17,6 +17,7 @@ use candor_report::{Document, Expectation, read};
 use clap::Args;
 
 use crate::exit::{Exit, UserError};
+use crate::forms::Format;
 use crate::{console, forms, last, outputs};
 
 pub(crate) const EXAMPLES: &str = "\
@@ -96,35 +97,6 @@ impl Written {
         let place = |path: &PathBuf| Out::new("", path.clone()).place;
         all.into_iter().filter_map(|(form, path)| Some((form, place(path.as_ref()?)))).collect()
     }
-}
-
-/// The renderings of a result.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-enum Format {
-    /// The report that a run prints
-    Text,
-    /// The document itself
-    Json,
-    /// The intervals, every request of a trace, or every run of an experiment
-    Csv,
-    /// The requests, steps and journeys of a run
-    CsvSteps,
-    /// A self-contained HTML page
-    Html,
-    /// The report, as Markdown
-    Markdown,
-    /// Response-time percentiles in the format of HdrHistogram's plotter
-    Hgrm,
-    /// The same for service times
-    HgrmService,
-    /// The intervals' histograms, as an HdrHistogram log
-    Hlog,
-    /// Objectives, and whether the run is sound, as JUnit's XML
-    Junit,
-    /// The same as annotations of a GitHub workflow
-    Github,
-    /// The same as GitLab's metrics report
-    Gitlab,
 }
 
 /// The renderings of a result.
@@ -325,9 +297,13 @@ fn form_of_run(document: &Document, asked: Asked<'_>, path: &Path) -> Result<Str
         Format::Html => return Ok(compose::run(document, Depth::Full).html()),
         Format::Hlog => return Ok(hlog::render(document)),
         Format::Markdown => return Ok(compose::run(document, Depth::Full).markdown()),
-        Format::Junit => return Ok(Checks::of_run(document).junit()),
-        Format::Github => return Ok(Checks::of_run(document).github()),
-        Format::Gitlab => return Ok(Checks::of_run(document).gitlab()),
+        Format::Junit
+        | Format::Github
+        | Format::GithubSummary
+        | Format::Gitlab
+        | Format::GitlabQuality => {
+            return Ok(asked.format.of_checks(|| Checks::of_run(document)).unwrap_or_default());
+        }
         Format::Hgrm => hgrm::response(document),
         Format::HgrmService => hgrm::service(document),
     };

@@ -21,7 +21,7 @@ use candor_lab::Interrupt;
 use candor_plan::redact::refused;
 use candor_plan::{Out, Place, Plan};
 use candor_record::{RunRecord, Stretch, Traced};
-use candor_render::ci::Checks;
+use candor_render::ci::{self, Checks};
 use candor_render::{Depth, Page, compose, csv, hgrm, hlog};
 use candor_report::document::Judgement;
 use candor_report::json;
@@ -72,7 +72,8 @@ struct Kind {
     make: fn(&Making<'_>) -> Result<Box<dyn Output>, UserError>,
 }
 
-/// Every kind. Outputs written at the end of a run are renderings of its document.
+/// Every kind but the forms of checks, which are in [`ci::FORMS`]. Outputs written at the end of a run are renderings of
+/// its document.
 const KINDS: &[Kind] = &[
     Kind { name: "json", make: |to| whole::make(to.place, |document| Ok(json::render(document))) },
     Kind { name: "csv", make: |to| whole::make(to.place, |document| Ok(csv::run(document))) },
@@ -88,15 +89,6 @@ const KINDS: &[Kind] = &[
     Kind { name: "hgrm", make: |to| whole::make(to.place, hgrm::response) },
     Kind { name: "hgrm-service", make: |to| whole::make(to.place, hgrm::service) },
     Kind { name: "hlog", make: |to| whole::make(to.place, |document| Ok(hlog::render(document))) },
-    Kind { name: "junit", make: |to| whole::make(to.place, |one| Ok(Checks::of_run(one).junit())) },
-    Kind {
-        name: "github",
-        make: |to| whole::make(to.place, |one| Ok(Checks::of_run(one).github())),
-    },
-    Kind {
-        name: "gitlab",
-        make: |to| whole::make(to.place, |one| Ok(Checks::of_run(one).gitlab())),
-    },
     Kind { name: "ndjson", make: live::make },
     Kind { name: Out::TRACE, make: trace::make },
 ];
@@ -129,11 +121,21 @@ impl Outputs {
         plan: &Plan,
         facts: &Facts,
     ) -> Result<Self, UserError> {
-        check(&asked.list, KINDS.iter().map(|kind| kind.name))?;
+        let checks = ci::FORMS.iter().map(|(name, _)| *name);
+        check(&asked.list, KINDS.iter().map(|kind| kind.name).chain(checks))?;
         let mut outputs = Outputs::default();
         for out in &asked.list {
-            let kind = KINDS.iter().find(|kind| kind.name == out.kind).expect("it was checked");
-            match (kind.make)(&Making { place: &out.place, plan, facts }) {
+            let made = match KINDS.iter().find(|kind| kind.name == out.kind) {
+                Some(kind) => (kind.make)(&Making { place: &out.place, plan, facts }),
+                None => {
+                    let form = out.kind.clone();
+                    let checks = move |one: &Document| {
+                        Ok(Checks::of_run(one).in_form(&form).unwrap_or_default())
+                    };
+                    whole::make(&out.place, checks)
+                }
+            };
+            match made {
                 Ok(output) => outputs.list.push(output),
                 Err(failure) => return Err(failure),
             }

@@ -14,7 +14,7 @@ use super::Output;
 use crate::console;
 use crate::exit::UserError;
 
-type Render = fn(&Document) -> Result<String, DecodeError>;
+type Render = Box<dyn Fn(&Document) -> Result<String, DecodeError>>;
 
 struct Whole {
     place: Place,
@@ -22,9 +22,12 @@ struct Whole {
 }
 
 /// An output of this form.
-pub(super) fn make(place: &Place, render: Render) -> Result<Box<dyn Output>, UserError> {
+pub(super) fn make(
+    place: &Place,
+    render: impl Fn(&Document) -> Result<String, DecodeError> + 'static,
+) -> Result<Box<dyn Output>, UserError> {
     check_paths(place.file())?;
-    Ok(Box::new(Whole { place: place.clone(), render }))
+    Ok(Box::new(Whole { place: place.clone(), render: Box::new(render) }))
 }
 
 impl Output for Whole {

@@ -37,7 +37,8 @@ group! {
         /// Write an output of any kind to a file, or to the standard output (-); may be repeated
         ///
         /// The kinds are the names of the options above, and: markdown, the report; hgrm-service, the
-        /// percentiles of service time; csv-steps, a row for each request, step and journey; junit, github and gitlab, what was checked, for CI; ndjson, a line of JSON for each interval and each finding, written
+        /// percentiles of service time; csv-steps, a row for each request, step and journey; junit, github, github-summary, gitlab and
+        /// gitlab-quality, what was checked, for CI; ndjson, a line of JSON for each interval and each finding, written
         /// during the run. If an output goes to the standard output, the report goes to the standard error.
         #[arg(long, value_name = "KIND[:FILE]")]
         #[serde(deserialize_with = "one_or_many")]

@@ -101,7 +101,7 @@ pub(crate) fn compare(
     let markdown = arguments.markdown.take().map(|path| Out::new("markdown", path));
     arguments.options.output.out.extend(markdown);
     let outputs = arguments.options.outputs();
-    forms::check(&outputs, true)?;
+    forms::check(&outputs)?;
     let facts = facts(typed);
     let starts_one = whats.iter().any(|what| matches!(what.kind, Kind::Command(_)));
     arguments.ready.check(starts_one, "give a command as a variant")?;

@@ -3,13 +3,11 @@
 
 use std::path::Path;
 
-use candor_render::Depth;
 use candor_report::experiment::{clients, comparison, peak, suite, sweep};
-use candor_report::json;
 use candor_report::read::{self, ReadError};
 use serde::Serialize;
 
-use super::{Asked, Format, cannot_read};
+use super::{Asked, cannot_read};
 use crate::console;
 use crate::exit::UserError;
 use crate::forms::{CLIENTS, COMPARISON, Forms, PEAK, SUITE, SWEEP};
@@ -45,23 +43,9 @@ fn rendered<T: Serialize>(
     asked: Asked<'_>,
 ) -> Result<Option<String>, ReadError> {
     let document = (forms.read)(text)?;
-    Ok(match asked.format {
-        Format::Text => {
-            let text = |depth| forms.text(&document, depth, console::stdout_style(), asked.is_last);
-            Some(asked.depth.map_or(String::new(), text))
-        }
-        Format::Markdown => Some((forms.page)(&document, Depth::Full).markdown()),
-        Format::Csv => Some((forms.csv)(&document)),
-        Format::Html => Some((forms.page)(&document, Depth::Full).html()),
-        Format::Json => Some(json::any(&document)),
-        Format::Junit | Format::Github | Format::Gitlab => {
-            let form = match asked.format {
-                Format::Github => "github",
-                Format::Gitlab => "gitlab",
-                _ => "junit",
-            };
-            forms.checks.map(|checks| checks(&document).in_form(form))
-        }
-        Format::CsvSteps | Format::Hgrm | Format::HgrmService | Format::Hlog => None,
-    })
+    let text = || {
+        let text = |depth| forms.text(&document, depth, console::stdout_style(), asked.is_last);
+        asked.depth.map_or(String::new(), text)
+    };
+    Ok(forms.in_format(&document, asked.format, text))
 }
