@@ -13,6 +13,7 @@ use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 #[cfg(feature = "fleet")]
 use crate::command::agent::AgentArguments;
 use crate::command::bench::BenchArguments;
+use crate::command::ci::CiArguments;
 use crate::command::clients::ClientsArguments;
 use crate::command::compare::CompareArguments;
 use crate::command::completions::CompletionsArguments;
@@ -73,6 +74,7 @@ Examples:
   candor grpc -H 'authorization: Bearer 1234' --deadline 1s https://shop.example/ shop.Orders/Get
       With metadata and a deadline, over TLS.";
 const TRY_USAGE: &str = "candor try [OPTIONS] PLAN.toml [URL]\n       candor try [OPTIONS] URL";
+const CI_USAGE: &str = "candor ci [OPTIONS] [NAME=]BASE [NAME=]HEAD\n       candor ci [OPTIONS] --base REV --head REV [--build COMMAND] --run COMMAND";
 const COMPARE_USAGE: &str = "candor compare [OPTIONS] [NAME=]A [NAME=]B...";
 
 /// Load-test an HTTP server, with numbers that you can trust.
@@ -131,6 +133,13 @@ pub(crate) enum Command {
     /// that could be chance.
     #[command(after_long_help = crate::command::compare::EXAMPLES, override_usage = COMPARE_USAGE)]
     Compare(Box<CompareArguments>),
+    /// Is head slower than base: a gate for CI, with the noise floor of its own machine
+    ///
+    /// Runs rounds, each with one run of head and two of base, every order equally often. What the two runs of base
+    /// differ by is the noise floor: no difference below it fails. Exit codes: 3, head fails or is slower than
+    /// --fail-if-slower allows, or an objective is not met; 0, it is not; 6, cannot tell.
+    #[command(after_long_help = crate::command::ci::EXAMPLES, override_usage = CI_USAGE)]
+    Ci(Box<CiArguments>),
     /// Measure a suite: servers × scenarios × protocols × loads, into a directory
     ///
     /// Servers are started one at a time, fresh for each run. The order within rounds is random;
@@ -358,17 +367,23 @@ fn refusal(mut error: clap::Error) -> String {
     text
 }
 
-/// The whole command line. The argument that is a URL for other commands is `compare`'s baseline.
+/// The whole command line. The argument that is a URL for other commands is the baseline of comparisons.
 pub(crate) fn command() -> clap::Command {
-    Candor::command().mut_subcommand("compare", |compare| {
-        compare.mut_arg("url", |url| {
+    let baseline = |command: clap::Command, name, help, long| {
+        command.mut_arg("url", |url| {
             // clap moves a changed argument to the end of the list, so its position is set again.
-            url.index(1)
-                .value_name("[NAME=]A")
-                .help("The baseline: a URL, a command, a plan or saved results")
-                .long_help("The baseline: a URL, a command, a plan or saved results; see below")
+            url.index(1).value_name(name).help(help).long_help(long)
         })
-    })
+    };
+    Candor::command()
+        .mut_subcommand("compare", |compare| {
+            let help = "The baseline: a URL, a command, a plan or saved results";
+            baseline(compare, "[NAME=]A", help, format!("{help}; see below"))
+        })
+        .mut_subcommand("ci", |ci| {
+            let help = "The base: a command, a URL or a plan";
+            baseline(ci, "[NAME=]BASE", help, format!("{help}; see below"))
+        })
 }
 
 /// Inserts `run` if no command was typed.

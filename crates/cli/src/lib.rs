@@ -8,6 +8,7 @@ mod arguments;
 mod ascii;
 mod asking;
 mod command;
+mod comparing;
 mod console;
 mod exit;
 mod experiment;
@@ -86,6 +87,7 @@ fn run() -> Result<ExitCode, UserError> {
         Command::Peak(peak) => command::peak::peak(*peak, typed()),
         Command::Sweep(sweep) => command::sweep::sweep(*sweep, typed()),
         Command::Compare(compare) => command::compare::compare(*compare, typed()),
+        Command::Ci(ci) => command::ci::ci(*ci, typed()),
         Command::Bench(bench) => command::bench::bench(&bench, typed()),
         Command::Clients(clients) => command::clients::clients(&clients, typed()),
         #[cfg(feature = "fleet")]

@@ -9,14 +9,16 @@ use std::path::PathBuf;
 use candor_plan::redact::{self, Kind, Typed};
 use clap::{Arg, Command};
 
-use crate::command::compare::what;
 use crate::command::{ghz, h2load, wrk};
+use crate::comparing::what;
 use crate::getopt::{Meaning, Name};
 
 /// Options with text values that are never secret.
-const PLAIN_TEXTS: [&str; 13] = [
+const PLAIN_TEXTS: [&str; 15] = [
+    "base",
     "clients",
     "expect",
+    "head",
     "loads",
     "objective",
     "only",
@@ -57,7 +59,10 @@ pub(crate) fn typed(words: &[String], command: &Command) -> Typed {
     let Some(command) = subcommand.or_else(|| command.find_subcommand("run")) else {
         return Typed::default();
     };
-    let place = if command.get_name() == "compare" { Kind::Command } else { Kind::Url };
+    let place = match command.get_name() {
+        "compare" | "ci" => Kind::Command,
+        _ => Kind::Url,
+    };
     read(words, words.get(begin..).unwrap_or_default(), &meaning_of(command), &|_| place)
 }
 

@@ -175,6 +175,18 @@ impl std::fmt::Display for Side {
 }
 
 impl LabError {
+    /// Whether the target is at fault: it did not start, did not get ready, accepts no connection.
+    pub fn is_of_target(&self) -> bool {
+        match self {
+            LabError::Advised { error, .. } => error.is_of_target(),
+            LabError::Engine(error) => matches!(error, EngineError::NoConnection { .. }),
+            _ => matches!(
+                self,
+                LabError::Target { .. } | LabError::NoPortFile { .. } | LabError::Response { .. }
+            ),
+        }
+    }
+
     /// No directory for temporary files.
     pub(crate) fn no_temporary(error: std::io::Error) -> LabError {
         LabError::File {

@@ -15,6 +15,7 @@ pub mod interrupt;
 pub mod loads;
 pub mod matrix;
 pub mod peak;
+pub mod revision;
 pub mod site;
 pub mod suite;
 pub mod sweep;

@@ -297,7 +297,7 @@ pub fn kind_of_option(name: &str) -> Option<Kind> {
         "header" | "headers" => Some(Kind::Header),
         "subprotocol" => Some(Kind::Name),
         "path" | "proxy" | "target-ready" | "url" => Some(Kind::Url),
-        "command" | "profile-command" | "target" => Some(Kind::Command),
+        "build" | "command" | "profile-command" | "run" | "target" => Some(Kind::Command),
         "env" | "target-env" => Some(Kind::Setting),
         "arguments" | "body" | "files" | "json" | "script-arg" | "stream-end" | "stream-error"
         | "when" => Some(Kind::Hidden),

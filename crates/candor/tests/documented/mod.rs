@@ -45,10 +45,11 @@ const LEFT_OUT: [(&str, &str, &str); 23] = [
 
 /// Commands that may end with another code than 0: a gate that is short of samples, a plan that would break, a sweep
 /// below a peak that a short search cannot tell.
-const CODES: [(&str, &[i32]); 6] = [
+const CODES: [(&str, &[i32]); 7] = [
     ("--expect", &[0, 3, 6]),
     ("candor try plan.toml", &[3]),
     ("candor peak", &[0, 6]),
+    ("candor ci", &[0, 3, 6]),
     ("candor compare", &[0, 6]),
     ("candor sweep", &[0, 2, 6]),
     ("--fail-if-slower", &[0, 3, 6]),
@@ -184,12 +185,15 @@ fn shortened(line: &str) -> String {
         | "try" | "clients" | "verify" | "fleet" => &[],
         "peak" => &["-d", "100ms", "--most-time", "4s"],
         "sweep" => &["-d", "100ms"],
+        "ci" if is_bounded => &["--warm-up", "0", "--rounds", "7"],
+        "ci" => &["-d", "200ms", "--warm-up", "0", "--rounds", "7"],
         "compare" if code.contains("results/") => &[],
         "compare" => &["-d", "100ms", "--warm-up", "0"],
         _ if is_bounded => &[],
         _ => &["-d", "400ms"],
     };
-    let is_named = ["run", "ws", "grpc", "peak", "sweep", "compare", "bench"].contains(&command);
+    let is_named =
+        ["run", "ws", "grpc", "peak", "sweep", "ci", "compare", "bench"].contains(&command);
     let after = at + 1 + usize::from(is_named);
     words.splice(after..after, short.iter().map(|word| (*word).to_owned()));
     words.join(" ")

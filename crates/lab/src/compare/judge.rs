@@ -10,7 +10,9 @@ use std::collections::BTreeMap;
 use candor_plan::units::{fmt_digits, fmt_plural};
 use candor_report::document::Judgement;
 use candor_report::document::Outcome;
-use candor_report::experiment::comparison::{Change, Conclusion, Finding, Limit, Metric, Variant};
+use candor_report::experiment::comparison::{
+    Change, Conclusion, Finding, Limit, Metric, Noise, Variant,
+};
 use candor_stats::bootstrap::{RESAMPLES, cliffs_delta};
 use candor_stats::rounds::{self, Shift};
 use candor_stats::stationary::median;
@@ -31,14 +33,80 @@ fn needed(level: f64, tests: usize, interleaved: bool) -> u64 {
     fewest as u64
 }
 
+/// The place of the variant that is the baseline once more.
+const TWIN: u64 = 1;
+
+/// The A/A: the largest difference in the primary metric, either way, that the interval of the baseline against itself
+/// has.
+pub(crate) fn noise(findings: &[Finding]) -> Noise {
+    let mut primaries = findings.iter().filter(|one| one.primary && one.variant == TWIN);
+    let known = primaries.find(|one| one.conclusion != Conclusion::TooFew);
+    let change = known.and_then(Finding::slowdown);
+    Noise { variant: TWIN, floor: change.map(|one| one.low.abs().max(one.high.abs())) }
+}
+
 /// Judges the objective that no variant may be slower by more than this share. It is met only if the whole interval
 /// is below it: a variant that fails is slower than any limit, and what is not known is not met.
-pub(crate) fn limit(variants: &[Variant], findings: &[Finding], slower: f64, needed: u64) -> Limit {
+///
+/// With an A/A, a difference below the noise floor is never too slow, and one that the noise floor could lift above the
+/// limit is never met.
+pub(crate) fn limit(
+    variants: &[Variant],
+    findings: &[Finding],
+    slower: f64,
+    needed: u64,
+    noise: Option<&Noise>,
+) -> Limit {
     let of = |(at, variant)| {
         let primary = findings.iter().find(|one| one.primary && one.variant == at);
-        of_variant(&variants[0], variant, primary, slower, needed)
+        of_variant(&variants[0], variant, primary, slower, needed, noise)
     };
-    Limit { slower, judgements: (0..).zip(variants).skip(1).map(of).collect() }
+    let judged = (0..).zip(variants).skip(1);
+    let judged = judged.filter(|(at, _)| noise.is_none_or(|noise| noise.variant != *at));
+    let mut limit = Limit { slower, judgements: judged.map(of).collect() };
+    let unstable =
+        noise.and_then(|noise| variants.get(noise.variant as usize)?.failure(&variants[0]));
+    if let Some(why) = unstable {
+        let met = limit.judgements.iter_mut().filter(|one| one.outcome == Outcome::Met);
+        met.for_each(|one| cannot_tell(one, &why));
+    }
+    limit
+}
+
+fn cannot_tell(judgement: &mut Judgement, why: &str) {
+    judgement.outcome = Outcome::CannotTell;
+    judgement.sentence =
+        format!("{}: {}, {why}.", judgement.expression, Outcome::CannotTell.word());
+}
+
+/// Judges the objectives of a variant by those of its runs: an outcome that more than half of them have.
+pub(crate) fn expectations(name: &str, runs: &[Vec<Judgement>]) -> Vec<Judgement> {
+    let objectives = runs.first().map_or(0, Vec::len);
+    let judged = (0..objectives).map(|at| {
+        let all: Vec<&Judgement> = runs.iter().filter_map(|run| run.get(at)).collect();
+        let count = |outcome| all.iter().filter(|one| one.outcome == outcome).count();
+        let most =
+            [Outcome::Met, Outcome::NotMet].into_iter().find(|one| 2 * count(*one) > all.len());
+        let outcome = most.unwrap_or(Outcome::CannotTell);
+        let measured: Vec<f64> = all.iter().filter_map(|one| one.measured).collect();
+        let expression = format!("{name}: {}", all[0].expression);
+        let runs = fmt_plural(all.len() as u64, "run");
+        let example = all.iter().find(|one| one.outcome == outcome).map_or("", |one| &one.sentence);
+        Judgement {
+            sentence: format!(
+                "{expression}: {}; met in {} of {runs}, missed in {}. {example}",
+                outcome.word(),
+                count(Outcome::Met),
+                count(Outcome::NotMet),
+            )
+            .trim_end()
+            .to_owned(),
+            expression,
+            outcome,
+            measured: (!measured.is_empty()).then(|| median(&measured)),
+        }
+    });
+    judged.collect()
 }
 
 fn of_variant(
@@ -47,6 +115,7 @@ fn of_variant(
     primary: Option<&Finding>,
     slower: f64,
     needed: u64,
+    noise: Option<&Noise>,
 ) -> Judgement {
     let name = &variant.name;
     let metric = primary.map_or("", |one| one.metric.name());
@@ -71,12 +140,22 @@ fn of_variant(
         }
         (None, None) => (Outcome::CannotTell, too_few()),
         (None, Some(change)) => {
-            let found =
-                format!("{name} is slower by {} … {} %", percent(change.low), percent(change.high));
-            match change {
-                Change { high, .. } if high <= slower => (Outcome::Met, found),
-                Change { low, .. } if low > slower && is_claim => (Outcome::NotMet, found),
-                _ => (Outcome::CannotTell, format!("{found}, which does not decide")),
+            let floor = noise.map_or(Some(0.0), |one| one.floor).unwrap_or(f64::INFINITY);
+            let told = match noise {
+                None => String::new(),
+                Some(Noise { floor: None, .. }) => ", the noise floor is not known".to_owned(),
+                Some(Noise { floor: Some(floor), .. }) => {
+                    format!(", the noise floor is {} %", percent(*floor))
+                }
+            };
+            let Change { estimate, low, high } = change;
+            let found = format!("{name} is slower by {} … {} %{told}", percent(low), percent(high));
+            if high.max(estimate + floor) <= slower {
+                (Outcome::Met, found)
+            } else if low > slower && is_claim && estimate > floor {
+                (Outcome::NotMet, found)
+            } else {
+                (Outcome::CannotTell, format!("{found}, which does not decide"))
             }
         }
     };

@@ -13,7 +13,7 @@ pub(crate) mod order;
 mod saved;
 
 use candor_report::Document;
-use candor_report::document::{EndReason, Host, Tool};
+use candor_report::document::{EndReason, Host, Judgement, Tool};
 use candor_report::experiment::comparison::{Comparison, FORMAT, Metric, Trial, Variant};
 use candor_report::experiment::figures::Figures;
 
@@ -35,6 +35,9 @@ pub struct Settings {
     pub primary: Metric,
     /// The share by which a variant may be slower; `None`: any.
     pub slower_limit: Option<f64>,
+    /// Whether the second variant is the baseline once more: the A/A, whose difference is the noise floor. Then each
+    /// order of a round occurs equally often.
+    pub has_twin: bool,
 }
 
 /// The default number of rounds: enough for the secondary metrics too.
@@ -88,6 +91,8 @@ pub struct Measured {
     pub file: Option<String>,
     /// Its figures.
     pub figures: Figures,
+    /// The objectives, as judged by it.
+    pub judgements: Vec<Judgement>,
     /// Whether a signal ended it.
     pub interrupted: bool,
 }
@@ -100,6 +105,7 @@ impl Measured {
             started_unix_ms: document.started_unix_ms,
             file,
             figures: Figures::of(document),
+            judgements: document.expectations.clone(),
             interrupted: document.end.reason == EndReason::Interrupted,
         }
     }
@@ -119,12 +125,21 @@ pub fn interleaved(
             name: one.name.clone(),
             source: one.source.clone(),
             trials: Vec::new(),
+            broken: None,
         })
         .collect();
+    let mut judged: Vec<Vec<Vec<Judgement>>> = vec![Vec::new(); entrants.len()];
+    let balanced = match settings.has_twin {
+        true => order::balanced(entrants.len(), settings.seed, settings.rounds),
+        false => Vec::new(),
+    };
     let mut started_at = String::new();
     let mut stopped = None;
     'rounds: for round in 1..=settings.rounds {
-        let order = order::of_round(entrants.len(), settings.seed, round);
+        let order = match balanced.get(round as usize - 1) {
+            Some(order) => order.clone(),
+            None => order::of_round(entrants.len(), settings.seed, round),
+        };
         let seed = order::seed_of_round(settings.seed, round);
         for (position, variant) in (1..).zip(order) {
             let measured = match trial(Slot { round, position, variant, seed }) {
@@ -143,17 +158,21 @@ pub fn interleaved(
                         started_unix_ms: one.started_unix_ms,
                         figures: one.figures,
                     });
+                    judged[variant].push(one.judgements);
                 }
                 Err(why) => {
+                    variants[variant].broken = why.is_of_target().then(|| in_one_line(&why));
                     stopped = Some(why);
                     break 'rounds;
                 }
             }
         }
     }
+    let others = entrants.iter().zip(&judged).skip(if settings.has_twin { 2 } else { 1 });
     let whole = Whole {
         about,
         started_at,
+        expectations: others.flat_map(|(one, runs)| judge::expectations(&one.name, runs)).collect(),
         variants,
         interleaved: true,
         rounds_asked: settings.rounds,
@@ -161,6 +180,13 @@ pub fn interleaved(
         partial: stopped.is_some(),
     };
     Ok(Outcome { document: whole.judged(settings), stopped })
+}
+
+/// An error may end with the last lines of a log.
+fn in_one_line(why: &LabError) -> String {
+    let why = why.to_string();
+    let lines: Vec<&str> = why.lines().map(str::trim).collect();
+    lines.join(" · ")
 }
 
 /// Refuses settings that cannot work before anything runs.
@@ -196,6 +222,7 @@ struct Whole {
     interleaved: bool,
     rounds_asked: u64,
     cautions: Vec<String>,
+    expectations: Vec<Judgement>,
     partial: bool,
 }
 
@@ -204,9 +231,10 @@ impl Whole {
         let findings = judge::findings(&self.variants, self.interleaved, settings);
         let rounds_needed =
             judge::rounds_needed(self.variants.len(), settings.confidence, self.interleaved);
-        let limit = settings
-            .slower_limit
-            .map(|slower| judge::limit(&self.variants, &findings, slower, rounds_needed));
+        let noise = settings.has_twin.then(|| judge::noise(&findings));
+        let limit = settings.slower_limit.map(|slower| {
+            judge::limit(&self.variants, &findings, slower, rounds_needed, noise.as_ref())
+        });
         let mut cautions = self.cautions;
         cautions.extend(judge::cautions(&self.variants));
         Comparison {
@@ -226,6 +254,8 @@ impl Whole {
             findings,
             cautions,
             limit,
+            noise,
+            expectations: self.expectations,
             partial: self.partial,
         }
     }

@@ -51,6 +51,7 @@ pub fn saved(groups: &[Group], settings: &Settings, about: About) -> Result<Comp
         variants,
         interleaved: false,
         rounds_asked: most,
+        expectations: Vec::new(),
         partial: false,
     };
     Ok(whole.judged(settings))
@@ -64,7 +65,12 @@ fn variant(group: &Group) -> Variant {
         started_unix_ms: document.started_unix_ms,
         figures: Figures::of(document),
     });
-    Variant { name: group.name.clone(), source: group.source.clone(), trials: trials.collect() }
+    Variant {
+        name: group.name.clone(),
+        source: group.source.clone(),
+        trials: trials.collect(),
+        broken: None,
+    }
 }
 
 fn cautions(groups: &[Group], variants: &[Variant]) -> Vec<String> {

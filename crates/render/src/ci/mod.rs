@@ -104,11 +104,18 @@ impl Checks {
 
     /// Of a comparison: that each variant works, and the limit if there is one.
     pub fn of_comparison(comparison: &Comparison) -> Self {
-        let works = (1..comparison.variants.len()).map(|variant| {
+        let others = (1..comparison.variants.len()).filter(|at| !comparison.is_twin(*at));
+        let works = others.clone().map(|variant| {
             let name = format!("{} works", comparison.variants[variant].name);
             Check::unless(name, comparison.failure(variant))
         });
-        let limits = comparison.limit.iter().flat_map(|limit| &limit.judgements);
+        let slowdowns = others.filter_map(|at| {
+            let change = comparison.primary_of(at)?.slowdown()?;
+            let name = forms::label(&comparison.variants[at].name);
+            Some((format!("candor_slower{{variant=\"{name}\"}}"), change.estimate))
+        });
+        let floor = comparison.noise.as_ref().and_then(|one| one.floor);
+        let floor = floor.map(|share| ("candor_noise_floor".to_owned(), share));
         let names: Vec<&str> = comparison.variants.iter().map(|one| one.name.as_str()).collect();
         let trials = comparison.variants.iter().flat_map(|one| &one.trials);
         let cautions = comparison.cautions.iter();
@@ -119,12 +126,12 @@ impl Checks {
             time_s: trials.map(|one| one.figures.window_s).sum(),
             groups: vec![Group {
                 name: "comparison".to_owned(),
-                list: works.chain(limits.map(Check::of)).collect(),
+                list: works.chain(comparison.judgements().map(Check::of)).collect(),
             }],
             warnings: cautions
                 .map(|one| Warning { name: "caution".to_owned(), sentence: one.clone() })
                 .collect(),
-            figures: Vec::new(),
+            figures: slowdowns.chain(floor).collect(),
             report: compose::comparison(comparison, Depth::Short),
         }
     }

@@ -9,7 +9,9 @@ use crate::page::axis::{Axis, Unit, decimals};
 use crate::page::chart::{Across, COLOURS, Chart, Dot, Mark, Series, from_zero};
 use crate::page::{Column, Depth, Page, Table};
 use candor_report::Tone;
-use candor_report::experiment::comparison::{Change, Comparison, Conclusion, Finding, Metric};
+use candor_report::experiment::comparison::{
+    Change, Comparison, Conclusion, Finding, Metric, Noise,
+};
 use candor_report::shorten;
 
 /// The most variants whose source is told on one screen, and the longest name of one.
@@ -94,9 +96,10 @@ fn short(comparison: &Comparison, title: &str) -> Page {
 
 /// What was compared, how, by what and when.
 fn opening(page: &mut Page, comparison: &Comparison, load: &str) {
-    let how = match comparison.interleaved {
-        true => "interleaved in random order",
-        false => "saved before, not interleaved",
+    let how = match (comparison.interleaved, &comparison.noise) {
+        (true, Some(_)) => "interleaved, each order equally often",
+        (true, None) => "interleaved in random order",
+        (false, _) => "saved before, not interleaved",
     };
     let count = fmt_plural(comparison.rounds_asked, rounds_noun(comparison));
     let partial = if comparison.partial { " (interrupted: what is whole of them)" } else { "" };
@@ -109,6 +112,9 @@ fn opening(page: &mut Page, comparison: &Comparison, load: &str) {
 
 /// How a variant stands, in a word.
 fn standing(comparison: &Comparison, variant: usize) -> (Tone, &'static str) {
+    if comparison.is_twin(variant) {
+        return (Tone::Strong, "NOISE");
+    }
     if comparison.failure(variant).is_some() {
         return (Tone::Bad, "FAILED");
     }
@@ -123,6 +129,19 @@ fn standing(comparison: &Comparison, variant: usize) -> (Tone, &'static str) {
 /// What is concluded of the variant at this place, in one sentence.
 pub fn sentence(comparison: &Comparison, variant: usize) -> String {
     let name = |index: usize| comparison.variants.get(index).map_or("?", |one| one.name.as_str());
+    if let Some(Noise { floor, .. }) =
+        comparison.noise.as_ref().filter(|_| comparison.is_twin(variant))
+    {
+        let metric = comparison.primary.name();
+        return match floor {
+            Some(floor) => format!(
+                "The noise floor is {} % in {metric}: {}, measured twice in each round, differs from itself by up to that.",
+                percent(*floor),
+                name(0)
+            ),
+            None => format!("The noise floor in {metric} is not known: too few rounds have it."),
+        };
+    }
     let Some(primary) = comparison.primary_of(variant) else {
         return format!("Nothing is known of {}.", name(variant));
     };
@@ -286,9 +305,9 @@ fn footer(comparison: &Comparison) -> Vec<String> {
     lines
 }
 
-/// The outcome of the objective, before everything else.
+/// The outcomes of the limit and of objectives, before everything else.
 fn limit(page: &mut Page, comparison: &Comparison) {
-    for one in comparison.limit.iter().flat_map(|limit| &limit.judgements) {
+    for one in comparison.judgements() {
         let (tone, word) = gate(one.outcome);
         page.header.standing(tone, word, &one.sentence);
     }
@@ -296,9 +315,9 @@ fn limit(page: &mut Page, comparison: &Comparison) {
 
 /// What was missed, a line each: objectives that were not met or cannot be told, or without one variants that failed.
 pub fn misses(comparison: &Comparison) -> Vec<String> {
-    match &comparison.limit {
-        Some(limit) => {
-            let missed = limit.judgements.iter().filter(|one| !one.met());
+    match comparison.gate() {
+        Some(_) => {
+            let missed = comparison.judgements().filter(|one| !one.met());
             missed.map(|one| one.sentence.clone()).collect()
         }
         None => (1..comparison.variants.len()).filter_map(|at| comparison.failure(at)).collect(),
@@ -426,7 +445,12 @@ mod tests {
             started_unix_ms: 5,
             figures: Figures { rate_per_s: Some(10.5), ..Figures::default() },
         };
-        Variant { name: name.to_owned(), source: format!("http://{name}/"), trials: vec![trial] }
+        Variant {
+            name: name.to_owned(),
+            source: format!("http://{name}/"),
+            trials: vec![trial],
+            broken: None,
+        }
     }
 
     fn comparison(findings: Vec<Finding>) -> Comparison {
@@ -455,8 +479,24 @@ mod tests {
                     sentence: "new slower by at most 2 % in p99: not met.".to_owned(),
                 }],
             }),
+            noise: None,
+            expectations: Vec::new(),
             partial: false,
         }
+    }
+
+    #[test]
+    fn the_noise_floor_is_told_before_what_is_judged_by_it() {
+        let mut comparison = comparison(vec![finding(Metric::P99, 0.001, Conclusion::Noise)]);
+        comparison.noise = Some(Noise { variant: 1, floor: Some(0.0134) });
+        comparison.expectations = comparison.limit.take().unwrap().judgements;
+        let text = page(&comparison, Depth::Short).text(Style::Plain);
+        let noise = "The noise floor is 1.3 % in p99: old, measured twice";
+        assert!(text.contains(noise) && text.contains("NOISE"), "{text}");
+        assert!(text.contains("NOT MET"), "{text}");
+        assert_eq!(misses(&comparison), ["new slower by at most 2 % in p99: not met."]);
+        comparison.noise = Some(Noise { variant: 1, floor: None });
+        assert!(sentence(&comparison, 1).contains("is not known: too few rounds"));
     }
 
     #[test]

@@ -54,6 +54,12 @@ pub struct Comparison {
     pub cautions: Vec<String>,
     /// The objective of `--fail-if-slower`; null without one.
     pub limit: Option<Limit>,
+    /// The A/A: what two equal things differ by here and now. Omitted if the baseline was not measured twice.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub noise: Option<Noise>,
+    /// Objectives of the variants after the first, each by the outcomes of its runs; omitted if there are none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub expectations: Vec<Judgement>,
     /// Whether it ended before all rounds were made.
     pub partial: bool,
 }
@@ -68,6 +74,20 @@ pub struct Variant {
     pub source: String,
     /// Its runs.
     pub trials: Vec<Trial>,
+    /// Why it could not be measured to the end: its server did not start, or ended. Omitted if it could.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub broken: Option<String>,
+}
+
+/// The baseline, compared with itself.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Noise {
+    /// The index of the variant that is the baseline once more.
+    pub variant: u64,
+    /// The noise floor: the end of its interval in the primary metric that is farther from zero, as a share by which it
+    /// may seem slower. Null with too few rounds.
+    pub floor: Option<f64>,
 }
 
 /// One run.
@@ -249,9 +269,12 @@ impl Variant {
         !self.trials.is_empty() && self.trials.iter().all(|trial| trial.figures.nothing_worked())
     }
 
-    /// How it failed, other than the baseline: nothing worked in a run, or more of its requests fail. `None`: it did
-    /// not.
+    /// How it failed, other than the baseline: it could not be measured, nothing worked in a run, or more of its
+    /// requests fail. `None`: it did not.
     pub fn failure(&self, baseline: &Variant) -> Option<String> {
+        if let Some(why) = &self.broken {
+            return Some(format!("{} could not be measured: {why}", self.name));
+        }
         let failed = || self.trials.iter().filter(|trial| trial.figures.nothing_worked());
         if let Some(first) = failed().next() {
             let runs = fmt_plural(self.trials.len() as u64, "run");
@@ -365,10 +388,20 @@ impl Comparison {
         self.of_variant(variant).find(|one| one.primary)
     }
 
-    /// The outcome of the objective for all variants; `None` without one.
+    /// The limit and the objectives, as judged.
+    pub fn judgements(&self) -> impl Iterator<Item = &Judgement> {
+        self.limit.iter().flat_map(|limit| &limit.judgements).chain(&self.expectations)
+    }
+
+    /// The outcome of all of them; `None` without any.
     pub fn gate(&self) -> Option<Outcome> {
-        let limit = self.limit.as_ref()?;
-        Some(Outcome::of_all(limit.judgements.iter().map(|one| one.outcome)))
+        let has_some = self.limit.is_some() || !self.expectations.is_empty();
+        has_some.then(|| Outcome::of_all(self.judgements().map(|one| one.outcome)))
+    }
+
+    /// Whether the variant at this place is the baseline once more.
+    pub fn is_twin(&self, variant: usize) -> bool {
+        self.noise.as_ref().is_some_and(|one| one.variant == variant as u64)
     }
 
     /// How the variant at this place failed, if it did.

@@ -178,6 +178,7 @@ pub fn sample_comparison() -> Comparison {
                 figures: figures(rate + round as f64, 1_000_000 + round * 10_000),
             })
             .collect(),
+        broken: None,
     };
     let finding = |metric, change: f64, conclusion| Finding {
         variant: 1,
@@ -223,6 +224,8 @@ pub fn sample_comparison() -> Comparison {
                         .to_owned(),
             }],
         }),
+        noise: None,
+        expectations: Vec::new(),
         partial: false,
     }
 }

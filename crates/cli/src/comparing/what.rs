@@ -11,16 +11,18 @@ use crate::exit::UserError;
 
 /// One operand of a comparison.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct What {
+pub(crate) struct What {
     /// Its name in sentences.
-    pub(super) name: String,
+    pub(crate) name: String,
     /// The operand as typed, with secrets redacted.
-    pub(super) source: String,
-    pub(super) kind: Kind,
+    pub(crate) source: String,
+    pub(crate) kind: Kind,
+    /// The directory in which its command is started; `None`: ours.
+    pub(crate) dir: Option<PathBuf>,
 }
 
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum Kind {
+pub(crate) enum Kind {
     /// A running server.
     Url(String),
     /// A plan's file.
@@ -33,8 +35,13 @@ pub(super) enum Kind {
     Saved(Vec<PathBuf>),
 }
 
-/// The operands of a command line, at least two, with different names.
-pub(super) fn all(words: &[String], secrets: Secrets) -> Result<Vec<What>, UserError> {
+/// The operands of a command line, at least two, with different names. Those without one are named in the order of
+/// `names`, or by letters.
+pub(crate) fn all(
+    words: &[String],
+    names: &[&str],
+    secrets: Secrets,
+) -> Result<Vec<What>, UserError> {
     if words.len() < 2 {
         return Err(UserError::usage(
             "a comparison needs at least two things to compare; `candor compare --help` has examples",
@@ -43,7 +50,10 @@ pub(super) fn all(words: &[String], secrets: Secrets) -> Result<Vec<What>, UserE
     let all: Vec<What> = words
         .iter()
         .enumerate()
-        .map(|(index, word)| one(word, index, secrets))
+        .map(|(index, word)| {
+            let name = names.get(index).map_or_else(|| letter(index), |name| (*name).to_owned());
+            one(word, name, secrets)
+        })
         .collect::<Result<_, _>>()?;
     for (at, what) in all.iter().enumerate() {
         if all[..at].iter().any(|other| other.name == what.name) {
@@ -56,14 +66,14 @@ pub(super) fn all(words: &[String], secrets: Secrets) -> Result<Vec<What>, UserE
     Ok(all)
 }
 
-fn one(word: &str, index: usize, secrets: Secrets) -> Result<What, UserError> {
+fn one(word: &str, name: String, secrets: Secrets) -> Result<What, UserError> {
     let (name, rest) = match named(word) {
         Some((name, rest)) => (name.to_owned(), rest),
-        None => (letter(index), word),
+        None => (name, word),
     };
     let kind = kind(rest)?;
     let source = secrets.command_line(rest);
-    Ok(What { name, source, kind })
+    Ok(What { name, source, kind, dir: None })
 }
 
 /// `NAME=WHAT`. A name has no characters that occur before the first equals sign of a URL, a path or
@@ -134,7 +144,7 @@ mod tests {
 
     fn told(words: &[&str]) -> Vec<(String, Kind)> {
         let words: Vec<String> = words.iter().map(|&word| word.to_owned()).collect();
-        let all = all(&words, Secrets::Hidden).unwrap_or_else(|_| panic!("{words:?}"));
+        let all = all(&words, &[], Secrets::Hidden).unwrap_or_else(|_| panic!("{words:?}"));
         all.into_iter().map(|one| (one.name, one.kind)).collect()
     }
 
@@ -162,7 +172,7 @@ mod tests {
     fn what_is_nothing_is_refused() {
         let refused = |words: &[&str]| {
             let words: Vec<String> = words.iter().map(|&word| word.to_owned()).collect();
-            all(&words, Secrets::Hidden).is_err()
+            all(&words, &[], Secrets::Hidden).is_err()
         };
         assert!(refused(&["http://h/"]));
         assert!(refused(&["http://h/", "no-such-program-here"]));

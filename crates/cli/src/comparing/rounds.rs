@@ -13,8 +13,8 @@ use candor_report::experiment::comparison::Comparison;
 use candor_report::json;
 use candor_report::{Document, Facts};
 
+use super::Comparing;
 use super::what::{Kind, What};
-use super::{CompareArguments, about};
 use crate::exit::UserError;
 use crate::experiment::make_directory;
 use crate::files::Disk;
@@ -24,6 +24,7 @@ use crate::show::Asked;
 use crate::{input, target_flags};
 
 /// A variant, ready to be measured.
+#[derive(Clone)]
 struct Variant {
     name: String,
     options: Options,
@@ -31,29 +32,40 @@ struct Variant {
     target: Option<(TargetSpec, &'static str)>,
 }
 
-/// Makes the rounds.
+/// Makes the rounds of `command`.
 pub(super) fn measure(
-    arguments: &CompareArguments,
+    comparing: &Comparing,
+    command: &str,
     whats: Vec<What>,
     facts: Facts,
 ) -> Result<Outcome<Comparison>, UserError> {
-    let split = arguments.cores.split()?;
-    let entrants: Vec<Entrant> = whats
+    let Comparing { flags, options, objectives, .. } = comparing;
+    let split = flags.cores.split()?;
+    let mut entrants: Vec<Entrant> = whats
         .iter()
         .map(|one| Entrant { name: one.name.clone(), source: one.source.clone() })
         .collect();
-    let variants: Vec<Variant> =
-        whats.into_iter().map(|what| variant(what, arguments)).collect::<Result<_, _>>()?;
+    let mut variants: Vec<Variant> =
+        whats.into_iter().map(|what| variant(what, comparing)).collect::<Result<_, _>>()?;
+    if comparing.has_twin {
+        let name = format!("{}-again", entrants[0].name);
+        entrants.insert(1, Entrant { name: name.clone(), source: entrants[0].source.clone() });
+        variants.insert(1, Variant { name, ..variants[0].clone() });
+    }
     // Every fault of a plan is reported before the first server is started.
     let plans: Vec<Plan> = variants.iter().map(Variant::checked).collect::<Result<_, _>>()?;
+    for objective in objectives {
+        let wrong = |why| UserError::usage(format!("--expect {why}"));
+        plans.iter().try_for_each(|plan| objective.check(plan)).map_err(wrong)?;
+    }
     let is_open = plans.iter().all(|plan| matches!(plan.load, Load::Open(_)));
     let load = load_of(&plans);
-    make_directory(arguments.keep.as_deref())?;
-    let settings = arguments.settings(is_open);
+    make_directory(flags.keep.as_deref())?;
+    let settings = comparing.settings(is_open);
     let names: Vec<&str> = variants.iter().map(|one| one.name.as_str()).collect();
-    let title = format!("compare {}", names.join(", "));
+    let title = format!("{command} {}", names.join(", "));
     let shares_stdout = plans.iter().any(|plan| plan.work.script().is_some());
-    let asked = Asked { shares_stdout, ..Asked::of(&arguments.options.outputs()) };
+    let asked = Asked { shares_stdout, ..Asked::of(&options.outputs()) };
     let (mut watched, show) = Watched::show(asked, &title)?;
     let mut runner = watched.runner(facts.clone(), None);
     let mut left = settings.rounds * variants.len() as u64;
@@ -62,9 +74,10 @@ pub(super) fn measure(
         let what = format!("round {} of {}, {}", slot.round, settings.rounds, variant.name);
         left = left.saturating_sub(1);
         show.begins(&what, Ahead { steps: Some(left), ..Ahead::default() }, None);
-        let document = variant.measure(&mut runner, &split, slot)?;
+        let mut document = variant.measure(&mut runner, &split, slot)?;
+        document.judge_expectations(objectives);
         let measured =
-            Measured::of(&document, keep(arguments.keep.as_deref(), variant, slot, &document)?);
+            Measured::of(&document, keep(flags.keep.as_deref(), variant, slot, &document)?);
         if !measured.interrupted {
             let figures = &measured.figures;
             let rate = figures.rate_per_s.map_or("–".to_owned(), fmt_per_second);
@@ -73,14 +86,13 @@ pub(super) fn measure(
         }
         Ok(measured)
     };
-    let outcome =
-        interleaved(&entrants, &settings, about(facts, load, arguments.secrets()), &mut trial);
+    let outcome = interleaved(&entrants, &settings, comparing.about(facts, load), &mut trial);
     watched.outputs.hide();
     Ok(outcome?)
 }
 
-fn variant(what: What, arguments: &CompareArguments) -> Result<Variant, UserError> {
-    let mut options = arguments.options.clone();
+fn variant(what: What, comparing: &Comparing) -> Result<Variant, UserError> {
+    let mut options = comparing.options.clone();
     if let Kind::Plan(file) = &what.kind {
         options = options.or(input::plan(file)?);
     }
@@ -101,7 +113,10 @@ fn variant(what: What, arguments: &CompareArguments) -> Result<Variant, UserErro
         }
         Kind::Embedded(arguments) => serve(arguments, &options)?,
         Kind::Command(command) => {
-            let spec = arguments.ready.spec(what.name.clone(), command);
+            let mut spec = comparing.flags.ready.spec(what.name.clone(), command);
+            if let Some(dir) = what.dir {
+                spec.dir = Some(dir.join(spec.dir.unwrap_or_default()));
+            }
             target_flags::check_place(&spec, false)?;
             Some((spec, "managed"))
         }
