@@ -18,7 +18,7 @@ use crate::target::{Ready, Running, TargetSpec};
 /// The time between two looks at a build.
 const LOOK: Duration = Duration::from_millis(50);
 /// Begins to build when this file is there: a build that ends at once would be taken for a target that did not get ready.
-const WAIT: &str = "while ! test -e \"$1\"; do sleep 0.02; done; exec sh -c \"$0\"";
+const WAIT: &str = "until true <\"$1\"; do sleep 0.02; done 2>/dev/null; eval \"$0\"";
 
 /// A checked out revision.
 #[derive(Debug)]

@@ -51,8 +51,11 @@ fn check_element(node: Node<'_, '_>) {
     elements.into_iter().for_each(check_element);
 }
 
+/// A case of JUnit's XML: its suite, its name, and the element that says what is wrong, with its message.
+type Case = (String, String, Option<(String, String)>);
+
 /// The cases of JUnit's XML: suite, name, and the outcome with its message. Counts and order are checked.
-fn cases(junit: &str) -> Vec<(String, String, Option<(String, String)>)> {
+fn cases(junit: &str) -> Vec<Case> {
     let xml = Xml::parse(junit).unwrap_or_else(|error| panic!("{error}\n{junit}"));
     check_element(xml.root_element());
     let mut all = Vec::new();
@@ -75,10 +78,7 @@ fn cases(junit: &str) -> Vec<(String, String, Option<(String, String)>)> {
     all
 }
 
-fn outcome_of<'a>(
-    cases: &'a [(String, String, Option<(String, String)>)],
-    name: &str,
-) -> Option<&'a str> {
+fn outcome_of<'a>(cases: &'a [Case], name: &str) -> Option<&'a str> {
     let (_, _, outcome) = cases.iter().find(|(_, one, _)| one == name).expect(name);
     outcome.as_ref().map(|(element, _)| element.as_str())
 }
