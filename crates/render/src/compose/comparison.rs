@@ -490,7 +490,7 @@ mod tests {
         let mut comparison = comparison(vec![finding(Metric::P99, 0.001, Conclusion::Noise)]);
         comparison.noise = Some(Noise { variant: 1, floor: Some(0.0134) });
         comparison.expectations = comparison.limit.take().unwrap().judgements;
-        let text = page(&comparison, Depth::Short).text(Style::Plain);
+        let text = page(&comparison, Depth::Short).text(Style::PLAIN);
         let noise = "The noise floor is 1.3 % in p99: old, measured twice";
         assert!(text.contains(noise) && text.contains("NOISE"), "{text}");
         assert!(text.contains("NOT MET"), "{text}");
