@@ -20,6 +20,7 @@ use crate::work::template::Names;
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
+#[allow(clippy::large_enum_variant, reason = "a plan has one wire")]
 pub enum Wire {
     /// Requests of HTTP.
     #[default]
