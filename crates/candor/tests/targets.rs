@@ -1,10 +1,14 @@
 //! Plans with several targets: each counts what it got, and each is allowed or nothing is sent.
 
+use std::io::{Read, Write};
+use std::net::TcpListener;
 use std::process::Command;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use candor_testkit::peer::RefusingPort;
 
-use crate::common::{CANDOR, Candor, Outcome, Target};
+use crate::common::{CANDOR, Candor, Outcome, Target, candor};
 
 fn run(plan: &str, flags: &[&str]) -> Outcome {
     let run = Candor::start_as(Command::new(CANDOR), |directory, command| {
@@ -85,4 +89,84 @@ fn a_target_that_no_list_allows_keeps_all_others_from_load() {
     assert_ne!(outcome.code(), 0);
     assert!(outcome.stderr.contains("127.0.0.2 is not allowed"), "{}", outcome.stderr);
     alive.assert_requests(0);
+}
+
+/// A server at this address that counts its requests.
+fn counting(address: &str) -> (u16, Arc<AtomicU64>) {
+    let listener = TcpListener::bind(address).unwrap();
+    let (port, count) = (listener.local_addr().unwrap().port(), Arc::new(AtomicU64::new(0)));
+    let all = Arc::clone(&count);
+    std::thread::spawn(move || {
+        for mut stream in listener.incoming().flatten() {
+            let count = Arc::clone(&all);
+            std::thread::spawn(move || {
+                let (mut head, mut byte) = (Vec::new(), [0]);
+                while let Ok(1) = stream.read(&mut byte) {
+                    head.push(byte[0]);
+                    if head.ends_with(b"\r\n\r\n") {
+                        head.clear();
+                        count.fetch_add(1, Ordering::Relaxed);
+                        let _ = stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n");
+                    }
+                }
+            });
+        }
+    });
+    (port, count)
+}
+
+#[test]
+fn each_address_of_a_name_has_the_row_that_its_server_counts() {
+    let (port, first) = counting("127.0.0.1:0");
+    let (_, second) = counting(&format!("127.0.0.2:{port}"));
+    let url = format!("http://shop.test:{port}/");
+    let resolve = format!("shop.test:{port}:127.0.0.1,127.0.0.2,127.0.0.3");
+    for load in [&["-n", "300"][..], &["-n", "300", "-R", "1k", "-t", "2"]] {
+        let words =
+            ["-c", "4", "--by", "address", "--json", "result.json", "--out", "csv-steps:x.csv"];
+        let outcome = candor(&[&["--resolve", &resolve, &url][..], &words, load].concat());
+        assert_eq!(outcome.code(), 0, "{}{}", outcome.stdout, outcome.stderr);
+        let document = outcome.document();
+        let rows: Vec<_> = document
+            .list("/addresses")
+            .iter()
+            .map(|row| {
+                (row["address"].as_str().unwrap(), row["requests"]["sent"].as_u64().unwrap())
+            })
+            .collect();
+        let [first, second] = [&first, &second].map(|one| one.swap(0, Ordering::Relaxed));
+        let [one, two, three] = [1, 2, 3].map(|last| format!("127.0.0.{last}:{port}"));
+        assert_eq!(rows, [(&*one, first), (&*two, second), (&*three, 0)]);
+        assert_eq!(first + second, 300);
+        assert!(first > 0 && second > 0);
+        // Nobody listens at the third: it says so, with its share.
+        let third = &document.list("/addresses")[2];
+        assert_eq!((third["opened"].as_u64(), third["down"].as_f64()), (Some(0), Some(1.0)));
+        assert!(third["failed"].as_u64() > Some(0));
+        assert!(document.verdicts().contains(&"address-down"), "{}", outcome.stdout);
+        assert!(
+            outcome.stdout.contains(&three) && outcome.stdout.contains(&two),
+            "{}",
+            outcome.stdout
+        );
+        let csv = outcome.file("x.csv");
+        assert_eq!(csv.lines().filter(|line| line.starts_with("address,")).count(), 3, "{csv}");
+    }
+    // Without it, what takes no connection is told all the same.
+    let words = ["--resolve", &resolve, &url, "-n", "30", "-c", "4", "--json", "result.json"];
+    let document = candor(&words).document();
+    assert!(document.list("/addresses")[0].get("requests").is_none());
+    assert!(document.verdicts().contains(&"address-down"));
+}
+
+#[test]
+fn the_rows_of_a_single_target_are_had_by_asking() {
+    let target = Target::start(&[]);
+    let outcome =
+        candor(&[&target.url("/"), "-n", "20", "--by", "target", "--json", "result.json"]);
+    let document = outcome.document();
+    assert_eq!(document.list("/targets").len(), 1);
+    assert_eq!(document.count("/targets/0/ok"), 20);
+    assert!(outcome.stdout.contains("main"), "{}", outcome.stdout);
+    assert!(document.0.get("addresses").is_none());
 }

@@ -91,6 +91,7 @@ impl Options {
                 trace: self.trace()?,
                 kernel_timestamps: self.recording.kernel_timestamps,
                 held_up: false,
+                by: self.recording.by,
             },
             seed: self.load.seed.unwrap_or(DEFAULT_SEED),
             data: data::data(&self, &files)?,

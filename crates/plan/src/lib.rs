@@ -51,7 +51,7 @@ pub use outputs::{Out, Outputs, Place, ProgressForm, ReportDepth, Tui};
 pub use plan::{Parts, Plan};
 pub use redact::Secrets;
 pub use run::{
-    Connections, Frames, KernelTimestamps, Pacing, ReactorChoice, Recording, Stop, Threads,
+    By, Connections, Frames, KernelTimestamps, Pacing, ReactorChoice, Recording, Stop, Threads,
     Timeouts, Trace, Windows,
 };
 pub use targets::{

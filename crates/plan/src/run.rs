@@ -6,7 +6,7 @@ mod recording;
 mod threads;
 
 pub use connections::{Connections, Frames, Windows};
-pub use recording::{KernelTimestamps, Recording, Trace};
+pub use recording::{By, KernelTimestamps, Recording, Trace};
 pub use threads::{Pacing, ReactorChoice, Threads};
 pub(crate) use threads::{SEVERAL_IN_A_READ, WAITS};
 

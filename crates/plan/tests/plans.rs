@@ -77,6 +77,7 @@ fn a_url_alone_is_a_closed_loop_of_ten_connections_for_ten_seconds() {
             trace: None,
             kernel_timestamps: None,
             held_up: false,
+            by: None,
         },
         threads: Threads {
             count: None,

@@ -11,6 +11,7 @@
 //! number of histograms and of the length of the run in intervals, never of requests.
 #![forbid(unsafe_code)]
 
+mod addresses;
 mod batches;
 mod collector;
 mod errors;
@@ -33,6 +34,7 @@ pub mod trace;
 mod users;
 pub mod wire;
 
+pub use addresses::{AddressCounts, AddressRequests};
 pub use batches::Batch;
 pub use candor_stats::Quantile;
 pub use collector::{Collector, CollectorSettings, Stretch};

@@ -119,7 +119,11 @@ fn check(at: usize, record: &RunRecord, digits: u8) -> Result<(), MergeError> {
     {
         return damaged("times in it are not in order");
     }
-    if record.kernel.as_ref().is_some_and(|times| !times.fits(times, Layout::new(digits))) {
+    let layout = Layout::new(digits);
+    let addresses = record.workers.iter().flat_map(|one| &one.addresses);
+    if record.kernel.as_ref().is_some_and(|times| !times.fits(times, layout))
+        || !addresses.into_iter().all(|one| one.fits(layout))
+    {
         return damaged("its histograms do not match its plan");
     }
     Ok(())

@@ -5,6 +5,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::addresses::AddressCounts;
 use crate::batches::Batch;
 use crate::hiccups::Hiccups;
 use crate::interval::Interval;
@@ -183,6 +184,8 @@ pub struct WorkerReport {
     pub kernel: Option<KernelTimes>,
     /// How many requests were traced.
     pub trace: TraceCounts,
+    /// What happened at each address, if they were told apart.
+    pub addresses: Vec<AddressCounts>,
 }
 
 impl WorkerReport {
@@ -198,6 +201,7 @@ impl WorkerReport {
             held_up: Vec::new(),
             kernel: None,
             trace: TraceCounts::default(),
+            addresses: Vec::new(),
         }
     }
 }

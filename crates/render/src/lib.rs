@@ -19,6 +19,7 @@ mod identities;
 mod intervals;
 mod page;
 mod print;
+mod targets;
 pub mod trace;
 pub mod v1;
 pub mod wrk;

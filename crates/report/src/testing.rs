@@ -14,6 +14,7 @@ use candor_record::{
     ConnectErrorKind, DeviationKind, EndReason, ErrorKind, Hiccup, Hiccups, Histogram, Host, Pauses,
 };
 
+use crate::document::addresses::AddressRow;
 use crate::document::counts::ErrorCount;
 use crate::document::latency::Distribution;
 use crate::document::profile::Profile;
@@ -133,6 +134,7 @@ fn plan(load: Load, warm_up_ns: u64) -> Parts {
             trace: None,
             kernel_timestamps: None,
             held_up: false,
+            by: None,
         },
         threads: Threads {
             count: None,
@@ -519,6 +521,22 @@ pub fn stuck() -> Document {
 }
 
 /// One document for each verdict that the broken run does not provoke.
+/// One of two addresses is down for half of the run.
+pub fn down() -> Document {
+    let row = |address: &str, opened, failed, down| AddressRow {
+        target: candor_plan::MAIN_TARGET.to_owned(),
+        address: address.to_owned(),
+        opened,
+        failed,
+        down: Some(down),
+        ..AddressRow::default()
+    };
+    let addresses = vec![row("127.0.0.1:80", 16, 0, 0.0), row("127.0.0.2:80", 3, 7, 0.5)];
+    let mut document = Document { addresses, ..healthy_open() };
+    document.verdicts = verdicts::judge(&document);
+    document
+}
+
 pub fn provoked() -> Vec<Document> {
     let stopped = Hiccup { at_ns: 2000 * MS, late_ns: 500 * MS, waited_ns: 0, stolen_ns: 0 };
     let mut shared = healthy_open();
@@ -576,6 +594,7 @@ pub fn provoked() -> Vec<Document> {
         few,
         over_tls(Trust::Anybody),
         stuck(),
+        down(),
     ];
     for document in &mut all {
         document.verdicts = verdicts::judge(document);

@@ -4,6 +4,7 @@
 //! of the one and enters it into the other in a single step, and the ledger cannot come apart. In the same step the
 //! author of the request hears of it.
 
+pub(crate) mod addresses;
 pub(crate) mod chain;
 mod flights;
 mod streams;
@@ -19,6 +20,7 @@ use candor_record::{
     DeviationKind, ErrorKind, FailedRequest, Outcome, Reason, Recorder, Sample, Traced,
 };
 
+use self::addresses::Addresses;
 use self::chain::Chain;
 use self::flights::Flights;
 use self::streams::Streams;
@@ -44,6 +46,10 @@ pub(crate) struct Books {
     pub(crate) tracer: Option<Box<Tracer>>,
     /// Streams of events, if the plan has any.
     streams: Option<Box<Streams>>,
+    /// Addresses, if there are some to tell apart.
+    pub(crate) addresses: Option<Box<Addresses>>,
+    /// Whether a response has a place beside the recorder.
+    has_beside: bool,
     /// When the last response was complete, as expected or not.
     pub(crate) answered_ns: u64,
     /// Names of the plan's requests, for examples of errors.
@@ -59,11 +65,23 @@ impl Books {
     pub(crate) fn new(
         recorder: Recorder,
         tracer: Option<Box<Tracer>>,
+        addresses: Option<Box<Addresses>>,
         requests: &[Request],
     ) -> Self {
         let names = requests.iter().map(|request| request.name.clone()).collect();
         let streams = Streams::of(requests);
-        Books { flights: Flights::default(), recorder, tracer, streams, answered_ns: 0, names }
+        let by_address = addresses.as_ref().is_some_and(|all| all.has_requests());
+        let has_beside = tracer.is_some() || streams.is_some() || by_address;
+        Books {
+            flights: Flights::default(),
+            recorder,
+            tracer,
+            streams,
+            addresses,
+            has_beside,
+            answered_ns: 0,
+            names,
+        }
     }
 
     /// A request is handed to a session.
@@ -161,12 +179,12 @@ impl Books {
         };
         self.recorder.ok(&sample);
         self.tell(answer.id, &expected, (None, sample.status), came);
-        if self.tracer.is_some() || self.streams.is_some() {
+        if self.has_beside {
             self.complete_beside(answer.id, expected, &sample, at_ns);
         }
     }
 
-    /// The same for the trace and for streams, which plain runs do not have.
+    /// The same for the trace, for streams and for addresses, which plain runs do not have.
     #[cold]
     fn complete_beside(&mut self, id: RequestId, flight: Flight, sample: &Sample, at_ns: u64) {
         if let Some(streams) = &mut self.streams {
@@ -175,6 +193,9 @@ impl Books {
         if let Some(tracer) = &mut self.tracer {
             let flight = Flight { first_byte_ns: sample.first_byte_ns, ..flight };
             tracer.record(&traced(&flight, Outcome::Ok, sample.status, sample.done_ns));
+        }
+        if let Some(addresses) = &mut self.addresses {
+            addresses.ended(&flight, Outcome::Ok, sample.done_ns);
         }
     }
 
@@ -322,6 +343,9 @@ impl Books {
     fn trace(&mut self, flight: &Flight, outcome: Outcome, status: u16, at_ns: u64) {
         if let Some(tracer) = &mut self.tracer {
             tracer.record(&traced(flight, outcome, status, at_ns));
+        }
+        if let Some(addresses) = &mut self.addresses {
+            addresses.ended(flight, outcome, at_ns);
         }
     }
 

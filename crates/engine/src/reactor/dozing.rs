@@ -95,6 +95,10 @@ impl Reactor for DozingReactor {
         self.plain.addresses(target)
     }
 
+    fn address(&self, to: Route) -> String {
+        self.plain.address(to)
+    }
+
     fn endpoints(&self, key: Key) -> Option<(SocketAddr, SocketAddr)> {
         self.plain.endpoints(key)
     }

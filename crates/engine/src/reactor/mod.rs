@@ -288,6 +288,11 @@ pub trait Reactor {
         1
     }
 
+    /// The name of an address.
+    fn address(&self, to: Route) -> String {
+        to.turn.to_string()
+    }
+
     /// The local and the remote address of an established connection over IP.
     fn endpoints(&self, key: Key) -> Option<(SocketAddr, SocketAddr)> {
         let _ = key;
@@ -407,6 +412,10 @@ impl Reactor for Box<dyn Reactor> {
 
     fn addresses(&self, target: u16) -> usize {
         (**self).addresses(target)
+    }
+
+    fn address(&self, to: Route) -> String {
+        (**self).address(to)
     }
 
     fn endpoints(&self, key: Key) -> Option<(SocketAddr, SocketAddr)> {

@@ -66,7 +66,7 @@ impl std::fmt::Display for Address {
 }
 
 impl Dialer {
-    fn address(&self, to: Route) -> &Address {
+    pub(super) fn address(&self, to: Route) -> &Address {
         let addresses = &self.targets[usize::from(to.target)];
         &addresses[(to.turn % addresses.len() as u64) as usize]
     }

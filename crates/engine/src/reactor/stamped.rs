@@ -237,6 +237,10 @@ impl Reactor for StampedReactor {
         self.plain.addresses(target)
     }
 
+    fn address(&self, to: Route) -> String {
+        self.plain.address(to)
+    }
+
     fn endpoints(&self, key: Key) -> Option<(SocketAddr, SocketAddr)> {
         self.plain.endpoints(key)
     }

@@ -259,6 +259,10 @@ impl Reactor for UringReactor {
         self.dialer.targets[usize::from(target)].len()
     }
 
+    fn address(&self, to: Route) -> String {
+        self.dialer.address(to).to_string()
+    }
+
     fn endpoints(&self, key: Key) -> Option<(SocketAddr, SocketAddr)> {
         self.sockets[key as usize].fd.as_ref().and_then(socket::endpoints)
     }

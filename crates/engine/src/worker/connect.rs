@@ -48,6 +48,9 @@ impl<R: Reactor, S: Protocol> Worker<R, S> {
     pub(super) fn open(&mut self, key: Key) {
         let now_ns = self.reactor.now_ns();
         let to = self.pool.next_route(key, now_ns);
+        if let Some(addresses) = &mut self.books.addresses {
+            addresses.goes(key, to);
+        }
         match self.reactor.connect(key, to) {
             Ok(()) => {
                 self.pool.begin(key, now_ns);
@@ -113,6 +116,9 @@ impl<R: Reactor, S: Protocol> Worker<R, S> {
     pub(super) fn establish(&mut self, key: Key, now_ns: u64) {
         let Some(connect_ns) = self.pool.establish(key) else { return };
         self.books.recorder.connected(now_ns, connect_ns);
+        if let Some(addresses) = &mut self.books.addresses {
+            addresses.opened(key, now_ns);
+        }
         self.pool[key].opened_ns = now_ns;
         (self.pool[key].share_bytes, self.pool[key].watched) = (SHARE_BYTES, 0);
         if let (Some(lifetime_ns), Stage::Running) = (self.own.lifetime_ns, self.stage) {
@@ -199,6 +205,11 @@ impl<R: Reactor, S: Protocol> Worker<R, S> {
         self.pool[key].moves_on = true;
         if self.first_failure.is_none() && self.stage == Stage::Preparing {
             self.first_failure = Some(failure.clone());
+        }
+        if let Some(addresses) = &mut self.books.addresses
+            && !failure.kind.is_local()
+        {
+            addresses.failed(key, now_ns);
         }
         self.books.recorder.connect_failed(now_ns, failure.kind, || failure);
         self.schedule_retry(key, now_ns, 1);
@@ -341,6 +352,9 @@ impl<R: Reactor, S: Protocol> Worker<R, S> {
             Loss::Timeout { .. } | Loss::IdleTimeout => Disconnect::Lost(LossKind::Timeout),
             Loss::Stuck => Disconnect::Lost(LossKind::Stuck),
         };
+        if let (Disconnect::Lost(_), Some(addresses)) = (&why, &mut self.books.addresses) {
+            addresses.lost(key);
+        }
         let stuck = if self.pool[key].blocked {
             "the server read nothing of what was sent"
         } else {

@@ -54,6 +54,7 @@ use crate::author::Author;
 use crate::author::filling::Tables;
 use crate::author::script::Scripted;
 use crate::books::Books;
+use crate::books::addresses::Addresses;
 use crate::control::Control;
 use crate::load::share::WorkerPlan;
 use crate::machine::hiccup::KNOWN_AFTER_NS;
@@ -157,15 +158,17 @@ impl<R: Reactor, S: Protocol> Worker<R, S> {
         let has_stamps = reactor.has_stamps() || reactor.dozes();
         let mut pool = Pool::new(&own, plan.connections.places());
         pool.know_addresses(|target| reactor.addresses(target));
+        let books = Books::new(
+            Recorder::before_run(settings),
+            trace::tracer(plan, share),
+            Addresses::of(plan, &reactor, own.max_connections),
+            plan.work.requests(),
+        );
         let mut worker = Worker {
             reactor,
             make_session,
             dispatch: Dispatch::new(plan, &own, author),
-            books: Books::new(
-                Recorder::before_run(settings),
-                trace::tracer(plan, share),
-                plan.work.requests(),
-            ),
+            books,
             kernel: KernelBooks::new(if has_stamps { plan.recording.digits } else { 1 }),
             pool,
             timers: Timers::new(own.max_connections),
@@ -258,6 +261,9 @@ impl<R: Reactor, S: Protocol> Worker<R, S> {
                 }
                 end.held_up = self.held_up.take();
                 self.wind_up(end.window_end_ns, control, sink);
+                if let Some(addresses) = &mut self.books.addresses {
+                    end.addresses = addresses.take(end.window_end_ns);
+                }
                 end.trace = self.end_trace(sink);
                 let has_stamps = self.reactor.has_stamps() || self.reactor.dozes();
                 end.kernel = has_stamps.then(|| self.kernel.finish(self.reactor.stamp_facts()));
@@ -276,6 +282,9 @@ impl<R: Reactor, S: Protocol> Worker<R, S> {
         self.reactor.set_origin_ns(origin_ns);
         self.shift_ns = origin_ns;
         self.books.recorder.begin_run();
+        if let Some(addresses) = &mut self.books.addresses {
+            addresses.begin_run();
+        }
         self.stage = Stage::Running;
         self.watch_beginning();
         self.timers.set_origin(origin_ns);

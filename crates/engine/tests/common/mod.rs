@@ -58,6 +58,7 @@ pub(crate) fn plan(connections: u32, load: Load, duration_ns: u64) -> Parts {
             trace: None,
             kernel_timestamps: None,
             held_up: false,
+            by: None,
         },
         threads: Threads {
             count: Some(1),

@@ -1,7 +1,7 @@
 //! The recording of a run: histograms, intervals, traces, time stamps.
 
 use super::group::group;
-use crate::run::{KernelTimestamps, Trace};
+use crate::run::{By, KernelTimestamps, Trace};
 use crate::values::{Digits, PositiveNanos, typed};
 
 group! {
@@ -18,6 +18,14 @@ group! {
         /// loader's memory, up to 8 KiB where response times spread widely. Use e.g. 10s for a run of hours.
         #[arg(long, value_name = "TIME")]
         pub interval: Option<PositiveNanos>,
+
+        /// Tell requests apart by what they go to, in rows of the report
+        ///
+        /// Each row has connections, requests, errors and response times. A plan with several targets has rows for
+        /// them anyway; with this the short report shows them instead of steps.
+        #[arg(long, value_name = "WHAT")]
+        #[serde(deserialize_with = "typed")]
+        pub by: Option<By>,
 
         /// Which requests --trace keeps: all, a share (1/100), or a number (10k) [default: all]
         ///

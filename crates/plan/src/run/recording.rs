@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::{ReactorChoice, Stop, Threads};
 use crate::error::{PlanError, conflict, need, value};
 use crate::units::{MAX_DURATION_NS, NS_PER_S, fmt_count, fmt_duration_ns};
-use crate::values::{Count, SmallCount, Typed, ValueError, refuse};
+use crate::values::{Count, SmallCount, Typed, ValueError, named, refuse};
 
 /// The shortest interval: finer ones cost memory, and have too few requests to mean anything.
 const SHORTEST_INTERVAL_NS: u64 = 10_000_000;
@@ -32,6 +32,9 @@ pub struct Recording {
     /// Whether threads that never sleep record when the machine stalled them, which takes a system
     /// call in each turn of their loop.
     pub held_up: bool,
+    /// By what requests are told apart in rows, beside the plan's own.
+    #[serde(default)]
+    pub by: Option<By>,
 }
 
 impl Recording {
@@ -81,6 +84,21 @@ impl Recording {
         ))
     }
 }
+
+/// By what requests are told apart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case")]
+pub enum By {
+    /// Their target.
+    #[value(help = "Their target")]
+    Target,
+    /// The address of their target that their connection goes to.
+    #[value(help = "The address of their target that their connection goes to")]
+    Address,
+}
+
+named!(By: "\"target\" or \"address\"");
 
 /// Which requests are traced: a pure function of the seed and of a request's index.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]

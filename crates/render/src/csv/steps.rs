@@ -1,7 +1,9 @@
-//! The requests of a plan, the steps and the journeys of its users, a row each.
+//! The requests of a plan, the steps and the journeys of its users, its targets and their addresses, a row each.
 
 use super::{FIGURES, figures, float, table, whole};
+use crate::targets::connections_to;
 use candor_report::document::Document;
+use candor_report::document::counts::RequestRow;
 use candor_report::document::latency::Distribution;
 
 /// The columns before those of the series.
@@ -10,10 +12,14 @@ const COLUMNS: &str = "kind,journey,name,sent,ok,failed,unfinished,completed_per
 /// thought; the others are those of a request.
 const SERIES: [&str; 6] = ["response", "service", "queue_wait", "send_lag", "duration", "active"];
 
+/// Behind the series, of targets and addresses.
+const CONNECTIONS: &str = ",target,opened,connect_failed,lost,down";
+
 /// A row for each request of a plan with several, for each step, and for each journey, whose `sent` are the users who
-/// began, and `ok` those who came to the end. What a row does not have is empty.
+/// began, and `ok` those who came to the end; for each target of several, and for each address.
+/// What a row does not have is empty.
 pub fn steps(document: &Document) -> String {
-    let columns = COLUMNS.to_owned() + &figures(&SERIES);
+    let columns = COLUMNS.to_owned() + &figures(&SERIES) + CONNECTIONS;
     let requests = document.requests.iter().map(|one| {
         let kind = if one.journey.is_some() { "step" } else { "request" };
         let texts = [kind.to_owned(), one.journey.clone().unwrap_or_default(), one.name.clone()];
@@ -27,15 +33,43 @@ pub fn steps(document: &Document) -> String {
             None,
             None,
         ];
-        row(texts, counts, None, series)
+        unconnected(row(texts, counts, None, series))
     });
     let journeys = document.users.iter().flat_map(|users| &users.journeys).map(|one| {
         let texts = ["journey".to_owned(), one.name.clone(), String::new()];
         let counts = [one.started, one.completed, one.failed, one.unfinished].map(Some);
         let series = [None, None, None, None, Some(&one.duration), Some(&one.active)];
-        row(texts, counts, one.completed_per_s, series)
+        unconnected(row(texts, counts, one.completed_per_s, series))
     });
-    table(&columns, requests.chain(journeys))
+    let targets = document.targets.iter().map(|one| {
+        let mut row = to(document, "target", one.name.clone(), one);
+        row.push(one.name.clone());
+        row.extend(connections_to(document, &one.name).map(|count| count.to_string()));
+        row.push(String::new());
+        row
+    });
+    let addresses = document.addresses.iter().map(|one| {
+        let requests = one.requests.clone().unwrap_or_default();
+        let mut row = to(document, "address", one.address.clone(), &requests);
+        row.push(one.target.clone());
+        row.extend([one.opened, one.failed, one.lost].map(|count| count.to_string()));
+        row.push(float(one.down));
+        row
+    });
+    table(&columns, requests.chain(journeys).chain(targets).chain(addresses))
+}
+
+/// A row without what targets and addresses have.
+fn unconnected(mut row: Vec<String>) -> Vec<String> {
+    row.extend([const { String::new() }; 5]);
+    row
+}
+
+/// The requests to one target, or to one address.
+fn to(document: &Document, kind: &str, name: String, one: &RequestRow) -> Vec<String> {
+    let counts = [Some(one.sent), Some(one.ok), Some(one.errors), None];
+    let series = [one.response.as_ref(), None, None, None, None, None];
+    row([kind.to_owned(), String::new(), name], counts, document.per_s(one.ok), series)
 }
 
 fn row(
@@ -73,9 +107,13 @@ mod tests {
             let journeys = document.users.as_ref().map_or(0, |users| users.journeys.len());
             assert_eq!(text.lines().count(), 1 + document.requests.len() + journeys);
             for line in text.lines() {
-                assert_eq!(line.split(',').count(), 8 + 6 * 8, "{line}");
+                assert_eq!(line.split(',').count(), 8 + 6 * 8 + 5, "{line}");
             }
         }
+        let down = steps(&testing::down());
+        let last = down.lines().last().unwrap();
+        assert!(last.starts_with("address,,127.0.0.2:80,0,0,0,,0,"), "{last}");
+        assert!(last.ends_with(",main,3,7,0,0.5"), "{last}");
         testing::golden("golden/steps.csv", &steps(&testing::users_run().document()));
     }
 }

@@ -39,6 +39,10 @@ impl Saved for Document {
             return Err("machines is empty and must have at least one".to_owned());
         }
         self.hiccups().try_for_each(|one| one.late.check("hiccups.late"))?;
+        let of_addresses = self.addresses.iter().filter_map(|one| one.requests.as_ref());
+        for one in self.targets.iter().chain(of_addresses) {
+            one.response.iter().try_for_each(|response| response.check("targets.response"))?;
+        }
         for one in &self.requests {
             let step = one.step.iter().flat_map(|step| {
                 [

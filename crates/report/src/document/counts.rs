@@ -1,7 +1,7 @@
 //! Counts: ledger, statuses, errors, connections, bytes, requests.
 
 use candor_plan::journey::step_of;
-use candor_plan::{Parts, Target};
+use candor_plan::{By, Parts, Target};
 use candor_record::{
     ErrorKind, GoAways, Handshake, Histogram, Interval, Ledger, LossKind, RunRecord, StatusCount,
     Tally,
@@ -342,9 +342,10 @@ pub struct RequestRow {
 }
 
 impl RequestRow {
-    /// The requests to each target together, of a plan with several.
+    /// The requests to each target together, of a plan with several, or that asks for it.
     pub(super) fn of_targets(plan: &Parts, total: &Interval) -> Vec<Self> {
-        let several = plan.targets().zip(0u32..).filter(|_| !plan.others.is_empty());
+        let is_shown = !plan.others.is_empty() || plan.recording.by == Some(By::Target);
+        let several = plan.targets().zip(0u32..).filter(|_| is_shown);
         let row = |(target, number): (&Target, u32)| {
             let all = plan.work.requests().iter().zip(&total.requests);
             let own = all.filter(|(request, _)| request.target == number).map(|(_, counts)| counts);

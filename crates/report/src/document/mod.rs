@@ -10,6 +10,7 @@
 //! its profiler. Nothing is judged here: of verdicts and judgements there are the values alone ([`Verdict`],
 //! [`Judgement`]).
 
+pub mod addresses;
 mod asked;
 mod check;
 pub mod counts;
@@ -37,6 +38,7 @@ use candor_record::{
 pub use candor_record::{EndReason, Host, Memory, Throttled};
 use serde::{Deserialize, Serialize};
 
+use addresses::AddressRow;
 use counts::{Connections, ErrorCount, LedgerCounts, RequestRow};
 use hiccups::Hiccups;
 pub use judged::{Judgement, Outcome, Severity, Verdict};
@@ -146,9 +148,12 @@ pub struct Document {
     pub datagrams: DatagramCounts,
     /// Each request of the plan, if it has several.
     pub requests: Vec<RequestRow>,
-    /// Each target of the plan, if it has several: all requests to it.
+    /// Each target of the plan, if it has several or is asked for them: all requests to it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub targets: Vec<RequestRow>,
+    /// Each address of the targets, if there are several or is asked for them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub addresses: Vec<AddressRow>,
     /// Users, of a plan with journeys.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub users: Option<Users>,
@@ -420,6 +425,7 @@ impl Document {
             datagrams: total.datagrams,
             requests: RequestRow::all(plan, total),
             targets: RequestRow::of_targets(plan, total),
+            addresses: AddressRow::all(plan, record),
             users: Users::of(plan, record),
             intervals: record.intervals.clone(),
             workers: record.workers.iter().map(WorkerRow::of).collect(),
@@ -436,6 +442,12 @@ impl Document {
     /// The outcome of all expectations together.
     pub fn gate(&self) -> Outcome {
         Outcome::of_all(self.expectations.iter().map(|one| one.outcome))
+    }
+
+    /// A count of the measured window, per second; `None` if the window has no length.
+    pub fn per_s(&self, count: u64) -> Option<f64> {
+        let window_ns = self.time.window_ns;
+        (window_ns > 0).then(|| count as f64 * 1e9 / window_ns as f64)
     }
 
     /// Whether no measured request ended as intended. An endless response of which parts came is no failure.

@@ -130,6 +130,7 @@ const CHECKS: &[Check] = &[
     Check { id: "censored", about: Measured, find: Run(samples::censored) },
     Check { id: "clumped-samples", about: Measured, find: Run(samples::clumped) },
     Check { id: "too-few-samples", about: Measured, find: Run(samples::too_few) },
+    Check { id: "address-down", about: Measured, find: Run(connections::address_down) },
     Check { id: "connections-stuck", about: Measured, find: Run(connections::stuck) },
     Check { id: "fewer-connections", about: Measured, find: Run(connections::fewer) },
     Check { id: "ports-exhausted", about: Measured, find: Run(connections::ports_exhausted) },

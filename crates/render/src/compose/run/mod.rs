@@ -18,6 +18,7 @@ use crate::intervals::{self, Read};
 use crate::page::{
     Block, Column, Depth, Figure, Finding, Kind, Page, Section, Sum, Table, Term, share_of,
 };
+use crate::targets::connections_to;
 use candor_report::Tone;
 use candor_report::document::Document;
 use candor_report::document::Judgement;
@@ -213,16 +214,17 @@ fn percentiles(columns: &[(&str, &str, &Distribution)], rows: &[&str]) -> Table 
     table
 }
 
-/// Each target of a plan with several, then each request.
+/// Each target of a plan with several, each address of several, then each request.
 fn requests(section: &mut Section, document: &Document) {
-    section.table(rows("target", &document.targets));
-    section.table(rows("name", &document.requests));
+    section.table(targets(document));
+    section.table(addresses(document));
+    section.table(rows(&document.requests));
     section.full(|section| steps(section, document));
 }
 
-fn rows(what: &str, rows: &[RequestRow]) -> Table {
+fn rows(rows: &[RequestRow]) -> Table {
     let figures = ["sent", "ok", "errors", "p50", "p99", "max"].map(Column::figures);
-    let mut table = Table::new(std::iter::once(Column::words(what)).chain(figures));
+    let mut table = Table::new(std::iter::once(Column::words("name")).chain(figures));
     for one in rows {
         let figure = |row| or_nothing(one.response.as_ref(), |timed| words::cell(timed, row));
         let counts = [one.sent, one.ok, one.errors].map(fmt_count);
@@ -234,6 +236,55 @@ fn rows(what: &str, rows: &[RequestRow]) -> Table {
         table.row(std::iter::once(name).chain(figures));
     }
     table
+}
+
+/// The columns of connections, and of requests, to one target or address.
+const TO_CONNECTIONS: [&str; 3] = ["connections", "failed", "lost"];
+const TO_REQUESTS: [&str; 7] = ["sent", "ok", "errors", "ok a second", "p50", "p99", "max"];
+
+/// The targets of a plan with several: connections, and requests.
+fn targets(document: &Document) -> Table {
+    let known: &[&str] = if document.addresses.is_empty() { &[] } else { &TO_CONNECTIONS };
+    let figures = known.iter().chain(&TO_REQUESTS).map(|name| Column::figures(*name));
+    let mut table = Table::new(std::iter::once(Column::words("target")).chain(figures));
+    for one in &document.targets {
+        let connections = connections_to(document, &one.name).map(fmt_count);
+        let cells = connections.into_iter().filter(|_| !known.is_empty());
+        let name = shorten(&one.name, NAME - 1);
+        table.row(std::iter::once(name).chain(cells).chain(requests_to(Some(one), document)));
+    }
+    table
+}
+
+/// The addresses of targets: connections, and requests if they are told apart.
+fn addresses(document: &Document) -> Table {
+    let rows = &document.addresses;
+    let has_requests = rows.iter().any(|one| one.requests.is_some());
+    let is_several = rows.iter().any(|one| one.target != rows[0].target);
+    let mut columns = vec![Column::words("address")];
+    columns.extend(is_several.then(|| Column::words("target")));
+    columns.extend(TO_CONNECTIONS.into_iter().chain(["down"]).map(Column::figures));
+    columns.extend(TO_REQUESTS.map(Column::figures).into_iter().filter(|_| has_requests));
+    let mut table = Table::new(columns);
+    for one in rows {
+        let mut cells = vec![shorten(&one.address, NAME - 1)];
+        cells.extend(is_several.then(|| shorten(&one.target, NAME - 1)));
+        cells.extend([one.opened, one.failed, one.lost].map(fmt_count));
+        cells.push(or_nothing(one.down, fmt_share));
+        if has_requests {
+            cells.extend(requests_to(one.requests.as_ref(), document));
+        }
+        table.row(cells);
+    }
+    table
+}
+
+fn requests_to(one: Option<&RequestRow>, document: &Document) -> [String; 7] {
+    let Some(one) = one else { return [const { String::new() }; 7] };
+    let times = |name| or_nothing(one.response.as_ref(), |timed| words::cell(timed, name));
+    let [sent, ok, errors] = [one.sent, one.ok, one.errors].map(fmt_count);
+    let rate = or_nothing(document.per_s(one.ok), fmt_per_second);
+    [sent, ok, errors, rate, times("p50"), times("p99"), times("max")]
 }
 
 /// Statuses of each step, and where its response time comes from.

@@ -1,6 +1,7 @@
 //! The short page of a run, to be read in ten seconds: 25 lines for a healthy run, 35 for others. It omits
 //! the obvious, and has nothing that the full page lacks.
 
+use candor_plan::By;
 use candor_plan::units::{
     fmt_bytes, fmt_count, fmt_duration_ns, fmt_per_second, fmt_plural, fmt_share,
 };
@@ -12,6 +13,7 @@ use super::{streams, users, words};
 use crate::page::{Block, Column, Depth, Finding, NOTHING, Page, Section, Table, share_of};
 use candor_report::Tone;
 use candor_report::document::Verdict;
+use candor_report::document::counts::RequestRow;
 use candor_report::document::{Document, MachineRow};
 use candor_report::shorten;
 
@@ -127,18 +129,25 @@ fn latency(section: &mut Section, document: &Document) {
     section.toned(Some(Tone::Doubtful), never.unwrap_or_default());
 }
 
-/// The steps of journeys, and the requests to several targets, each with its times.
+/// The steps of journeys, the requests to several targets or to each address, each with its times.
 fn steps(section: &mut Section, document: &Document) {
-    let (rows, what) = match (&document.users, document.targets.is_empty()) {
-        (Some(_), _) => (&document.requests, "step"),
-        (None, false) => (&document.targets, "target"),
-        (None, true) => return,
+    let by = document.plan.recording.by;
+    let addresses = document.addresses.iter();
+    let (rows, what): (Vec<&RequestRow>, _) = match (by, &document.users) {
+        (Some(By::Address), _) => {
+            (addresses.filter_map(|one| one.requests.as_ref()).collect(), "address")
+        }
+        (None, Some(_)) => (document.requests.iter().collect(), "step"),
+        _ => (document.targets.iter().collect(), "target"),
     };
+    if rows.is_empty() {
+        return;
+    }
     let mut table = Table::new(
         std::iter::once(Column::words(what))
             .chain(["ok", "errors", "p50", "p99", "max"].map(Column::figures)),
     );
-    let mut slowest: Vec<_> = rows.iter().filter(|one| one.sent > 0).collect();
+    let mut slowest: Vec<_> = rows.iter().copied().filter(|one| one.sent > 0).collect();
     if slowest.len() > STEPS {
         slowest.sort_by_key(|one| std::cmp::Reverse(one.response.as_ref().map(|all| all.max_ns)));
         slowest.truncate(STEPS);
@@ -155,7 +164,11 @@ fn steps(section: &mut Section, document: &Document) {
     section.table(table);
     let left = rows.len() - slowest.len();
     if left > 0 {
-        section.remark(format!("the {STEPS} slowest; and {}", fmt_plural(left as u64, what)));
+        let left = match what {
+            "address" => format!("{} more", fmt_count(left as u64)),
+            _ => fmt_plural(left as u64, what),
+        };
+        section.remark(format!("the {STEPS} slowest; and {left}"));
     }
 }
 
