@@ -124,8 +124,9 @@ impl Addresses {
         for at in 0..self.rows.len() {
             self.is_up(at, window_end_ns);
             let row = &mut self.rows[at];
-            row.watched_ns = window_end_ns;
-            row.down_ns = row.down_ns.min(window_end_ns);
+            // Who never tried it knows nothing of it.
+            row.watched_ns = if row.opened + row.failed > 0 { window_end_ns } else { 0 };
+            row.down_ns = row.down_ns.min(row.watched_ns);
         }
         std::mem::take(&mut self.rows)
     }
