@@ -42,15 +42,14 @@ pub fn steps(document: &Document) -> String {
         unconnected(row(texts, counts, one.completed_per_s, series))
     });
     let targets = document.targets.iter().map(|one| {
-        let mut row = to(document, "target", one.name.clone(), one);
+        let mut row = to(document, "target", &one.name, Some(one));
         row.push(one.name.clone());
         row.extend(connections_to(document, &one.name).map(|count| count.to_string()));
         row.push(String::new());
         row
     });
     let addresses = document.addresses.iter().map(|one| {
-        let requests = one.requests.clone().unwrap_or_default();
-        let mut row = to(document, "address", one.address.clone(), &requests);
+        let mut row = to(document, "address", &one.address, one.requests.as_ref());
         row.push(one.target.clone());
         row.extend([one.opened, one.failed, one.lost].map(|count| count.to_string()));
         row.push(float(one.down));
@@ -65,11 +64,13 @@ fn unconnected(mut row: Vec<String>) -> Vec<String> {
     row
 }
 
-/// The requests to one target, or to one address.
-fn to(document: &Document, kind: &str, name: String, one: &RequestRow) -> Vec<String> {
-    let counts = [Some(one.sent), Some(one.ok), Some(one.errors), None];
-    let series = [one.response.as_ref(), None, None, None, None, None];
-    row([kind.to_owned(), String::new(), name], counts, document.per_s(one.ok), series)
+/// The requests to one target, or to one address, if they are told apart.
+fn to(document: &Document, kind: &str, name: &str, one: Option<&RequestRow>) -> Vec<String> {
+    let counts = [one.map(|one| one.sent), one.map(|one| one.ok), one.map(|one| one.errors), None];
+    let response = one.and_then(|one| one.response.as_ref());
+    let per_s = one.and_then(|one| document.per_s(one.ok));
+    let texts = [kind.to_owned(), String::new(), name.to_owned()];
+    row(texts, counts, per_s, [response, None, None, None, None, None])
 }
 
 fn row(
@@ -112,8 +113,8 @@ mod tests {
         }
         let down = steps(&testing::down());
         let last = down.lines().last().unwrap();
-        assert!(last.starts_with("address,,127.0.0.2:80,0,0,0,,0,"), "{last}");
-        assert!(last.ends_with(",main,3,7,0,0.5"), "{last}");
+        assert!(last.starts_with("address,,127.0.0.2:80,,,,,,"), "{last}");
+        assert!(last.ends_with(",main,3,7,0,0.5000"), "{last}");
         testing::golden("golden/steps.csv", &steps(&testing::users_run().document()));
     }
 }
