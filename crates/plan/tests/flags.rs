@@ -187,6 +187,8 @@ fn tables_of_a_plan_have_these_keys() {
             "expect-status",
             "expect-body-bytes",
             "expect-body",
+            "reply",
+            "wait",
             "stream",
             "stream-error",
             "stream-end",
