@@ -53,7 +53,7 @@ const PATIENCE_ALONE: Duration = Duration::from_secs(1);
 const PATIENCE_AFTER_KILL: Duration = Duration::from_secs(5);
 const LOOK_AGAIN: Duration = Duration::from_millis(20);
 
-/// The starter is gone: it closed our standard input.
+/// The starter is gone: our standard input ended, and nobody had said `stop`.
 static IS_ALONE: AtomicBool = AtomicBool::new(false);
 
 /// An event for a keeper.
@@ -176,22 +176,33 @@ fn listen(events: &Sender<Event>, input: Option<Input>) -> io::Result<()> {
     });
     let on_word = events.clone();
     thread::spawn(move || {
-        for line in io::stdin().lock().lines().map_while(Result::ok) {
-            let word = line.split_once(' ').unwrap_or((line.as_str(), ""));
-            match (word, &input) {
-                (("in", line), Some(input)) => input.line(line),
-                (("close", _), Some(input)) => input.close(),
-                _ => {
-                    if let Some(event) = heard(&line) {
-                        let _ = on_word.send(event);
-                    }
-                }
-            }
-        }
-        IS_ALONE.store(true, Ordering::Relaxed);
+        let is_alone = obey(io::stdin().lock(), input.as_ref(), |event| {
+            let _ = on_word.send(event);
+        });
+        IS_ALONE.store(is_alone, Ordering::Relaxed);
         let _ = on_word.send(Event::Stop(in_order(GRACE_ALONE)));
     });
     Ok(())
+}
+
+/// Turns the starter's lines into events. Returns at their end: whether the starter is gone. One that has said `stop`
+/// says nothing more, but lives, and waits for us.
+fn obey(words: impl BufRead, input: Option<&Input>, mut tell: impl FnMut(Event)) -> bool {
+    let mut is_alone = true;
+    for line in words.lines().map_while(Result::ok) {
+        let word = line.split_once(' ').unwrap_or((line.as_str(), ""));
+        match (word, input) {
+            (("in", line), Some(input)) => input.line(line),
+            (("close", _), Some(input)) => input.close(),
+            _ => {
+                if let Some(event) = heard(&line) {
+                    is_alone &= !matches!(event, Event::Stop(_));
+                    tell(event);
+                }
+            }
+        }
+    }
+    is_alone
 }
 
 /// Parses a line of the standard input.
@@ -326,6 +337,13 @@ fn signal_name(signal: i32) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_starter_that_says_stop_is_not_gone() {
+        let is_alone = |words: &str| obey(words.as_bytes(), None, drop);
+        assert!(is_alone("") && is_alone("start now\n") && is_alone("start now\nnonsense\n"));
+        assert!(!is_alone("stop 5000\n") && !is_alone("start now\ninterrupt 10 20\n"));
+    }
 
     #[test]
     fn words_that_are_heard() {
