@@ -16,11 +16,13 @@
 //! Case does not matter. Decimals are allowed if the result is whole.
 
 mod human;
+mod moment;
 
 pub use human::{
     fmt_bytes, fmt_count, fmt_digits, fmt_duration_ns, fmt_per_second, fmt_plural, fmt_rate,
     fmt_share, fmt_short,
 };
+pub use moment::Utc;
 
 use std::str::FromStr;
 
