@@ -5,6 +5,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
+use candor_plan::redact::{FNV_START, fnv};
 use candor_plan::words::is_hidden;
 use candor_report::document::Outcome;
 use candor_report::visible;
@@ -13,7 +14,7 @@ use serde::Serialize;
 use super::{Check, Checks, Group};
 use crate::page::{Column, Depth, Kind, Page, Table};
 
-/// As JUnit's XML, valid by the schemas of Ant and of Jenkins: a suite for each group, a case for each check. What
+/// As JUnit's XML, by the schema of Ant: a suite for each group, a case for each check. What
 /// deserves a look is the output of the last suite.
 pub(super) fn junit(checks: &Checks) -> String {
     let mut text = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites>\n".to_owned();
@@ -203,10 +204,7 @@ struct Lines {
 
 /// Identifies an issue from pipeline to pipeline, whatever its figures are: FNV-1a of these texts, 64 bits.
 fn fingerprint(texts: &[&str]) -> String {
-    let bytes = texts.iter().flat_map(|text| text.bytes().chain([0]));
-    let hash = bytes.fold(0xcbf2_9ce4_8422_2325, |hash: u64, byte| {
-        (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3)
-    });
+    let hash = texts.iter().fold(FNV_START, |hash, text| fnv(fnv(hash, text.as_bytes()), &[0]));
     format!("{hash:016x}")
 }
 
