@@ -31,8 +31,11 @@ pub enum SchemaError {
         "the descriptors are not valid: {0}; a protoset needs its imports (protoc --include_imports)"
     )]
     Descriptors(String),
-    /// A file is in another language than proto2 and proto3, such as an edition.
-    #[error("{file} has the syntax \"{syntax}\"; only proto2 and proto3 are supported")]
+    /// A file is in another language than proto2 and proto3; editions can be descriptors only.
+    #[error(
+        "{file} has the syntax \"{syntax}\"; .proto files can be proto2 and proto3, and descriptors also editions 2023 \
+         and 2024: make a protoset with `protoc --include_imports --descriptor_set_out=FILE`"
+    )]
     Syntax {
         /// The file.
         file: String,

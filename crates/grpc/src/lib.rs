@@ -9,6 +9,7 @@
 #![forbid(unsafe_code)]
 
 mod call;
+mod editions;
 mod encode;
 mod error;
 mod fill;

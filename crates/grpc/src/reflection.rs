@@ -9,6 +9,7 @@ use prost::Message;
 use prost_reflect::DescriptorPool;
 use prost_types::FileDescriptorProto;
 
+use crate::editions;
 use crate::error::SchemaError;
 use crate::schema::{Files, Schema, clip, no_service, split};
 
@@ -156,7 +157,7 @@ impl Reflection {
     }
 
     fn take_file(&mut self, bytes: &[u8]) -> Result<(), SchemaError> {
-        let file = FileDescriptorProto::decode(bytes)
+        let file = editions::file(bytes)
             .map_err(|error| wrong(format!("a file descriptor cannot be read: {error}")))?;
         for name in &file.dependency {
             let is_built_in = DescriptorPool::global().get_file_by_name(name).is_some();

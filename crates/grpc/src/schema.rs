@@ -11,6 +11,7 @@ use prost_types::FileDescriptorProto;
 use protox::file::{File, FileResolver, GoogleFileResolver};
 use serde::{Deserialize, Serialize};
 
+use crate::editions;
 use crate::error::SchemaError;
 
 /// Where the bytes of files come from.
@@ -115,19 +116,26 @@ impl Schema {
         if bytes.len() > MOST_FILE_BYTES {
             return Err(SchemaError::TooLarge("a protoset has up to 16 MiB"));
         }
-        let set = <prost_types::FileDescriptorSet as prost::Message>::decode(bytes)
-            .map_err(|error| SchemaError::Protoset(error.to_string()))?;
-        if set.file.is_empty() {
+        let files =
+            editions::set(bytes).map_err(|error| SchemaError::Protoset(error.to_string()))?;
+        if files.is_empty() {
             return Err(SchemaError::Protoset("it has no files".to_owned()));
         }
-        Schema::new(set.file)
+        Schema::new(files)
     }
 
-    /// Of descriptors, in any order. Those of `google/protobuf/*.proto` are there already.
+    /// Of descriptors, in any order. Those of `google/protobuf/*.proto` are there already, and stay, whatever version a
+    /// compiler has of them.
     pub(crate) fn new(
         files: impl IntoIterator<Item = FileDescriptorProto>,
     ) -> Result<Self, SchemaError> {
-        let files: Vec<_> = files.into_iter().collect();
+        let mut pool = DescriptorPool::global();
+        let is_new = |file: &FileDescriptorProto| pool.get_file_by_name(file.name()).is_none();
+        let mut files: Vec<_> = files.into_iter().filter(is_new).collect();
+        for file in &mut files {
+            // Features of a language: extensions of a message that the built-in descriptor.proto lacks.
+            file.extension.retain(|one| one.extendee() != ".google.protobuf.FeatureSet");
+        }
         if files.len() > MOST_FILES {
             return Err(SchemaError::TooLarge("it has up to 2,000 files"));
         }
@@ -140,7 +148,6 @@ impl Schema {
             let (name, syntax) = (clip(file.name()), clip(file.syntax()));
             return Err(SchemaError::Syntax { file: name, syntax });
         }
-        let mut pool = DescriptorPool::global();
         pool.add_file_descriptor_protos(files)
             .map_err(|error| SchemaError::Descriptors(clip_long(&error.to_string())))?;
         Ok(Schema { pool })
@@ -431,6 +438,10 @@ impl<F: Files> Sources<'_, F> {
                 return Err(SchemaError::TooLarge("a file has up to 16 MiB, all of them 64 MiB"));
             }
             let text = String::from_utf8(content).map_err(|_| of("it is not UTF-8"))?;
+            if let Some(edition) = edition(&text) {
+                let syntax = format!("edition {}", clip(edition));
+                return Err(SchemaError::Syntax { file: clip(name), syntax });
+            }
             return File::from_source(name, &text)
                 .map(Some)
                 .map_err(|error| of_protox(&error, name));
@@ -442,6 +453,22 @@ impl<F: Files> Sources<'_, F> {
         let shown = |root: &String| if root.is_empty() { ".".to_owned() } else { root.clone() };
         self.roots.iter().map(shown).collect::<Vec<_>>().join(", ")
     }
+}
+
+/// The edition of a `.proto` file that has one, which is said in its first statement.
+fn edition(text: &str) -> Option<&str> {
+    let mut rest = text.trim_start_matches('\u{feff}').trim_start();
+    loop {
+        let comment = match rest.get(..2) {
+            Some("//") => "\n",
+            Some("/*") => "*/",
+            _ => break,
+        };
+        rest = rest[2..].split_once(comment)?.1.trim_start();
+    }
+    let value = rest.strip_prefix("edition")?.trim_start().strip_prefix('=')?.trim_start();
+    let value = value.strip_prefix(['"', '\''])?;
+    Some(&value[..value.find(['"', '\''])?])
 }
 
 /// Files that are there already.

@@ -1,6 +1,7 @@
 //! Schemas, messages and reflection, with a realistic `.proto`.
 #![allow(clippy::unwrap_used, reason = "what a test sets up is there, or the test fails")]
 
+mod editions;
 mod messages;
 mod reflection;
 mod schemas;

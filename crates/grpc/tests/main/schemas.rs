@@ -189,10 +189,7 @@ fn a_protoset_is_the_same_schema() {
     let mut edition = set.clone();
     edition.file[0].syntax = Some("editions".to_owned());
     let error = Schema::from_protoset(&edition.encode_to_vec()).unwrap_err().to_string();
-    assert!(
-        error.ends_with("has the syntax \"editions\"; only proto2 and proto3 are supported"),
-        "{error}"
-    );
+    assert!(error.contains("has the syntax \"editions\"; "), "{error}");
     assert!(matches!(Schema::from_protoset(b"\xff\xff"), Err(SchemaError::Protoset(_))));
     assert!(matches!(Schema::from_protoset(b""), Err(SchemaError::Protoset(_))));
 }
