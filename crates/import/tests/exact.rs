@@ -536,7 +536,7 @@ fn requests_of_collections_are_those_that_postman_sends() {
         item(
             json!({"method": "POST", "url": "http://h/", "body": {"mode": "file", "file": {"src": "a.bin"}}})
         ),
-        raw("POST", "{{$isoTimestamp}} {{$randomIP}} {{$randomUUID}}", None),
+        raw("POST", "{{$isoTimestamp}} {{$timestamp}} {{$randomIP}} {{$randomUUID}}", None),
         item(
             json!({"method": "POST", "url": "http://h/", "body": {"mode": "urlencoded", "urlencoded": []}})
         ),
@@ -574,10 +574,7 @@ fn requests_of_collections_are_those_that_postman_sends() {
         "{ \"b\": 7, \"key\": [${env:VAR_FREE}, \"7\", 1.0], \"password\":\"${env:PASSWORD}\"}"
     );
     assert_eq!(text(&steps[7], "body-file"), "a.bin");
-    assert_eq!(
-        text(&steps[8], "body"),
-        "2024-01-01T00:00:00.000Z 192.0.2.${random 1..254} ${uuid}"
-    );
+    assert_eq!(text(&steps[8], "body"), "${now} ${now_s} 192.0.2.${random 1..254} ${uuid}");
     // A form without a field is no body.
     assert!(!steps[9].contains_key("body") && field(&steps[9], "content-type") == "-");
 }

@@ -4,6 +4,7 @@ use std::time::Instant;
 
 use crate::common::*;
 use candor_plan::journey::Variables;
+use candor_plan::template::{Names, Piece, Template, Unit, Value};
 use candor_plan::{Capture, OnFailure, Options, Plan, Segment, Think};
 
 const BUY: &str = "
@@ -88,6 +89,27 @@ fn a_journey_is_steps_of_requests() {
     assert_eq!(before(0), []);
     assert_eq!(before(1), [("token", 0), ("id", 1)]);
     assert_eq!(before(2), [], "a user of another journey has not logged in");
+}
+
+#[test]
+fn a_captured_variable_may_have_the_name_of_a_time() {
+    let text = "url = 'http://h/'\n[[journey]]\n[[journey.step]]\npath = '/${now}${now_s}${now_ns}'\n\
+                capture = { now = 'body', now_s = 'body', now_ns = 'body' }\n\
+                [[journey.step]]\npath = '/${now}${now_s}${now_ns}'";
+    let plan = planned(text).unwrap();
+    let variables = Variables::of(plan.work.journeys());
+    let times = [Value::Now(Unit::Date), Value::Now(Unit::Seconds), Value::Now(Unit::Nanos)];
+    let captured = ["now", "now_s", "now_ns"].map(|name| variables.number(name).unwrap());
+    for (request, values) in [(0, times), (1, captured.map(Value::Variable))] {
+        let names = Names { data: &[], environment: &[], captured: variables.before(request) };
+        let of = &plan.work.requests()[request as usize];
+        let template = Template::compile(of, 0, names).unwrap();
+        let holes = template.path.into_iter().filter_map(|piece| match piece {
+            Piece::Hole(hole) => Some(hole.value),
+            Piece::Text(_) => None,
+        });
+        assert_eq!(holes.collect::<Vec<_>>(), values, "{request}");
+    }
 }
 
 #[test]

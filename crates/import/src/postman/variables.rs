@@ -188,17 +188,12 @@ impl<'c> Variables<'c> {
     /// Postman's `{{$guid}}` and the like.
     fn dynamic(&mut self, name: &str, to: &mut Template, step: &mut Step) {
         let known = DYNAMIC.iter().find(|(names, _)| names.split(' ').any(|one| one == name));
-        let (made, remark) = match (name, known) {
-            ("timestamp", Some((_, made))) => {
-                (*made, Some("{{$timestamp}} is in seconds, now_ms in milliseconds".to_owned()))
-            }
-            (_, Some((_, made))) if !made.contains('<') => {
+        let (made, remark) = match known {
+            Some((_, made)) if !made.contains('<') => {
                 (*made, Some(format!("{{{{${name}}}}} is always {made}")))
             }
-            (_, Some((_, made))) => (*made, None),
-            (_, None) => {
-                ("<random 1..1000000>", Some(format!("{{{{${name}}}}} is a random number")))
-            }
+            Some((_, made)) => (*made, None),
+            None => ("<random 1..1000000>", Some(format!("{{{{${name}}}}} is a random number"))),
         };
         if let Some(remark) = remark {
             step.remark(format!("guess: {remark}"));
@@ -213,10 +208,11 @@ impl<'c> Variables<'c> {
 }
 
 /// Postman's own variables, and what a plan has in their place; holes stand in angle brackets.
-const DYNAMIC: [(&str, &str); 24] = [
+const DYNAMIC: [(&str, &str); 25] = [
     ("guid randomUUID", "<uuid>"),
-    ("timestamp", "<now_ms>"),
-    ("isoTimestamp randomDatePast randomDateRecent", "2024-01-01T00:00:00.000Z"),
+    ("timestamp", "<now_s>"),
+    ("isoTimestamp", "<now>"),
+    ("randomDatePast randomDateRecent", "2024-01-01T00:00:00.000Z"),
     ("randomDateFuture", "2034-01-01T00:00:00.000Z"),
     ("randomInt", "<random 0..1000>"),
     ("randomBoolean", "<choice true,false>"),

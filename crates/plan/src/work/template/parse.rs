@@ -63,6 +63,10 @@ impl<'a> Parser<'a> {
         Ok(pieces.0)
     }
 
+    fn is_captured(&self, name: &str) -> bool {
+        self.names.captured.number(name).is_some()
+    }
+
     fn expression(&mut self, text: &str, depth: usize) -> Result<Hole, TemplateError> {
         let (word, rest) = match text.split_once(char::is_whitespace) {
             Some((word, rest)) => (word, rest.trim()),
@@ -74,11 +78,11 @@ impl<'a> Parser<'a> {
         let value = match (word, rest) {
             ("seq", "") => Value::Index,
             ("uuid", "") => Value::Uuid { draw: self.draw() },
-            // `now` alone is a name that a plan may have.
-            ("now", "") if self.names.captured.number(text).is_none() => Value::Now(Unit::Date),
-            ("now_s", "") => Value::Now(Unit::Seconds),
             ("now_ms", "") => Value::Now(Unit::Millis),
-            ("now_ns", "") => Value::Now(Unit::Nanos),
+            // These may be names of a plan.
+            ("now", "") if !self.is_captured(text) => Value::Now(Unit::Date),
+            ("now_s", "") if !self.is_captured(text) => Value::Now(Unit::Seconds),
+            ("now_ns", "") if !self.is_captured(text) => Value::Now(Unit::Nanos),
             ("chars", range) if !range.is_empty() => self.chars(range)?,
             ("random", range) => self.random(range)?,
             ("choice", list) => {
