@@ -55,7 +55,8 @@ impl Options {
         self.url_of_list(&files)?;
         websocket::complete(&mut self);
         let mut targets = target::Targets::new(&self, &mut files)?;
-        let wire = websocket::websocket(&self, targets.url())?.map_or(Wire::Http, Wire::WebSocket);
+        let wire =
+            websocket::websocket(&self, targets.url(), &files)?.map_or(Wire::Http, Wire::WebSocket);
         let own = journeys::own_connections(&self)?;
         let work = work::work(&self, &mut targets, own, &mut files)?;
         let (target, others) = targets.into_parts();

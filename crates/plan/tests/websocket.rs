@@ -36,6 +36,20 @@ fn a_known_protocol_sets_what_is_not_given() {
 }
 
 #[test]
+fn a_greeting_has_values_of_the_environment() {
+    let hello = |text: &str| {
+        plan(&["--hello", text], "ws://h/").map(|plan| socket(&plan).hello.whole().to_vec())
+    };
+    let json = hello(r#"{"type":"connection_init","payload":{"t":"${env:QUOTED}"}}"#).unwrap();
+    assert_eq!(json, br#"{"type":"connection_init","payload":{"t":"a\"b\\"}}"#);
+    assert_eq!(hello("AUTH ${env:TOKEN}").unwrap(), b"AUTH hunter2");
+    for (text, words) in [("${seq}", "only ${env:NAME}"), ("${env:NONE}", "NONE")] {
+        let said = hello(text).unwrap_err().to_string();
+        assert!(said.starts_with("--hello: ") && said.contains(words), "{said}");
+    }
+}
+
+#[test]
 fn feeds_of_known_protocols_have_no_replies() {
     for name in ["graphql-ws", "socketio", "actioncable", "stomp"] {
         let feed = plan(&["--protocol", name, "--no-reply"], "ws://h/x").unwrap();

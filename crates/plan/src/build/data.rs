@@ -49,6 +49,14 @@ pub(super) fn environment(requests: &[Request], files: &Files<'_>) -> Vec<Variab
         let headers = one.headers.iter().map(|(_, value)| value.as_str());
         headers.chain([one.path.as_str(), body])
     });
+    of_texts(texts, files)
+}
+
+/// Those that `texts` name and the environment has.
+pub(super) fn of_texts<'t>(
+    texts: impl Iterator<Item = &'t str>,
+    files: &Files<'_>,
+) -> Vec<Variable> {
     let mut known = HashSet::new();
     let names = texts.flat_map(holes::variables).filter(|name| known.insert(*name));
     let named = |name: &str| {

@@ -1,6 +1,6 @@
 //! The WebSocket of a plan, whose URL is ws:// or wss://.
 
-use super::calls;
+use super::{Files, calls, data};
 use crate::error::{PlanError, conflict, exclude, value};
 use crate::options::Options;
 use crate::redact;
@@ -8,11 +8,17 @@ use crate::url::HttpUrl;
 use crate::values::{Size, SmallCount};
 use crate::wire::{Reaction, Replies, SocketProtocol, WebSocket};
 use crate::work::StreamForm;
+use crate::work::journey::Known;
+use crate::work::template::{Names, compile_fixed};
 
 /// The longest message that is accepted, unless the plan has another.
 const DEFAULT_MESSAGE_BYTES: u64 = 16 << 20;
 
-pub(super) fn websocket(options: &Options, url: &HttpUrl) -> Result<Option<WebSocket>, PlanError> {
+pub(super) fn websocket(
+    options: &Options,
+    url: &HttpUrl,
+    files: &Files<'_>,
+) -> Result<Option<WebSocket>, PlanError> {
     let own = &options.websocket;
     if !url.is_websocket {
         let given = [
@@ -80,7 +86,7 @@ pub(super) fn websocket(options: &Options, url: &HttpUrl) -> Result<Option<WebSo
             None => Replies::Ordered,
         },
         message_field: own.message_field.clone(),
-        hello: own.hello.clone().unwrap_or_default().into_bytes().into(),
+        hello: hello(own.hello.as_deref().unwrap_or_default(), files)?.into(),
         ready: own.ready.clone(),
         ignore: own.ignore.clone(),
         reply: own.reply.clone(),
@@ -90,6 +96,13 @@ pub(super) fn websocket(options: &Options, url: &HttpUrl) -> Result<Option<WebSo
         ping_ns: own.ping.map(|ping| ping.get()),
         message_bytes: own.max_message.map_or(DEFAULT_MESSAGE_BYTES, |Size(bytes)| bytes),
     }))
+}
+
+/// What is sent first, with values of the environment.
+fn hello(text: &str, files: &Files<'_>) -> Result<Vec<u8>, PlanError> {
+    let environment = data::of_texts([text].into_iter(), files);
+    let names = Names { data: &[], environment: &environment, captured: Known::default() };
+    compile_fixed(text, names).map_err(|error| value("--hello", error.to_string()))
 }
 
 /// Adds what a known protocol needs to the options: what is given goes before, lists are joined.

@@ -16,7 +16,7 @@ group! {
         #[arg(long, value_name = "NAME")]
         pub protocol: Option<SocketProtocol>,
 
-        /// Send this text first on each connection
+        /// Send this text first on each connection; `${env:NAME}` in it is a variable of the environment
         #[arg(long, value_name = "TEXT")]
         pub hello: Option<String>,
 

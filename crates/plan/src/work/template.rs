@@ -140,6 +140,20 @@ pub fn compile_text(text: &str, names: Names<'_>) -> Result<Vec<Piece>, Template
     Parser::new(names, usize::MAX >> 32).text(text, Place::Body)
 }
 
+/// Compiles a text that is the same each time, with variables of the environment. A value breaks no string of JSON.
+pub fn compile_fixed(text: &str, names: Names<'_>) -> Result<Vec<u8>, TemplateError> {
+    let is_json = text.trim_start().starts_with(['{', '[']);
+    let place = if is_json { Place::Json } else { Place::Body };
+    let pieces = Parser::new(names, usize::MAX >> 32).text(text, place)?;
+    let texts = pieces.into_iter().map(|piece| match piece {
+        Piece::Text(text) => Ok(text),
+        Piece::Hole(_) => Err(TemplateError(
+            "it is the same each time; of templates only ${env:NAME} can stand in it".to_owned(),
+        )),
+    });
+    texts.collect::<Result<Vec<_>, _>>().map(|texts| texts.concat())
+}
+
 impl Template {
     /// Compiles request number `number` of a plan.
     pub fn compile(
