@@ -269,9 +269,11 @@ struct Connection {
     log: StampLog,
 }
 
-/// The simulated reactor. With `DOZES` it knows when bytes arrived, and sleeps through that.
-pub struct SimReactor<S, const DOZES: bool = false> {
-    server: S,
+/// The simulated reactor. It has no type of its server: a worker would be compiled once for each server of a test.
+pub struct SimReactor<'a> {
+    server: Box<dyn SimServer + 'a>,
+    /// It knows when bytes arrived, and sleeps through that.
+    dozes: bool,
     link: Link,
     now_ns: u64,
     origin_ns: u64,
@@ -296,24 +298,21 @@ pub struct SimReactor<S, const DOZES: bool = false> {
     wakes: bool,
 }
 
-impl<S: SimServer> SimReactor<S> {
+impl<'a> SimReactor<'a> {
     /// A network with `server` at its other end, at time 0.
-    pub fn new(server: S, link: Link) -> Self {
-        SimReactor::at_zero(server, link)
+    pub fn new(server: impl SimServer + 'a, link: Link) -> Self {
+        SimReactor::at_zero(Box::new(server), link, false)
     }
-}
 
-impl<S: SimServer> SimReactor<S, true> {
     /// The same for a loader that need not wake to know when a response came.
-    pub fn dozing(server: S, link: Link) -> Self {
-        SimReactor::at_zero(server, link)
+    pub fn dozing(server: impl SimServer + 'a, link: Link) -> Self {
+        SimReactor::at_zero(Box::new(server), link, true)
     }
-}
 
-impl<S: SimServer, const DOZES: bool> SimReactor<S, DOZES> {
-    fn at_zero(server: S, link: Link) -> Self {
+    fn at_zero(server: Box<dyn SimServer + 'a>, link: Link, dozes: bool) -> Self {
         SimReactor {
             server,
+            dozes,
             link,
             now_ns: 0,
             origin_ns: 0,
@@ -513,17 +512,17 @@ impl<S: SimServer, const DOZES: bool> SimReactor<S, DOZES> {
     }
 }
 
-impl<S: SimServer, const DOZES: bool> Reactor for SimReactor<S, DOZES> {
+impl Reactor for SimReactor<'_> {
     fn has_stamps(&self) -> bool {
-        !DOZES
+        !self.dozes
     }
 
     fn dozes(&self) -> bool {
-        DOZES
+        self.dozes
     }
 
     fn doze(&mut self, until_ns: u64) -> Option<u64> {
-        if !DOZES || self.wakes {
+        if !self.dozes || self.wakes {
             self.wait(until_ns);
             return None;
         }
@@ -604,7 +603,7 @@ impl<S: SimServer, const DOZES: bool> Reactor for SimReactor<S, DOZES> {
             self.buffer.extend(inbox.drain(..inbox.len().min(limit)));
             let arrived_ns = connection.arrived_ns.saturating_sub(self.origin_ns);
             connection.log.arrived(Some(arrived_ns));
-            let at_ns = if DOZES { arrived_ns } else { at_ns };
+            let at_ns = if self.dozes { arrived_ns } else { at_ns };
             return Received::Bytes { bytes: &self.buffer, at_ns, more };
         }
         if let Some((block, read_ns)) = &connection.endless {
