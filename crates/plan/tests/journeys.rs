@@ -93,9 +93,9 @@ fn a_journey_is_steps_of_requests() {
 
 #[test]
 fn a_captured_variable_may_have_the_name_of_a_time() {
-    let text = "url = 'http://h/'\n[[journey]]\n[[journey.step]]\npath = '/${now}${now_s}${now_ns}'\n\
+    let text = "url = 'http://h/'\n[[journey]]\n[[journey.step]]\nname = 'a'\npath = '/${now}${now_s}${now_ns}'\n\
                 capture = { now = 'body', now_s = 'body', now_ns = 'body' }\n\
-                [[journey.step]]\npath = '/${now}${now_s}${now_ns}'";
+                [[journey.step]]\nname = 'b'\npath = '/${now}${now_s}${now_ns}'";
     let plan = planned(text).unwrap();
     let variables = Variables::of(plan.work.journeys());
     let times = [Value::Now(Unit::Date), Value::Now(Unit::Seconds), Value::Now(Unit::Nanos)];
