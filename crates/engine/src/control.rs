@@ -60,6 +60,7 @@ impl Control {
     }
 
     /// Whether it was asked to stop.
+    #[inline]
     pub fn is_stopping(&self) -> bool {
         self.stops.load(Ordering::Relaxed) > 0
     }
@@ -86,6 +87,7 @@ impl Control {
     }
 
     /// The end of the permission to send.
+    #[inline]
     pub(crate) fn sends_until_ns(&self) -> u64 {
         u64::MAX - self.send_less_ns.load(Ordering::Relaxed)
     }

@@ -255,6 +255,7 @@ impl Recorder {
     }
 
     /// The oldest finished interval, if any.
+    #[inline]
     pub fn take_finished(&mut self) -> Option<Interval> {
         (!self.finished.is_empty()).then(|| self.finished.remove(0))
     }

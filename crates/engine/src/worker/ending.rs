@@ -206,6 +206,7 @@ pub(super) struct Patience {
 
 impl Patience {
     /// The last response came at `answered_ns`.
+    #[inline]
     fn look(&mut self, now_ns: u64, answered_ns: u64, asks_nothing: bool) {
         if asks_nothing {
             self.since_ns += now_ns.saturating_sub(self.looked_ns);

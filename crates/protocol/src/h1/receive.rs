@@ -17,6 +17,7 @@ use crate::expect::Mismatch;
 use crate::session::{Answer, Event, Failure, Last, RequestId};
 
 impl Session {
+    #[inline]
     pub(super) fn handle_status_line(
         &mut self,
         now_ns: u64,
@@ -172,6 +173,7 @@ impl Session {
         }))
     }
 
+    #[inline]
     pub(super) fn handle_body(&mut self, input: &mut &[u8]) -> Result<Option<Event>, Error> {
         if self.extras.is_some() {
             return self.handle_kept_body(input);
@@ -236,6 +238,7 @@ impl Session {
     }
 
     /// The same, whatever events it has.
+    #[inline]
     pub(super) fn complete(&mut self) -> Option<Event> {
         let State::Body { status, last, deviations, .. } = self.state else {
             return None;
@@ -313,6 +316,7 @@ impl Session {
         self.after_events(id, Event::Failed { id, failure: Failure::NotKept(why) })
     }
 
+    #[inline]
     fn pop_outstanding(&mut self) -> Option<InFlight> {
         self.started = self.started.saturating_sub(1);
         let current = self.outstanding.pop_front()?;

@@ -134,6 +134,7 @@ impl Session {
     }
 
     /// Requests without an outcome.
+    #[inline]
     pub fn outstanding(&self) -> u32 {
         // No more than `pipeline` were handed in.
         self.outstanding.len() as u32
@@ -198,6 +199,7 @@ impl crate::session::Session for Session {
         false
     }
 
+    #[inline]
     fn free_places(&self) -> u32 {
         if self.closing || matches!(self.state, State::Due | State::Ended | State::Dead) {
             0
@@ -255,7 +257,7 @@ impl crate::session::Session for Session {
         false
     }
 
-    #[inline]
+    #[inline(always)]
     fn handle_input(&mut self, now_ns: u64, input: &mut Input<'_>) -> Option<Event> {
         let Input::Stream(input) = input else {
             debug_assert!(false, "HTTP/1.1 is spoken over a stream");
@@ -281,6 +283,7 @@ impl crate::session::Session for Session {
         if let State::Due = self.state { self.next_due() } else { None }
     }
 
+    #[inline]
     fn poll_event(&mut self) -> Option<Event> {
         if std::mem::take(&mut self.is_new) {
             return Some(Event::Ready(Abilities { multiplexes: false, takes_made: true }));
@@ -294,10 +297,12 @@ impl crate::session::Session for Session {
         if self.has_ended { self.next_of_end() } else { None }
     }
 
+    #[inline]
     fn poll_timeout(&self) -> Option<u64> {
         self.progress.as_ref()?.timeout_ns()
     }
 
+    #[inline]
     fn handle_timeout(&mut self, now_ns: u64) {
         if self.poll_timeout().is_some_and(|timeout_ns| timeout_ns <= now_ns) {
             self.pass_pause(now_ns);
