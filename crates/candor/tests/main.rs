@@ -30,6 +30,7 @@ mod last;
 mod links;
 mod live;
 mod malicious;
+mod metrics;
 mod modules;
 mod neighbours;
 mod nginx;

@@ -102,6 +102,8 @@ pub(crate) fn refuse_outputs_of_runs(
         ("--hlog", output.hlog.is_some(), KEEP),
         ("--trace", output.trace.is_some(), "that is for a single run"),
         ("--abort-if", !output.abort_if.is_empty(), "that is for a single run"),
+        ("--tag", !output.tag.is_empty(), "that is for a single run"),
+        ("--linger", output.linger.is_some(), "that is for a single run"),
     ];
     refuse(command, refused)
 }

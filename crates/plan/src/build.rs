@@ -223,6 +223,8 @@ impl Options {
             abort_if: self.output.abort_if.clone(),
             allow_failures: self.output.allow_failures,
             strict: self.output.strict,
+            tags: self.output.tag.clone(),
+            linger_ns: self.output.linger.map(|one| one.get()),
         }
     }
 }

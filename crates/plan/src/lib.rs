@@ -47,7 +47,7 @@ pub use error::PlanError;
 pub use kept::Kept;
 pub use load::{Arrivals, Load, OpenLoad, Segment};
 pub use options::{Options, ReadFile, looks_like_plan};
-pub use outputs::{Out, Outputs, Place, ProgressForm, ReportDepth, Tui};
+pub use outputs::{Out, Outputs, Place, ProgressForm, ReportDepth, Tag, Tui};
 pub use plan::{Parts, Plan};
 pub use redact::Secrets;
 pub use run::{

@@ -29,6 +29,19 @@ pub struct Outputs {
     pub allow_failures: bool,
     /// Exit with an error if the result is not trustworthy.
     pub strict: bool,
+    /// Labels of metrics.
+    pub tags: Vec<Tag>,
+    /// How long the final metrics are there at most, until they were read once more; `None`: they are not waited for.
+    pub linger_ns: Option<u64>,
+}
+
+/// A label of metrics.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Tag {
+    /// Its name: a letter, then letters, digits and underscores.
+    pub name: String,
+    /// A text that every format of metrics can have.
+    pub value: String,
 }
 
 /// One output of a run or an experiment.
@@ -109,7 +122,43 @@ impl Place {
     }
 }
 
-from_text! { Out: "an output such as \"json:run.json\"", }
+from_text! {
+    Out: "an output such as \"json:run.json\"",
+    Tag: "a label such as \"env=staging\"",
+}
+
+impl Tag {
+    /// The most bytes of a value.
+    pub const MOST_BYTES: usize = 200;
+}
+
+impl FromStr for Tag {
+    type Err = ValueError;
+
+    fn from_str(text: &str) -> Result<Self, ValueError> {
+        let is_name = |name: &str| {
+            let plain = |c: char| c.is_ascii_alphanumeric() || c == '_';
+            name.starts_with(|c: char| c.is_ascii_alphabetic()) && name.chars().all(plain)
+        };
+        match text.split_once('=') {
+            // These are labels of the metrics themselves.
+            Some((name @ ("le" | "objective" | "outcome" | "quantile"), _)) => {
+                refuse(format!("`{name}`: metrics have this label already; choose another name"))
+            }
+            Some((name, _)) if !is_name(name) => refuse(format!(
+                "`{name}` is not the name of a label; write a letter, then letters, digits and _"
+            )),
+            Some((name, value)) if value.is_empty() || value.len() > Tag::MOST_BYTES => {
+                refuse(format!("{name}: the value must have 1 to {} bytes", Tag::MOST_BYTES))
+            }
+            Some((name, value)) if value.chars().any(|c| c.is_control() || c == '\\') => {
+                refuse(format!("{name}: control characters and \\ cannot be in the value"))
+            }
+            Some((name, value)) => Ok(Tag { name: name.to_owned(), value: value.to_owned() }),
+            None => refuse(format!("`{text}` is not a label; write NAME=VALUE")),
+        }
+    }
+}
 
 impl FromStr for Out {
     type Err = ValueError;
@@ -128,6 +177,21 @@ impl FromStr for Out {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_label_has_a_name_of_prometheus() {
+        let tag = |text: &str| text.parse::<Tag>().ok().map(|tag| (tag.name, tag.value));
+        let both = |name: &str, value: &str| Some((name.to_owned(), value.to_owned()));
+        assert_eq!(tag("env=a=b"), both("env", "a=b"));
+        assert_eq!(tag("git_rev1=é"), both("git_rev1", "é"));
+        let long = "x".repeat(Tag::MOST_BYTES);
+        assert_eq!(tag(&format!("a={long}")), both("a", &long));
+        let long = &format!("a=x{long}");
+        for wrong in ["", "env", "=x", "1a=x", "a-b=x", "le=x", "outcome=x", "__a=x", "a=", long] {
+            assert_eq!(tag(wrong), None, "{wrong}");
+        }
+        assert!(tag("a=x\ny").is_none() && tag("a=x\\").is_none());
+    }
 
     #[test]
     fn a_kind_and_a_place() {

@@ -257,6 +257,14 @@ impl Histogram {
         self.filled().map(|(index, count)| (self.layout.values(index as usize).0, count))
     }
 
+    /// The non-empty places, ascending: the highest value of each and its samples.
+    pub fn places(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
+        self.filled().map(|(index, count)| {
+            let (low, width) = self.layout.values(index as usize);
+            (low + width - 1, count)
+        })
+    }
+
     /// The non-empty places, ascending, and their samples.
     pub(crate) fn filled(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
         let used = self.used();

@@ -201,6 +201,7 @@ fn run_to(
     }
     let is_kept = outputs.keep && last::keep(outputs.quiet, || json::render(&document));
     // Files first: the reader of the standard output may be slow.
+    let lingering = written.lingering();
     let written = written.end(&document);
     let printed = match forms::depth(outputs.report) {
         None => {
@@ -213,6 +214,7 @@ fn run_to(
     };
     let done = run.done(&plan).map(drop).map_err(UserError::from);
     measure::end(site);
+    lingering.into_iter().for_each(|one| one.wait(&document));
     written.and(printed).and(done).and(is_right)?;
     Ok(exit(&document, &outputs).into())
 }

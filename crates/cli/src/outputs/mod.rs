@@ -7,6 +7,7 @@
 mod abort;
 mod following;
 mod live;
+mod metrics;
 mod sink;
 mod trace;
 mod whole;
@@ -19,7 +20,7 @@ use std::thread;
 use candor_engine::Observer;
 use candor_lab::Interrupt;
 use candor_plan::redact::refused;
-use candor_plan::{Out, Place, Plan};
+use candor_plan::{Out, Place, Plan, Tag};
 use candor_record::{RunRecord, Stretch, Traced};
 use candor_render::ci::{self, Checks};
 use candor_render::{Depth, Page, compose, csv, hgrm, hlog};
@@ -34,6 +35,7 @@ use crate::exit::UserError;
 use crate::show::Show;
 use abort::Abort;
 use following::Following;
+use metrics::prometheus::Lingering;
 
 /// An output of a run.
 pub(crate) trait Output {
@@ -52,6 +54,11 @@ pub(crate) trait Output {
         let _ = record;
     }
 
+    /// What is left to wait for when everything else of the run is done.
+    fn lingering(&self) -> Option<Lingering> {
+        None
+    }
+
     /// Writes the rest.
     fn end(self: Box<Self>, document: &Document) -> Result<(), UserError>;
 
@@ -64,6 +71,9 @@ struct Making<'a> {
     place: &'a Place,
     plan: &'a Plan,
     facts: &'a Facts,
+    /// Of metrics.
+    tags: &'a [Tag],
+    linger_ns: Option<u64>,
 }
 
 /// One kind of output.
@@ -90,6 +100,7 @@ const KINDS: &[Kind] = &[
     Kind { name: "hgrm-service", make: |to| whole::make(to.place, hgrm::service) },
     Kind { name: "hlog", make: |to| whole::make(to.place, |document| Ok(hlog::render(document))) },
     Kind { name: "ndjson", make: live::make },
+    Kind { name: metrics::prometheus::NAME, make: metrics::prometheus::make },
     Kind { name: Out::TRACE, make: trace::make },
 ];
 
@@ -123,10 +134,14 @@ impl Outputs {
     ) -> Result<Self, UserError> {
         let checks = ci::FORMS.iter().map(|(name, _)| *name);
         check(&asked.list, KINDS.iter().map(|kind| kind.name).chain(checks))?;
+        metrics::check(asked)?;
+        let (tags, linger_ns) = (&asked.tags, asked.linger_ns);
         let mut outputs = Outputs::default();
         for out in &asked.list {
             let made = match KINDS.iter().find(|kind| kind.name == out.kind) {
-                Some(kind) => (kind.make)(&Making { place: &out.place, plan, facts }),
+                Some(kind) => {
+                    (kind.make)(&Making { place: &out.place, plan, facts, tags, linger_ns })
+                }
                 None => {
                     let form = out.kind.clone();
                     let checks = move |one: &Document| {
@@ -165,6 +180,11 @@ impl Outputs {
     pub(crate) fn settle(&mut self, record: &mut RunRecord) {
         self.hide();
         self.list.iter_mut().for_each(|one| one.settle(record));
+    }
+
+    /// What is left to wait for when everything else of the run is done.
+    pub(crate) fn lingering(&self) -> Vec<Lingering> {
+        self.list.iter().filter_map(|one| one.lingering()).collect()
     }
 
     /// Writes all of them, even if some fail; returns the first failure, and says the others.

@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 
 use super::group::group;
-use crate::outputs::{Out, ReportDepth};
-use crate::values::one_or_many;
+use crate::outputs::{Out, ReportDepth, Tag};
+use crate::values::{PositiveNanos, one_or_many};
 
 group! {
     "Output",
@@ -39,7 +39,8 @@ group! {
         /// The kinds are the names of the options above, and: markdown, the report; hgrm-service, the
         /// percentiles of service time; csv-steps, a row for each request, step and journey; junit, github, github-summary, gitlab and
         /// gitlab-quality, what was checked, for CI; ndjson, a line of JSON for each interval and each finding, written
-        /// during the run. If an output goes to the standard output, the report goes to the standard error.
+        /// during the run. Metrics during the run: prometheus, with the port or HOST:PORT where Prometheus scrapes them.
+        /// If an output goes to the standard output, the report goes to the standard error.
         #[arg(long, value_name = "KIND[:FILE]")]
         #[serde(deserialize_with = "one_or_many")]
         pub out: Vec<Out>,
@@ -47,6 +48,19 @@ group! {
         /// How much to print when the run is over
         #[arg(long, value_name = "HOW MUCH", value_enum)]
         pub report: Option<ReportDepth>,
+
+        /// Label of all metrics; may be repeated
+        ///
+        /// For --out prometheus.
+        #[arg(long, value_name = "NAME=VALUE")]
+        #[serde(deserialize_with = "one_or_many")]
+        pub tag: Vec<Tag>,
+
+        /// At the end, wait at most this long until the final metrics were scraped
+        ///
+        /// For --out prometheus. A signal ends the wait, and an interrupted run does not wait.
+        #[arg(long, value_name = "TIME")]
+        pub linger: Option<PositiveNanos>,
 
         /// Print no report and no progress
         #[arg(short, long)]
