@@ -296,7 +296,7 @@ pub fn kind_of_option(name: &str) -> Option<Kind> {
     match name.as_str() {
         "header" | "headers" => Some(Kind::Header),
         "subprotocol" => Some(Kind::Name),
-        "path" | "proxy" | "target-ready" | "url" => Some(Kind::Url),
+        "out" | "path" | "proxy" | "target-ready" | "url" => Some(Kind::Url),
         "build" | "command" | "profile-command" | "run" | "target" => Some(Kind::Command),
         "env" | "target-env" => Some(Kind::Setting),
         "arguments" | "body" | "files" | "json" | "script-arg" | "stream-end" | "stream-error"

@@ -1,7 +1,8 @@
-//! Metrics of a run while it goes on, each figure compared with the result of the same run.
+//! Metrics of a run while it goes on, each figure compared with the result of the same run: scraped, and sent.
 
 mod exposition;
 mod native;
+mod sent;
 
 use std::fs;
 use std::io::{Read, Write};

@@ -1,23 +1,26 @@
-//! A run as metrics while it goes on: `prometheus`, which is asked.
+//! A run as metrics while it goes on: `prometheus`, which is asked, and `influx` and `statsd`, which send.
 //!
-//! It takes finished intervals from the collecting thread. Workers know nothing of it, and no reader can delay the run: who
-//! asks meets threads of the lowest priority.
+//! All three take finished intervals from the collecting thread. Workers know nothing of them, and no reader or receiver
+//! can delay the run: who asks meets threads of the lowest priority, and what is sent waits in a bounded queue or not at
+//! all.
 
+pub(super) mod influx;
 pub(super) mod prometheus;
 mod protobuf;
 mod scrape;
+pub(super) mod statsd;
 mod text;
 mod totals;
 
 use std::net::{Ipv4Addr, SocketAddr, ToSocketAddrs};
 
-use candor_plan::{Outputs, Place};
+use candor_plan::{Outputs, Place, Tag};
 use candor_record::{ErrorKind, Ledger};
 
 use crate::exit::UserError;
 
 /// The kinds of outputs that have tags.
-const KINDS: [&str; 1] = [prometheus::NAME];
+const KINDS: [&str; 3] = [prometheus::NAME, influx::NAME, statsd::NAME];
 /// The most tags of a run. Each metric has all of them.
 const MOST_TAGS: usize = 16;
 
@@ -78,7 +81,6 @@ fn addresses(kind: &str, text: &str) -> Result<Vec<SocketAddr>, UserError> {
 
 /// The outcomes of requests by name; together they are all that were scheduled, once a run is over.
 fn outcomes(ledger: &Ledger) -> impl Iterator<Item = (&'static str, u64)> + '_ {
-    let errors = ErrorKind::ALL.into_iter().map(|kind| (kind.id(), ledger.error(kind)));
     let others = [
         ("ok", ledger.ok),
         ("broken-off", ledger.broken_off),
@@ -87,5 +89,15 @@ fn outcomes(ledger: &Ledger) -> impl Iterator<Item = (&'static str, u64)> + '_ {
         ("unfinished", ledger.unfinished),
         ("unaccounted", ledger.unaccounted),
     ];
-    others.into_iter().chain(errors)
+    others.into_iter().chain(errors(ledger))
+}
+
+/// The errors of requests by name.
+fn errors(ledger: &Ledger) -> impl Iterator<Item = (&'static str, u64)> + '_ {
+    ErrorKind::ALL.into_iter().map(|kind| (kind.id(), ledger.error(kind)))
+}
+
+/// All tags in one text.
+fn joined(tags: &[Tag], between: &str, one: impl Fn(&Tag) -> String) -> String {
+    tags.iter().map(one).collect::<Vec<_>>().join(between)
 }
