@@ -1,6 +1,34 @@
 //! What a user takes from a server's response: captured values and cookies.
 
+use candor_plan::url::{Origin, Unusable, resolve};
+
 use candor_memory::{Capture, Captures, MOST_COOKIES, MOST_USER_BYTES, Memory, Sites, Source};
+
+/// A path, and behind a zero byte the value of a Location: whatever they are, a redirect that can be followed leads to
+/// a path without segments of dots, of a host and a port, and the same place is reached again from its URL.
+pub(crate) fn location(bytes: &[u8]) {
+    let (base, value) = match bytes.iter().position(|byte| *byte == 0) {
+        Some(at) => (&bytes[..at], &bytes[at + 1..]),
+        None => (&b"/a/b?c"[..], bytes),
+    };
+    let resolved = |value: &[u8], out: &mut Vec<u8>| resolve([value].into_iter(), true, base, out);
+    let mut path = Vec::new();
+    let Ok(origin) = resolved(value, &mut path) else { return };
+    let end = path.iter().position(|byte| *byte == b'?').unwrap_or(path.len());
+    assert_eq!(path.first(), Some(&b'/'));
+    assert!(!path[..end].split(|byte| *byte == b'/').any(|one| matches!(one, b"." | b"..")));
+    assert!(path.len() <= base.len() + value.len() + 1);
+    let Some(Origin { is_https, host, port }) = &origin else { return };
+    let scheme = if *is_https { "https" } else { "http" };
+    let host = if host.contains(':') { format!("[{host}]") } else { host.clone() };
+    let url = [format!("{scheme}://{host}:{port}").as_bytes(), &path].concat();
+    let mut again = Vec::new();
+    match resolved(&url, &mut again) {
+        Ok(other) => assert_eq!((other, again), (origin, path)),
+        // With the port it may be longer than is read.
+        Err(why) => assert_eq!(why, Unusable::TooLong),
+    }
+}
 
 /// A source, header lines and a body, each up to a zero byte: whatever they are, what is remembered is bounded, is
 /// the same each time, and can be sent back as one line.

@@ -42,6 +42,7 @@ mod plan_file;
 mod profiling;
 mod progress;
 mod proxies;
+mod redirects;
 mod scripts;
 mod secret_places;
 mod secrets;

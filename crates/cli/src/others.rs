@@ -82,6 +82,7 @@ const TOOLS: [Tool; 5] = [
             ("-p", Value("--streams")),
             ("-m --method", Value("-X")),
             ("-t --timeout", Value("--timeout")),
+            ("-r --redirect", Value("--location")),
             ("-H", Hidden("-H")),
             ("-d", Hidden("-b")),
             ("-D", Hidden("--body-file")),

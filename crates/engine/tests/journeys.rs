@@ -65,7 +65,7 @@ fn assert_balance(record: &RunRecord) {
 }
 
 fn step(request: u32, think: Think) -> Step {
-    Step { request, think, repeat: (1, 1), when: None, captures: Vec::new() }
+    Step { request, think, repeat: (1, 1), when: None, captures: Vec::new(), redirect: None }
 }
 
 fn journey(steps: Vec<Step>) -> Journey {

@@ -25,7 +25,9 @@ use candor_pace::LANES;
 use candor_plan::allow::{AllowList, Allowed, Asked};
 use candor_plan::plan_file::{explain, keys_of};
 use candor_plan::units::{parse_duration_ns, parse_rate};
-use candor_plan::{Arrivals, Endpoint, Journey, Load, NS_PER_S, Plan, PlanError, Rate, Segment};
+use candor_plan::{
+    Arrivals, Endpoint, Journey, Load, NS_PER_S, Plan, PlanError, Rate, Segment, Step,
+};
 use candor_record::Workers;
 use serde::Deserialize;
 
@@ -322,7 +324,11 @@ fn part(total: u64, workers: Workers) -> u64 {
 
 /// The most requests of a user of this journey.
 fn most_requests(journey: &Journey) -> u64 {
-    journey.steps.iter().map(|step| u64::from(step.repeat.1)).fold(0, u64::saturating_add)
+    let most = |(step, redirects): (&Step, &[Step])| {
+        let in_a_row = redirects.iter().filter_map(|one| one.redirect).map(|one| one.number).max();
+        u64::from(step.repeat.1) * (1 + u64::from(in_a_row.unwrap_or(0)))
+    };
+    journey.with_redirects().map(most).fold(0, u64::saturating_add)
 }
 
 fn is_more(one: Rate, other: Rate) -> bool {

@@ -4,7 +4,7 @@
 //! colon is no field.
 
 /// The values of the fields with this name, in order, without blanks around them.
-pub(crate) fn values<'a>(fields: &'a [u8], name: &[u8]) -> impl Iterator<Item = &'a [u8]> {
+pub fn values<'a>(fields: &'a [u8], name: &[u8]) -> impl Iterator<Item = &'a [u8]> {
     lines(fields).filter_map(move |line| {
         // The colon of most lines is elsewhere, which is cheaper to see than to compare names.
         if line.get(name.len()) != Some(&b':') {

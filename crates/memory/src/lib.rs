@@ -20,6 +20,7 @@ mod source;
 
 pub use captures::{Capture, Captures, Missing, TwiceCaptured};
 pub use cookies::{CookieCounts, Sites};
+pub use fields::values as field_values;
 pub use memory::Memory;
 pub use pattern::Pattern;
 pub use source::{Source, SourceError};

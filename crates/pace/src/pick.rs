@@ -40,16 +40,26 @@ impl Picker {
         }
     }
 
-    /// A picker for what a plan sends: without a list of requests, one after the other.
+    /// A picker for what a plan sends: its requests, or its journeys.
     pub fn new(work: &Work, seed: u64) -> Self {
         match work {
             Work::Requests(requests) => Picker::of_list(requests, seed),
-            Work::Script { .. } | Work::Journeys(_) => Picker {
-                seed: split_mix(seed, STREAM),
-                requests: work.requests().len() as u64,
-                sums: Vec::new(),
-                sequence: [].into(),
-            },
+            Work::Script { .. } => Picker::in_turn_of(1, seed),
+            Work::Journeys(journeys) if journeys.order == Some(Order::Rotation) => {
+                Picker::in_turn_of(journeys.list.len(), seed)
+            }
+            Work::Journeys(journeys) => {
+                Picker::of_weights(journeys.list.iter().map(|one| one.weight), seed)
+            }
+        }
+    }
+
+    fn in_turn_of(requests: usize, seed: u64) -> Self {
+        Picker {
+            seed: split_mix(seed, STREAM),
+            requests: requests as u64,
+            sums: Vec::new(),
+            sequence: [].into(),
         }
     }
 

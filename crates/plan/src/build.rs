@@ -10,6 +10,7 @@ mod journeys;
 mod load;
 mod once;
 mod proxy;
+mod redirects;
 mod requests;
 mod script;
 mod streams;
@@ -59,6 +60,7 @@ impl Options {
             websocket::websocket(&self, targets.url(), &files)?.map_or(Wire::Http, Wire::WebSocket);
         let own = journeys::own_connections(&self)?;
         let work = work::work(&self, &mut targets, own, &mut files)?;
+        let work = redirects::follow(&self, work, &targets)?;
         let (target, others) = targets.into_parts();
         delivery::check(&self, work.requests())?;
         streams::check(&self, work.requests())?;

@@ -60,7 +60,7 @@ pub use targets::{
 };
 pub use units::{NS_PER_S, Rate};
 pub use wire::{CallMethod, Calls, Messages, Reaction, Replies, SocketProtocol, WebSocket, Wire};
-pub use work::journey::{self, Capture, Journey, OnFailure, Step, Think};
+pub use work::journey::{self, Capture, Journey, OnFailure, Redirect, Step, Think};
 pub use work::{
     BodyExpect, Call, CallKind, DataFormat, DataOrder, DataSet, Delivery, Expect, Journeys,
     ModelApi, Order, OwnReply, Pieces, Redacted, Request, Requests, Script, ScriptLimits,

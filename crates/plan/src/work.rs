@@ -88,6 +88,9 @@ pub struct Journeys {
     pub requests: Vec<Request>,
     /// The most users at a time; in a closed load, how many there are.
     pub users: Option<u32>,
+    /// How the next journey is chosen where each is one request of the plan with its redirects; null: by weights.
+    #[serde(default)]
+    pub order: Option<Order>,
 }
 
 impl Work {
@@ -128,6 +131,11 @@ impl Work {
     /// Whether users do the work.
     pub fn has_users(&self) -> bool {
         matches!(self, Work::Journeys(_))
+    }
+
+    /// Whether each journey is one request, with its redirects, and no more is said of users.
+    pub fn are_requests(&self) -> bool {
+        matches!(self, Work::Journeys(journeys) if journeys.order.is_some())
     }
 
     /// The most users at a time, if they are limited.
@@ -251,7 +259,7 @@ impl Work {
 
     /// Its requests as the steps of these journeys.
     pub fn walked(&self, list: Vec<Journey>, users: Option<u32>) -> Work {
-        Work::Journeys(Journeys { list, requests: self.requests().to_vec(), users })
+        Work::Journeys(Journeys { list, requests: self.requests().to_vec(), users, order: None })
     }
 
     /// The script, if one does the work.
@@ -270,7 +278,7 @@ impl Journeys {
         connections: &Connections,
         names: &dyn Fn(u32) -> Names<'a>,
     ) -> Result<(), PlanError> {
-        let Journeys { list, requests, users } = self;
+        let Journeys { list, requests, users, order: _ } = self;
         let Connections { count, max, own, once, .. } = *connections;
         need(!list.is_empty(), "journeys", "has at least one")?;
         need(users.is_none_or(is_small), "users", "is from 1 to 1,000,000")?;
@@ -294,7 +302,8 @@ impl Journeys {
     }
 }
 
-fn fits(requests: usize) -> Result<(), PlanError> {
+/// Whether a plan may have this number of requests.
+pub(crate) fn fits(requests: usize) -> Result<(), PlanError> {
     if requests <= MOST_REQUESTS {
         return Ok(());
     }

@@ -81,11 +81,17 @@ pub enum ErrorKind {
     GrpcUnauthenticated,
     /// The response to a call of gRPC has no status.
     GrpcNoStatus,
+    /// A redirect to a host that is no target of the plan.
+    RedirectElsewhere,
+    /// A redirect after as many as are followed in a row.
+    RedirectLimit,
+    /// A redirect whose Location cannot be followed.
+    RedirectUnusable,
 }
 
 impl ErrorKind {
     /// Every kind, in the order of reports.
-    pub const ALL: [ErrorKind; 34] = [
+    pub const ALL: [ErrorKind; 37] = [
         ErrorKind::Status,
         ErrorKind::Body,
         ErrorKind::Timeout,
@@ -120,6 +126,9 @@ impl ErrorKind {
         ErrorKind::GrpcDataLoss,
         ErrorKind::GrpcUnauthenticated,
         ErrorKind::GrpcNoStatus,
+        ErrorKind::RedirectElsewhere,
+        ErrorKind::RedirectLimit,
+        ErrorKind::RedirectUnusable,
     ];
 
     /// Whether the response was complete, and only not the expected one.
@@ -139,7 +148,7 @@ impl ErrorKind {
     pub fn of_grpc(code: u8) -> Option<Self> {
         let first = ErrorKind::GrpcCancelled as usize;
         let at = first + usize::from(code.checked_sub(1)?);
-        ErrorKind::ALL.get(at).copied().filter(|kind| *kind != ErrorKind::GrpcNoStatus)
+        ErrorKind::ALL.get(at).copied().filter(|kind| *kind < ErrorKind::GrpcNoStatus)
     }
 
     /// The stable id in documents.
@@ -179,6 +188,9 @@ impl ErrorKind {
             ErrorKind::GrpcDataLoss => "grpc-data-loss",
             ErrorKind::GrpcUnauthenticated => "grpc-unauthenticated",
             ErrorKind::GrpcNoStatus => "grpc-no-status",
+            ErrorKind::RedirectElsewhere => "redirect-elsewhere",
+            ErrorKind::RedirectLimit => "redirect-limit",
+            ErrorKind::RedirectUnusable => "redirect-unusable",
         }
     }
 
@@ -223,6 +235,9 @@ impl ErrorKind {
             ErrorKind::GrpcDataLoss => "gRPC status DATA_LOSS",
             ErrorKind::GrpcUnauthenticated => "gRPC status UNAUTHENTICATED",
             ErrorKind::GrpcNoStatus => "response to a call of gRPC without a status",
+            ErrorKind::RedirectElsewhere => "redirected to a host that is no target of the plan",
+            ErrorKind::RedirectLimit => "redirected more often than is followed, perhaps in a loop",
+            ErrorKind::RedirectUnusable => "redirected without a Location that can be followed",
         }
     }
 }

@@ -360,8 +360,9 @@ impl Interval {
     /// Complete responses to measured requests, expected or not.
     pub fn answered(&self) -> u64 {
         let ledger = &self.ledger;
-        let parts = [ledger.ok, ledger.error(ErrorKind::Status), ledger.error(ErrorKind::Body)];
-        parts.into_iter().fold(0, u64::saturating_add)
+        use ErrorKind::{Body, RedirectElsewhere, RedirectLimit, RedirectUnusable, Status};
+        let kinds = [Status, Body, RedirectElsewhere, RedirectLimit, RedirectUnusable];
+        kinds.map(|kind| ledger.error(kind)).into_iter().fold(ledger.ok, u64::saturating_add)
     }
 
     /// Whether it can be added to `other`: they have the same requests and digits.

@@ -222,6 +222,7 @@ pub fn users_run() -> Run {
         repeat: (1, 1),
         when: None,
         captures,
+        redirect: None,
     };
     let token = Capture { variable: "token".to_owned(), source: "json:$.token".to_owned() };
     let journey = Journey {

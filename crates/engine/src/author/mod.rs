@@ -17,7 +17,7 @@ use candor_record::{EndReason, Recorder};
 
 use self::filling::{DataRows, Filling, Owner, Tables};
 use self::script::Scripted;
-use self::users::Users;
+use self::users::{Followed, Users};
 use crate::flight::{Departure, Ended, Flight};
 use crate::load::share::WorkerPlan;
 
@@ -130,6 +130,19 @@ impl Author {
         if self.hears() {
             self.hear(&ended, session, recorder);
         }
+    }
+
+    /// Whether a response to this request with another status than the expected ones is followed, as a redirect;
+    /// `None`: it is what it is.
+    #[cold]
+    pub(crate) fn redirected(
+        &mut self,
+        flight: &Flight,
+        status: u16,
+        session: Option<&mut dyn Session>,
+    ) -> Option<Followed> {
+        let users = self.users().filter(|users| users.follows(flight.request))?;
+        users.redirected(flight, status, session?.take_captured())
     }
 
     #[inline(never)]

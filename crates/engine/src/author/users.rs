@@ -12,6 +12,7 @@
 mod owning;
 mod plan;
 mod queues;
+mod redirects;
 mod wheel;
 
 use std::collections::VecDeque;
@@ -29,6 +30,8 @@ use self::owning::Own;
 pub(crate) use self::plan::kept;
 use self::plan::{Journey, Step, journeys, steps};
 use self::queues::Queues;
+pub(crate) use self::redirects::Followed;
+use self::redirects::{Redirects, Sent};
 use self::wheel::Wheel;
 use super::filling::{Cookies, Filling, Owner};
 use crate::flight::{Ended, NeverSent, Place, UserKey};
@@ -66,6 +69,8 @@ pub(crate) struct Users {
     waiting: u64,
     /// Connections whose users have left.
     let_go: Vec<Place>,
+    /// Where steps may be redirected.
+    redirects: Option<Box<Redirects>>,
     filling: Option<Filling>,
     have_cookies: bool,
     /// Of the plan's targets.
@@ -100,8 +105,10 @@ struct User {
     state: State,
     memory: Memory,
     own: Own,
-    /// The path of the last request, for cookies.
+    /// The path of the last request, for cookies and redirects.
     path: Vec<u8>,
+    /// And its method.
+    sent: Sent,
 }
 
 /// Where a user is.
@@ -163,8 +170,7 @@ impl Users {
         let url = |target: &Target| HttpUrl::parse(&target.url).map(|url| url.host);
         let hosts: Vec<_> =
             plan.targets().map(|one| (url(one).unwrap_or_default(), one.tls.is_some())).collect();
-        let weights = plan.work.journeys().iter().map(|one| one.weight);
-        let picker = Picker::of_weights(weights, plan.seed);
+        let picker = Picker::new(&plan.work, plan.seed);
         let queues = Queues::new(plan);
         let (arrivals, most) = match &plan.load {
             Load::Closed { .. } => {
@@ -201,6 +207,7 @@ impl Users {
             owns: plan.connections.own,
             waiting: 0,
             let_go: Vec::new(),
+            redirects: Redirects::of(plan),
             filling,
             have_cookies: plan.work.journeys().iter().any(|one| one.cookies),
             sites: Sites::new(hosts.iter().map(|(host, is_https)| (host.as_str(), *is_https))),
@@ -401,19 +408,21 @@ impl Users {
     /// The request of a step, with the values of its user, `now_s` seconds after 1970; `None`: a row of data cannot be
     /// read.
     pub(crate) fn write(&mut self, request: u32, key: UserKey, now_s: u64) -> Option<Outgoing<'_>> {
-        let has_form = |filling: &&mut Filling| filling.has(request);
-        let Some(filling) = self.filling.as_mut().filter(has_form) else {
+        if !self.filling.as_ref().is_some_and(|filling| filling.has(request)) {
+            self.note_listed(request, key);
             return Some(Outgoing::Listed(request));
-        };
+        }
+        let filling = self.filling.as_mut()?;
         let user = &mut self.table[key as usize];
         let with_cookies = self.journeys[user.journey as usize].cookies;
         let site = self.queues.as_ref().map_or(0, |queues| queues.target_of(request));
         let cookies = with_cookies.then_some(Cookies { now_s, site: (&self.sites, site) });
         let owner = Owner { cookies, ..user.owner() };
         let made = filling.fill(request, owner)?;
-        if with_cookies {
+        if with_cookies || self.redirects.is_some() {
             user.path.clear();
             user.path.extend_from_slice(made.path());
+            user.sent = Sent::of(made.method());
         }
         Some(Outgoing::Made(made))
     }
@@ -428,8 +437,11 @@ impl Users {
         recorder: &mut Recorder,
     ) {
         let user = ended.flight.user;
+        let seen = self.redirects.as_mut().and_then(|redirects| redirects.take_seen());
+        let captured = seen.or(captured);
         let missing = captured.and_then(|captured| self.read(ended, &captured, now_s));
         match (ended.error, missing) {
+            (None, _) if self.is_led(ended) => self.go_after(user, ended.at_ns),
             (Some(kind), _) => self.fail(user, StepFailure::Error(kind), ended.at_ns, recorder),
             (None, Some(why)) => self.fail(user, why, ended.at_ns, recorder),
             (None, None) => self.go_on(user, ended.at_ns, recorder),
@@ -439,7 +451,8 @@ impl Users {
     /// Takes cookies and captures from a response. What is missing fails the step.
     fn read(&mut self, ended: &Ended<'_>, captured: &Capture, now_s: u64) -> Option<StepFailure> {
         let key = ended.flight.user as usize;
-        let User { journey, request, .. } = self.table[key];
+        let (request, is_led) = (ended.flight.request, self.is_led(ended));
+        let User { journey, .. } = self.table[key];
         // The control of verify's users: what one captures, another has.
         #[cfg(candor_mutant = "mixed_users")]
         let key = (key ^ 1) % self.table.len();
@@ -450,7 +463,7 @@ impl Users {
             user.memory.take_cookies((&self.sites, site), &user.path, response.fields, now_s);
         }
         let captures = &self.steps[request as usize].captures;
-        if ended.error.is_some() || captures.is_empty() {
+        if ended.error.is_some() || captures.is_empty() || is_led {
             return None;
         }
         let body = self.bodies.read(request, response.body);
@@ -461,11 +474,12 @@ impl Users {
     /// A step is done: its user makes it again, or the next one, or leaves.
     fn go_on(&mut self, key: UserKey, at_ns: u64, recorder: &mut Recorder) {
         let user = &mut self.table[key as usize];
+        let step = &self.steps[user.request as usize];
         if user.left == 0 {
-            let next = self.steps[user.request as usize].next;
-            self.go_to(key, next, at_ns, recorder);
+            self.go_to(key, step.next, at_ns, recorder);
             return;
         }
+        user.request = step.hops.as_ref().map_or(user.request, |hops| hops.first);
         user.left -= 1;
         user.made += 1;
         match self.unfit(key) {
@@ -629,6 +643,7 @@ impl User {
             memory: Memory::new(variables),
             own: Own::NOTHING,
             path: Vec::new(),
+            sent: Sent::default(),
         }
     }
 

@@ -25,6 +25,7 @@ use self::chain::Chain;
 use self::flights::Flights;
 use self::streams::Streams;
 use crate::author::Author;
+use crate::author::users::Followed;
 use crate::flight::{Departure, Ended, Flight, NOBODY, NeverSent};
 
 /// Where and when an outcome came, and who hears of it.
@@ -158,10 +159,17 @@ impl Books {
         if answer.deviations != Deviations::default() {
             self.deviates(answer, at_ns);
         }
-        let expected = match answer.expected {
-            Ok(()) => self.flights.remove(answer.id, came.chain),
-            Err(mismatch) => return self.mismatch(answer, mismatch, came),
-        };
+        match answer.expected {
+            Ok(()) => self.expected(answer, came),
+            Err(mismatch) => self.mismatch(answer, mismatch, came),
+        }
+    }
+
+    /// It is as it should be.
+    #[inline(always)]
+    fn expected(&mut self, answer: &Answer, came: Came<'_>) {
+        let at_ns = came.at_ns;
+        let expected = self.flights.remove(answer.id, came.chain);
         if expected.sent_ns == NOT_SENT {
             return self.answered_unsent(answer.id, expected, came);
         }
@@ -214,9 +222,23 @@ impl Books {
     }
 
     #[cold]
-    fn mismatch(&mut self, answer: &Answer, mismatch: Mismatch, came: Came<'_>) {
+    fn mismatch(&mut self, answer: &Answer, mismatch: Mismatch, mut came: Came<'_>) {
         let kind = match mismatch {
-            Mismatch::Status(_) => ErrorKind::Status,
+            Mismatch::Status(status) => match self.redirected(answer.id, status, &mut came) {
+                Some(Ok(())) => return self.expected(answer, came),
+                Some(Err((kind, why))) => {
+                    let flight = self.flights.remove(answer.id, came.chain);
+                    let example = |name: String| format!("{name}: {mismatch}, {why}");
+                    return self.enter_failure(
+                        answer.id,
+                        flight,
+                        (kind, Some(status)),
+                        came,
+                        example,
+                    );
+                }
+                None => ErrorKind::Status,
+            },
             Mismatch::Length { .. } | Mismatch::Content { .. } => ErrorKind::Body,
             Mismatch::ErrorEvent(_) => ErrorKind::StreamError,
             Mismatch::Unended(_) => ErrorKind::StreamUnended,
@@ -229,6 +251,14 @@ impl Books {
         self.forget_stream(answer.id);
         let why = (kind, status(answer));
         self.enter_failure(answer.id, flight, why, came, |name| format!("{name}: {mismatch}"));
+    }
+
+    /// What the author makes of a response that may be a redirect.
+    fn redirected(&mut self, id: RequestId, status: u16, came: &mut Came<'_>) -> Option<Followed> {
+        let flight = self.flights.get_mut(id);
+        let session = came.session.as_deref_mut()?;
+        (flight.sent_ns != NOT_SENT)
+            .then(|| came.author.redirected(flight, status, Some(session)))?
     }
 
     /// A response to a request that has not left is a response to nothing.

@@ -4,7 +4,7 @@
 //! and networks, and stay what they are for the whole run. So a name that resolves to something else
 //! later on changes nothing. The lists are the plan's (`--allow`), the one in `CANDOR_ALLOW` and the one
 //! in the user's configuration; each that there is must allow an address. No response leads anywhere
-//! else: redirects are not followed.
+//! else: redirects lead to targets of the plan alone.
 
 use std::io::ErrorKind;
 use std::net::{IpAddr, SocketAddr, ToSocketAddrs};

@@ -66,6 +66,7 @@ fn step(table: &RequestOptions, request: u32) -> Step {
         repeat: repeat.map_or((1, 1), |repeat| (repeat.0, repeat.1)),
         when: when.clone(),
         captures: capture.clone(),
+        redirect: None,
     }
 }
 
@@ -85,8 +86,9 @@ pub(super) fn count(
     };
     // Twice the sums, so that the mean of a range is whole.
     let requests = |one: &Journey| -> u128 {
-        let twice =
-            one.steps.iter().map(|step| u128::from(step.repeat.0) + u128::from(step.repeat.1));
+        // How often it is redirected only the servers know.
+        let own = one.steps.iter().filter(|step| step.redirect.is_none());
+        let twice = own.map(|step| u128::from(step.repeat.0) + u128::from(step.repeat.1));
         u128::from(one.weight) * twice.sum::<u128>()
     };
     let requests: u128 = journeys.iter().map(requests).sum();

@@ -163,6 +163,11 @@ impl Targets {
         Ok(self.0.len() - 1)
     }
 
+    /// Their names, and the header fields of all requests to each.
+    pub(super) fn names(&self) -> impl ExactSizeIterator<Item = (&str, &[Header])> {
+        self.0.iter().map(|goal| (goal.target.name.as_str(), &goal.headers[..]))
+    }
+
     /// The targets: the plan's own, and the others.
     pub(super) fn into_parts(self) -> (Target, Vec<Target>) {
         let mut all = self.0.into_iter().map(|goal| goal.target);

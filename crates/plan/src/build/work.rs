@@ -63,7 +63,7 @@ pub(super) fn work(
             true => Some(options.own_connections()),
             false => options.load.users.map(SmallCount::get),
         };
-        return Ok(Work::Journeys(Journeys { list, requests, users }));
+        return Ok(Work::Journeys(Journeys { list, requests, users, order: None }));
     }
     let mut requests = requests::requests(options, targets, files)?;
     Ok(match script::script(options, files)? {

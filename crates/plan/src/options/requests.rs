@@ -63,6 +63,13 @@ group! {
         #[arg(long, value_name = "SIZE")]
         pub break_off_after: Option<Size>,
 
+        /// Follow redirects, at most N for one request; 1 to 20
+        ///
+        /// A redirect to another host is followed if the host is a target of the plan. Each hop is a
+        /// request with a row of its own; the whole has a row that includes redirects.
+        #[arg(long, value_name = "N")]
+        pub location: Option<SmallCount>,
+
         /// Requests in flight on one connection at the same time [default: 1]
         #[arg(short, long, value_name = "N")]
         pub pipeline: Option<SmallCount>,

@@ -118,6 +118,13 @@ impl Delivery {
         }
     }
 
+    /// Whether it can be that of a request that is redirected.
+    pub(crate) fn check_redirected(&self) -> Result<(), PlanError> {
+        let why =
+            "a request that is redirected is made anew and leaves in one go; leave one of them out";
+        exclude(self.asked(), "--location", why)
+    }
+
     /// Whether it can be that of a request which is made anew each time.
     pub(super) fn check_filled(&self) -> Result<(), PlanError> {
         exclude(self.asked(), "${…}", MADE_ANEW)

@@ -32,6 +32,12 @@ pub struct Journey {
 }
 
 impl Journey {
+    /// The steps that users make in their turn, each with the redirects that it may have.
+    pub fn with_redirects(&self) -> impl Iterator<Item = (&Step, &[Step])> {
+        let all = self.steps.chunk_by(|_, next| next.redirect.is_some());
+        all.filter_map(|chain| chain.split_first())
+    }
+
     /// Whether its steps fit each other, and find the names in their templates.
     pub(super) fn check<'a>(
         &self,
@@ -41,6 +47,7 @@ impl Journey {
         if self.steps.is_empty() {
             return Err(self.wrong("it has no step; add a [[journey.step]]"));
         }
+        need(self.steps[0].redirect.is_none(), "a journey", "begins with no redirect")?;
         need(is_small(self.weight), "a journey's weight", "is from 1 to 1,000,000")?;
         let mut taken = HashSet::new();
         for step in &self.steps {
@@ -83,6 +90,28 @@ pub struct Step {
     pub when: Option<String>,
     /// What it takes from its response.
     pub captures: Vec<Capture>,
+    /// The redirect that it follows; `None`: the user makes it in its turn.
+    #[serde(default)]
+    pub redirect: Option<Redirect>,
+}
+
+/// A redirect that a step may have, after the redirects with lower numbers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Redirect {
+    /// Which of a row of redirects it is, from 1 to 20.
+    pub number: u32,
+    /// Whether it has the method and the body of the step; otherwise it is a GET.
+    pub keeps: bool,
+}
+
+impl Redirect {
+    /// The most in a row, as in browsers (Fetch, 4.4).
+    pub const MOST: u32 = 20;
+    /// The variable that has the path of a redirect. No capture has this name.
+    pub const VARIABLE: &'static str = "<location>";
+    /// The path of a redirect.
+    pub(crate) const PATH: &'static str = "${path <location>}";
 }
 
 impl Step {
@@ -91,6 +120,8 @@ impl Step {
         names: Names<'_>,
         wrong: impl Fn(String) -> PlanError,
     ) -> Result<(), PlanError> {
+        let is_row = |one: Redirect| (1..=Redirect::MOST).contains(&one.number);
+        need(self.redirect.is_none_or(is_row), "a redirect's number", "is from 1 to 20")?;
         let (low, high) = self.repeat;
         need(low <= high && is_small(high), "a step's repeat", "is a range up to 1,000,000")?;
         let is_think = match self.think {
@@ -217,6 +248,13 @@ pub fn step_of(journeys: &[Journey], request: u32) -> Option<(&Journey, &Step)> 
     Some((journey, &journey.steps[at]))
 }
 
+/// The step whose redirect this request is; of a step that is none, itself.
+pub fn redirected(journeys: &[Journey], request: u32) -> Option<u32> {
+    let journey = &journeys[journey_of(journeys, request)?];
+    let before = journey.steps.iter().rev().skip_while(|step| step.request > request);
+    before.filter(|step| step.redirect.is_none()).map(|step| step.request).next()
+}
+
 /// The variables of a plan's journeys: which there are, and which of them are known before a request.
 #[derive(Debug, Default)]
 pub struct Variables<'p> {
@@ -236,17 +274,23 @@ impl<'p> Variables<'p> {
         for (journey, one) in journeys.iter().enumerate() {
             for step in &one.steps {
                 for capture in &step.captures {
-                    let name = capture.variable.as_str();
-                    let next = all.names.len();
-                    let number = *all.numbers.entry(name).or_insert(next);
-                    if number == next {
-                        all.names.push(name);
-                    }
-                    all.first.entry((journey, number)).or_insert(step.request);
+                    all.add(journey, &capture.variable, step.request);
+                }
+                if step.redirect.is_some() {
+                    all.add(journey, Redirect::VARIABLE, step.request.saturating_sub(1));
                 }
             }
         }
         all
+    }
+
+    fn add(&mut self, journey: usize, name: &'p str, request: u32) {
+        let next = self.names.len();
+        let number = *self.numbers.entry(name).or_insert(next);
+        if number == next {
+            self.names.push(name);
+        }
+        self.first.entry((journey, number)).or_insert(request);
     }
 
     /// Their names, each at the place of its number.

@@ -288,6 +288,22 @@ impl StatusSet {
         StatusSet { ranges: vec![(100, 399)] }
     }
 
+    /// The default where redirects are followed: a status below 300, or 304, which is the response to a condition.
+    pub fn where_redirects_are_followed() -> Self {
+        StatusSet { ranges: vec![(100, 299), (304, 304)] }
+    }
+
+    /// The set without `status`, if anything is left.
+    pub fn without(&self, status: u16) -> Option<Self> {
+        let parts = |&(low, high): &(u16, u16)| match (low..=high).contains(&status) {
+            true => [(low, status - 1), (status + 1, high)],
+            false => [(low, high), (1, 0)],
+        };
+        let ranges: Vec<(u16, u16)> =
+            self.ranges.iter().flat_map(parts).filter(|(low, high)| low <= high).collect();
+        (!ranges.is_empty()).then_some(StatusSet { ranges })
+    }
+
     /// Whether `status` is right.
     #[inline]
     pub fn contains(&self, status: u16) -> bool {

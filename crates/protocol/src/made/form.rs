@@ -4,7 +4,7 @@
 //! request whatever the values are. Memory is reused: in the steady state nothing is allocated.
 
 use candor_grpc::FillError;
-use candor_plan::journey::{Variables, step_of};
+use candor_plan::journey::{Variables, redirected, step_of};
 use candor_plan::template::{Hole, Names, Piece, Template, Value};
 use candor_plan::{Messages, Parts, Request};
 
@@ -67,6 +67,11 @@ pub fn forms(plan: &Parts) -> Vec<Option<Form>> {
         let captured = variables.before(number);
         let names = Names { data: &plan.data, environment: &plan.environment, captured };
         let template = Template::compile(request, number as usize, names).ok()?;
+        let first = redirected(journeys, number).filter(|first| *first != number);
+        let template = match first {
+            Some(first) => after(first, plan, &variables, request, template)?,
+            None => template,
+        };
         let messages = match &schema {
             Some(schema) if !request.literal_body => {
                 let method = schema.method(&request.path).ok()?;
@@ -82,6 +87,31 @@ pub fn forms(plan: &Parts) -> Vec<Option<Form>> {
         })
     };
     (0..).zip(plan.work.requests()).map(form).collect()
+}
+
+/// The template of a redirect of request `first`: what it has of that has the same random values.
+fn after(
+    first: u32,
+    plan: &Parts,
+    variables: &Variables<'_>,
+    request: &Request,
+    template: Template,
+) -> Option<Template> {
+    let captured = variables.before(first);
+    let names = Names { data: &plan.data, environment: &plan.environment, captured };
+    let number = first as usize;
+    let first = &plan.work.requests()[number];
+    let own = Template::compile(first, number, names).ok()?;
+    let field = |(at, field): (usize, (String, Vec<Piece>))| {
+        let same = first.headers.iter().position(|one| *one == request.headers[at]);
+        same.map_or(field, |at| own.headers[at].clone())
+    };
+    let headers = template.headers.into_iter().enumerate().map(field).collect();
+    let (method, body) = match request.method == first.method {
+        true => (own.method, own.body),
+        false => (template.method, template.body),
+    };
+    Some(Template { method, headers, body, ..template })
 }
 
 /// What a body is made of.

@@ -26,7 +26,14 @@ pub(super) const ROWS: [&str; 9] =
 pub(super) fn what(document: &Document) -> String {
     let plan = &document.plan;
     let note = document.target_note.as_ref().map_or(String::new(), |note| format!(" ({note})"));
-    match plan.work.requests() {
+    let all = plan.work.requests();
+    let journeys = plan.work.journeys().iter();
+    // Redirects are those of a request.
+    let count = match plan.work.has_users() {
+        true => journeys.map(|one| one.with_redirects().count()).sum(),
+        false => all.len(),
+    };
+    match &all[..all.len().min(count)] {
         [one] if one.call.is_some() => {
             format!("{} {}{note}", one.path.trim_start_matches('/'), plan.target.url)
         }

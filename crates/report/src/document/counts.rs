@@ -3,8 +3,8 @@
 use candor_plan::journey::step_of;
 use candor_plan::{By, Parts, Target};
 use candor_record::{
-    ErrorKind, GoAways, Handshake, Histogram, Interval, Ledger, LossKind, RunRecord, StatusCount,
-    Tally,
+    ErrorKind, GoAways, Handshake, Histogram, Interval, Ledger, LossKind, RequestCounts, RunRecord,
+    StatusCount, Tally,
 };
 use serde::{Deserialize, Serialize};
 
@@ -369,14 +369,21 @@ impl RequestRow {
     pub(super) fn all(plan: &Parts, total: &Interval) -> Vec<Self> {
         let is_several = plan.work.requests().len() > 1 || plan.work.has_users();
         let several = Some(plan.work.requests()).filter(|_| is_several);
+        let step = |number: usize| step_of(plan.work.journeys(), number as u32);
         let journey = |number: usize| {
-            step_of(plan.work.journeys(), number as u32).map(|(one, _)| one.name.clone())
+            let (journey, _) = step(number).filter(|_| !plan.work.are_requests())?;
+            Some(journey.name.clone())
+        };
+        // Of the redirects that a request may have, those that came.
+        let is_row = |number: usize, counts: &RequestCounts| {
+            counts.sent > 0 || step(number).is_none_or(|(_, step)| step.redirect.is_none())
         };
         several
             .into_iter()
             .flatten()
             .zip(&total.requests)
             .enumerate()
+            .filter(|(number, (_, counts))| is_row(*number, counts))
             .map(|(number, (request, counts))| RequestRow {
                 name: request.name.clone(),
                 sent: counts.sent,

@@ -46,6 +46,15 @@ pub(super) fn dominate(document: &Document) -> Option<Finding> {
             "status" => {
                 "Check the URL and the request; allow a status that is meant with --expect-status."
             }
+            "redirect-elsewhere" => {
+                "Add a [target.NAME] table for the host in the example, or leave --location out."
+            }
+            "redirect-limit" => {
+                "Request the place in the example; raise --location if it is no loop."
+            }
+            "redirect-unusable" => {
+                "Repair what the target writes into Location, or leave --location out."
+            }
             "timeout" | "idle-timeout" | "unfinished" => {
                 "Find out why the target does not respond; allow slow responses more time with --timeout and --drain."
             }
@@ -57,7 +66,8 @@ pub(super) fn dominate(document: &Document) -> Option<Finding> {
 /// Most responses were redirects, which the plan does not expect.
 pub(super) fn redirects(document: &Document) -> Option<Finding> {
     let default = StatusSet::below_400();
-    let is_meant = document.plan.work.requests().iter().all(|one| one.expect.status != default);
+    let mut requests = document.plan.work.requests().iter();
+    let is_meant = requests.all(|one| one.expect.status != default);
     // 304 is the response to a condition and points nowhere.
     let is_redirect = |one: &&StatusCount| (300..400).contains(&one.status) && one.status != 304;
     let count = |all: u64, one: &StatusCount| all.saturating_add(one.count);
@@ -71,8 +81,8 @@ pub(super) fn redirects(document: &Document) -> Option<Finding> {
             fmt_count(all)
         ),
         evidence: vec![("redirects", redirects as f64), ("responses", all as f64)],
-        remedy: "Measure the URL in their Location field; if a redirect is meant, name its status with \
-                 --expect-status.",
+        remedy: "Follow them with --location N, or measure the URL in their Location field; if a redirect is \
+                 meant, name its status with --expect-status.",
     })
 }
 

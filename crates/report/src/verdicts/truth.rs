@@ -212,7 +212,16 @@ fn counts(document: &Document, found: &mut Vec<String>) {
         equal("requests touched and untouched, and requests ok", all, ledger.ok);
     }
     let failed = |kind: &str| count_of(&document.errors, kind);
-    let complete = ["status", "body", "stream-error", "stream-unended", "no-stream"];
+    let complete = [
+        "status",
+        "body",
+        "stream-error",
+        "stream-unended",
+        "no-stream",
+        "redirect-elsewhere",
+        "redirect-limit",
+        "redirect-unusable",
+    ];
     let answered = complete.map(failed).into_iter().fold(ledger.ok, u64::saturating_add);
     let sum = |counts: &mut dyn Iterator<Item = u64>| counts.fold(0, u64::saturating_add);
     let by_status = |all: &[StatusCount]| sum(&mut all.iter().map(|one| one.count));

@@ -9,7 +9,7 @@ use candor_engine::{Exchange, Response, Text};
 use candor_plan::journey::Variables;
 use candor_plan::units::{fmt_bytes, fmt_count, fmt_duration_ns, fmt_plural};
 use candor_plan::{BodyExpect, Plan, Step, Think};
-use candor_record::{Failures, Outcome, RunRecord, StepFailure, Traced};
+use candor_record::{ErrorKind, Failures, Outcome, RunRecord, StepFailure, Traced};
 use candor_report::{Style, Tone, visible};
 
 use super::mask::Masks;
@@ -31,6 +31,7 @@ const MOST_COLUMNS: usize = 12;
 pub(super) fn beginning(plan: &Plan, style: Style) -> String {
     let url = visible(&plan.secrets.url(&plan.target.url)).into_owned();
     let what = match plan.work.journeys().len() {
+        many if plan.work.are_requests() => fmt_plural(many as u64, "request"),
         0 => fmt_plural(plan.work.requests().len() as u64, "request"),
         1 => "a user of 1 journey".to_owned(),
         many => format!("a user of each of {many} journeys"),
@@ -93,7 +94,8 @@ impl<'a> View<'a> {
     /// All of it.
     pub(super) fn text(&mut self) -> String {
         if let Some(journey) = &self.trial.journey {
-            let heading = format!("Journey {}", visible(&journey.name));
+            let what = if self.trial.plan.work.are_requests() { "" } else { "Journey " };
+            let heading = format!("{what}{}", visible(&journey.name));
             let _ = writeln!(self.out, "\n{}", self.style.paint(Tone::Strong, &heading));
             self.row(0);
             if self.exchanged.is_empty() && self.failures.is_empty() && !self.has_completed {
@@ -132,6 +134,12 @@ impl<'a> View<'a> {
     /// A request of the plan, or a step.
     fn request(&mut self, request: usize) {
         let plan = &self.trial.plan;
+        let is_made = |one: &Exchanged| one.exchange.request as usize == request;
+        let step = self.trial.journey.as_ref().map(|one| &one.steps[request]);
+        // Of the redirects that a request may have, those that came.
+        if step.is_some_and(|step| step.redirect.is_some()) && !self.exchanged.iter().any(is_made) {
+            return;
+        }
         let name = &plan.work.requests()[request].name;
         let title = match &self.trial.journey {
             Some(_) => format!("{}. {}", request + 1, visible(name)),
@@ -139,7 +147,6 @@ impl<'a> View<'a> {
         };
         let _ =
             writeln!(self.out, "\n{}", self.style.paint(Tone::Strong, &self.masks.target(&title)));
-        let step = self.trial.journey.as_ref().map(|one| &one.steps[request]);
         if let Some(remarks) = step.and_then(remarks) {
             self.faint(&remarks);
         }
@@ -347,6 +354,10 @@ impl<'a> View<'a> {
         let status = format!("status {}, expected {}", response.status, expect.status);
         if end.outcome != Outcome::Ok {
             let why = match (&exchange.problem, end.outcome) {
+                (Some(problem), Outcome::Failed(kind)) if is_redirect(kind) => {
+                    format!("{}; {}", kind.sentence(), visible(&self.masks.text(problem)))
+                }
+                (None, Outcome::Failed(kind)) if is_redirect(kind) => kind.sentence().to_owned(),
                 _ if !self.is_message()
                     && !self.is_call()
                     && !expect.status.contains(response.status) =>
@@ -361,6 +372,8 @@ impl<'a> View<'a> {
         }
         if self.is_call() {
             self.good("gRPC status OK");
+        } else if !self.is_message() && !expect.status.contains(response.status) {
+            return self.good(&format!("status {}, followed", response.status));
         } else if !self.is_message() {
             self.good(&status);
         }
@@ -450,6 +463,11 @@ impl<'a> View<'a> {
     fn line(&self, text: &str) -> String {
         cut(text, MOST_CHARS)
     }
+}
+
+fn is_redirect(kind: ErrorKind) -> bool {
+    use ErrorKind::{RedirectElsewhere, RedirectLimit, RedirectUnusable};
+    matches!(kind, RedirectElsewhere | RedirectLimit | RedirectUnusable)
 }
 
 /// A text in one line of at most this many characters.

@@ -7,6 +7,8 @@ use candor_plan::template::{Names, Piece, Template, compile_text};
 use candor_plan::{OnFailure, Plan, Think};
 use candor_protocol::Keep;
 
+use super::redirects::Hops;
+
 /// A journey.
 pub(super) struct Journey {
     /// The request of its first step.
@@ -26,6 +28,8 @@ pub(super) struct Step {
     /// Variables that its request has in it.
     pub(super) needs: Vec<u32>,
     pub(super) captures: Captures,
+    /// If it may be redirected, or follows a redirect.
+    pub(super) hops: Option<Box<Hops>>,
 }
 
 /// The journeys of a plan, whose check has compiled all of this before.
@@ -42,17 +46,21 @@ pub(super) fn journeys(plan: &Plan) -> Vec<Journey> {
 pub(super) fn steps(plan: &Plan) -> Vec<Step> {
     let variables = Variables::of(plan.work.journeys());
     let of_journey = |journey: &'_ candor_plan::Journey| {
-        let following = journey.steps.iter().skip(1).map(|step| Some(step.request));
-        let following = following.chain([None]);
-        let all: Vec<Step> = journey
-            .steps
-            .iter()
-            .zip(following)
+        let chains = journey.with_redirects();
+        let following = journey.with_redirects().skip(1).map(|(step, _)| Some(step.request));
+        let all: Vec<Step> = chains
+            .zip(following.chain([None]))
+            .flat_map(|((one, redirects), next)| {
+                let steps = std::iter::once(one).chain(redirects);
+                steps.map(move |one| (one, next))
+            })
             .map(|(one, next)| step(plan, &variables, one, next))
             .collect();
         all
     };
-    plan.work.journeys().iter().flat_map(of_journey).collect()
+    let mut all: Vec<Step> = plan.work.journeys().iter().flat_map(of_journey).collect();
+    all.iter_mut().zip(Hops::of(plan)).for_each(|(step, hops)| step.hops = hops);
+    all
 }
 
 fn step(
@@ -78,6 +86,7 @@ fn step(
         needs: template.filter(|_| request.holes).map(|one| needs(&one)).unwrap_or_default(),
         captures: Captures::new(step.captures.iter().filter_map(capture).collect())
             .unwrap_or_default(),
+        hops: None,
     }
 }
 
@@ -95,13 +104,15 @@ fn needs(template: &Template) -> Vec<u32> {
 
 /// How much is kept of the responses to each request; `None`: nothing of any.
 pub(crate) fn kept(plan: &Plan) -> Option<Box<[Keep]>> {
+    let redirects = Hops::of(plan);
+    let is_redirected = |step: &candor_plan::Step| redirects[step.request as usize].is_some();
     let of_step = |cookies: bool, step: &candor_plan::Step| {
         let in_body = |one: &candor_plan::Capture| {
             Source::parse(&one.source).is_ok_and(|source| source.is_in_body())
         };
         match step.captures.iter().any(in_body) {
             true => Keep::Whole,
-            false if cookies || !step.captures.is_empty() => Keep::Fields,
+            false if cookies || !step.captures.is_empty() || is_redirected(step) => Keep::Fields,
             false => Keep::Nothing,
         }
     };

@@ -46,7 +46,8 @@ pub fn page(document: &Document, depth: Depth) -> Page {
     ledger(page.section("ledger", "Ledger"), document);
     latency(page.section("latency", "Latency"), document);
     streams::section(page.section("streams", "Streams"), document);
-    users::section(page.section("users", "Users"), document);
+    let users = if document.plan.work.are_requests() { "Redirects" } else { "Users" };
+    users::section(page.section("users", users), document);
     requests(page.section("requests", "Requests"), document);
     course(page.section("course", "Over time"), document);
     connections(page.section("connections", "Connections"), document);

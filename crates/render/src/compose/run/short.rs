@@ -39,8 +39,9 @@ pub(super) fn page(document: &Document) -> Page {
     page.header.standing(tone, word, outcome(document));
     if let Some(users) = &document.users {
         let section = page.section("users", "");
-        section.fact("users", None, users::in_short(users));
-        section.toned(Some(Tone::Doubtful), users::worst(users).unwrap_or_default());
+        let what = if document.plan.work.are_requests() { "with redirects" } else { "users" };
+        section.fact(what, None, users::in_short(users));
+        section.toned(Some(Tone::Doubtful), users::worst(users, document).unwrap_or_default());
     }
     latency(page.section("latency", ""), document);
     steps(page.section("steps", ""), document);
@@ -136,6 +137,9 @@ fn steps(section: &mut Section, document: &Document) {
     let (rows, what): (Vec<&RequestRow>, _) = match (by, &document.users) {
         (Some(By::Address), _) => {
             (addresses.filter_map(|one| one.requests.as_ref()).collect(), "address")
+        }
+        (None, Some(_)) if document.plan.work.are_requests() => {
+            (document.requests.iter().collect(), "request")
         }
         (None, Some(_)) => (document.requests.iter().collect(), "step"),
         _ => (document.targets.iter().collect(), "target"),

@@ -15,7 +15,10 @@ const FAILURES: usize = 8;
 /// The section of users.
 pub(super) fn section(section: &mut Section, document: &Document) {
     let Some(users) = &document.users else { return };
-    section.text(arrivals(users));
+    let are_requests = document.plan.work.are_requests();
+    if !are_requests {
+        section.text(arrivals(users));
+    }
     if users.unaccounted > 0 {
         let count = fmt_plural(users.unaccounted, "user");
         let text = format!("{count} unaccounted for: scheduled for an agent that was lost.");
@@ -24,7 +27,7 @@ pub(super) fn section(section: &mut Section, document: &Document) {
     let counts = ["started", "completed", "failed", "unfinished", "per second"];
     let times = ["p50", "p99", "max", "p50 active"];
     let mut table = Table::new(
-        std::iter::once(Column::words("journey"))
+        std::iter::once(Column::words(if are_requests { "request" } else { "journey" }))
             .chain(counts.map(Column::figures))
             .chain(times.map(Column::figures)),
     );
@@ -38,14 +41,17 @@ pub(super) fn section(section: &mut Section, document: &Document) {
         table.row(std::iter::once(name).chain(figures));
     }
     section.table(table);
-    section.remark(
-        "Times are from arrival to the last response; active ones leave out what users thought.",
-    );
+    section.remark(match are_requests {
+        true => "Times are from when the first request was due to the end of the last response.",
+        false => {
+            "Times are from arrival to the last response; active ones leave out what users thought."
+        }
+    });
     for (one, all, how) in users.journeys.iter().flat_map(|one| {
         [(one, &one.failures, "ended at"), (one, &one.passed_over, "went on after")]
     }) {
         for failures in all.iter().take(FAILURES) {
-            section.toned(Some(Tone::Doubtful), failed(one, failures, how));
+            section.toned(Some(Tone::Doubtful), failed(one, failures, (noun(document), how)));
         }
         if all.len() > FAILURES {
             let more = fmt_plural((all.len() - FAILURES) as u64, "more reason");
@@ -63,8 +69,13 @@ fn arrivals(users: &Users) -> String {
     }
 }
 
-fn failed(journey: &JourneyRow, failures: &StepFailures, how: &str) -> String {
-    let users = fmt_plural(failures.count, "user");
+/// Who runs through a journey.
+fn noun(document: &Document) -> &'static str {
+    if document.plan.work.are_requests() { "request" } else { "user" }
+}
+
+fn failed(journey: &JourneyRow, failures: &StepFailures, (noun, how): (&str, &str)) -> String {
+    let users = fmt_plural(failures.count, noun);
     let share = match journey.started {
         0 => String::new(),
         started => format!(" ({})", share_of(failures.count, started)),
@@ -112,10 +123,10 @@ pub(super) fn in_short(users: &Users) -> String {
 }
 
 /// The most frequent reason why journeys ended, for the short page.
-pub(super) fn worst(users: &Users) -> Option<String> {
+pub(super) fn worst(users: &Users, document: &Document) -> Option<String> {
     let all = users.journeys.iter().flat_map(|one| one.failures.iter().map(move |why| (one, why)));
     let (journey, why) = all.max_by_key(|(_, why)| why.count)?;
-    Some(failed(journey, why, "ended at"))
+    Some(failed(journey, why, (noun(document), "ended at")))
 }
 
 #[cfg(test)]
