@@ -31,8 +31,10 @@ pub(crate) fn finish(mut draft: Draft, mut secrets: Secrets) -> Imported {
 /// A plan has an upgrade to HTTP/2 for fixed requests only.
 fn without_upgrade(draft: &mut Draft) {
     let has_holes = !draft.journeys.is_empty() || draft.steps_mut().any(Step::has_holes);
+    let is_redirected = draft.settings.iter().any(|(key, _)| *key == "location");
     let before = draft.settings.len();
-    draft.settings.retain(|(key, _)| !(has_holes && *key == "h2c-upgrade"));
+    let is_made = has_holes || is_redirected;
+    draft.settings.retain(|(key, _)| !(is_made && *key == "h2c-upgrade"));
     if draft.settings.len() < before {
         draft.remark("Left out: an upgrade to HTTP/2, which fixed requests have only; use h2 if the server speaks it");
     }

@@ -106,3 +106,27 @@ fn what_is_too_long_is_refused_before_it_is_read() {
     assert!(plan.contains("X-B") && !plan.contains("X-A") && !plan.contains("aaaa"), "{plan}");
     assert!(plan.contains("# left out: header fields above 200, or longer than 16 KiB"), "{plan}");
 }
+
+#[test]
+fn redirects_are_followed_as_often_as_curl_was_told() {
+    for (options, most) in [
+        ("-L", Some(5)),
+        ("-sL --max-redirs 3", Some(3)),
+        ("--max-redirs 3 --location", Some(3)),
+        ("-L --max-redirs 50", Some(20)),
+        ("-L --max-redirs -1", Some(20)),
+        ("--location-trusted", Some(5)),
+        ("-L --max-redirs 0", None),
+        ("--max-redirs 3", None),
+        ("", None),
+    ] {
+        let plan = plan(&format!("curl {options} http://h/a"));
+        let key = most.map(|most| format!("location = {most}\n"));
+        let has = plan.lines().any(|line| line.starts_with("location = "));
+        assert_eq!(has, key.is_some(), "{options}: {plan}");
+        assert!(key.is_none_or(|key| plan.contains(&key)), "{options}: {plan}");
+        assert_eq!(plan.contains("curl follows 50"), most == Some(5), "{options}: {plan}");
+    }
+    let upgraded = plan("curl -L --http2 http://h/a");
+    assert!(!upgraded.contains("h2c-upgrade") && upgraded.contains("location = 5"), "{upgraded}");
+}

@@ -32,7 +32,12 @@ const PROXY_USER: &str =
 const RETRY: &str = "nothing is retried";
 const TLS: &str = "details of TLS";
 const ROUTE: &str = "how names are resolved, and where connections leave";
-const REDIRECT: &str = "redirects are not followed: a request or a step for each place is needed";
+const REDIRECT: &str =
+    "a POST that is redirected becomes a GET, as clients do, except by 307 and 308";
+/// A long row of redirects is a fault of the server more often than not, and each has a row in reports.
+const REDIRECTS: i64 = 5;
+/// The most that a plan may have.
+const MOST_REDIRECTS: i64 = 20;
 const AUTHENTICATION: &str =
     "a plan cannot authenticate so; remove it, or authenticate by Basic or a header field";
 
@@ -42,7 +47,7 @@ const OPTIONS: [(What, &str); 15] = [
         What::Read,
         "alpn cacert= E:cert= compressed connect-timeout= connect-to= b:cookie= d:data= data-ascii= data-binary= \
          data-raw= data-urlencode= F:form= form-string= G:get g:globoff I:head H:header= 0:http1.0 http1.1 http2 \
-         http2-prior-knowledge k:insecure json= key= m:max-time= noproxy= oauth2-bearer= path-as-is proto-default= \
+         http2-prior-knowledge k:insecure json= key= follow L:location location-trusted max-redirs= m:max-time= noproxy= oauth2-bearer= path-as-is proto-default= \
          x:proxy= U:proxy-user= proxy1.0= r:range= e:referer= X:request= request-target= resolve= socks4= socks4a= \
          socks5= socks5-hostname= tlsv1.2 tlsv1.3 unix-socket= T:upload-file= url= url-query= u:user= A:user-agent=",
     ),
@@ -55,7 +60,7 @@ const OPTIONS: [(What, &str); 15] = [
          ftp-ssl-control form-escape happy-eyeballs-timeout-ms= hostpubmd5= hostpubsha256= http0.9 \
          ignore-content-length i:include ipfs-gateway= 4:ipv4 6:ipv6 j:junk-session-cookies keepalive keepalive-cnt= \
          keepalive-time= krb= libcurl= l:list-only login-options= mail-auth= mail-from= mail-rcpt= \
-         mail-rcpt-allowfails max-filesize= max-redirs= metalink npn out-null o:output= output-dir= Z:parallel \
+         mail-rcpt-allowfails max-filesize= metalink npn out-null o:output= output-dir= Z:parallel \
          parallel-immediate parallel-max= parallel-max-host= #:progress-bar progress-meter proto= proto-redir= pubkey= \
          Q:quote= random-file= raw J:remote-header-name O:remote-name remote-name-all R:remote-time remove-on-error \
          sasl-authzid= sasl-ir sessionid show-headers S:show-error s:silent skip-existing Y:speed-limit= y:speed-time= \
@@ -88,7 +93,7 @@ const OPTIONS: [(What, &str); 15] = [
         "abstract-unix-socket= alt-svc= dns-interface= dns-ipv4-addr= dns-ipv6-addr= dns-servers= doh-cert-status \
          doh-insecure doh-url= hsts= interface= ip-tos= local-port= mptcp vlan-priority=",
     ),
-    (What::LeftOut(REDIRECT), "follow L:location location-trusted post301 post302 post303"),
+    (What::LeftOut(REDIRECT), "post301 post302 post303"),
     (What::LeftOut("credentials of the .netrc file"), "n:netrc netrc-file= netrc-optional"),
     (What::LeftOut("a rate of requests is `rate` in a plan"), "rate= limit-rate="),
     (What::LeftOut("a condition for the response"), "etag-compare= z:time-cond= C:continue-at="),
@@ -161,6 +166,9 @@ pub(super) struct Command {
     pub(super) is_verbatim: bool,
     pub(super) keeps_dots: bool,
     pub(super) has_expansion: bool,
+    follows: bool,
+    /// The most redirects, if it says so; below zero: without end.
+    redirects: Option<i64>,
     pub(super) settings: Vec<(&'static str, Value)>,
     pub(super) remarks: Vec<String>,
     /// What belongs to its requests alone.
@@ -276,7 +284,24 @@ pub(super) fn parse(line: &Line) -> Result<Option<Vec<Command>>, ImportError> {
     if arguments.commands.iter().any(|command| command.urls.is_empty()) {
         return refuse(program.at, "there is no URL; add one");
     }
+    arguments.commands.iter_mut().for_each(follow);
     Ok(Some(arguments.commands))
+}
+
+/// What it says of redirects, in all its options.
+fn follow(command: &mut Command) {
+    let most = match command.redirects {
+        _ if !command.follows => return,
+        Some(0) => return,
+        Some(most @ 1..=MOST_REDIRECTS) => most,
+        None => {
+            let remark = format!("Guess: at most {REDIRECTS} redirects in a row; curl follows 50");
+            command.remarks.push(remark);
+            REDIRECTS
+        }
+        Some(_) => MOST_REDIRECTS,
+    };
+    command.settings.push(("location", most.into()));
 }
 
 fn refuse<T>(at: Position, problem: &str) -> Result<T, ImportError> {
@@ -437,6 +462,16 @@ impl Arguments<'_> {
             "head" => command.is_head = true,
             "globoff" => command.is_verbatim = true,
             "path-as-is" => command.keeps_dots = true,
+            "location" | "follow" => command.follows = true,
+            "location-trusted" => {
+                command.follows = true;
+                let why = "credentials go to the target alone that they are for";
+                command.leave_out("location-trusted", why);
+            }
+            "max-redirs" => match value.parse() {
+                Ok(most) => command.redirects = Some(most),
+                Err(_) => return refuse(at, "the most redirects are a number; use e.g. 5"),
+            },
             "compressed" => command.set("Accept-Encoding", "deflate, gzip, br, zstd"),
             _ => return setting(command, name, &value, at),
         }
