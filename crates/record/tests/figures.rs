@@ -340,12 +340,12 @@ fn the_bytes_of_figures_do_not_change() {
     kernel.service.record(7);
     kernel.refusal = Some("no".to_owned());
     kernel.conversion_error_ns = 300;
-    assert_eq!(wire::VERSION, 16);
+    assert_eq!(wire::VERSION, 17);
     let all = [wire::to_bytes(&filled(1)), wire::to_bytes(&empty()), wire::to_bytes(&kernel)];
     let known = [
-        (980, 14_840_480_931_819_076_211),
-        (421, 12_034_774_603_608_668_637),
-        (70, 15_497_354_975_579_943_851),
+        (980, 7_404_065_942_618_273_914),
+        (421, 4_448_778_064_411_167_438),
+        (70, 1_225_464_194_721_203_414),
     ];
     assert_eq!(all.map(|bytes| of(&bytes)), known);
 }
