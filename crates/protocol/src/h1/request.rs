@@ -76,7 +76,13 @@ impl Via {
 pub fn prepare(request: &Request, authority: &str) -> Prepared {
     let has =
         |name: &str| request.headers.iter().any(|(field, _)| field.eq_ignore_ascii_case(name));
-    let mut head = format!("{} {} HTTP/1.1\r\n", request.method, request.path);
+    // Room for what most requests have besides their own, so that it grows once at most.
+    let own = request.headers.iter().map(|(name, value)| name.len() + value.len() + 4);
+    let own = request.method.len() + request.path.len() + authority.len() + own.sum::<usize>();
+    let mut head = String::with_capacity(own + 64);
+    for part in [&request.method, " ", &request.path, " HTTP/1.1\r\n"] {
+        head.push_str(part);
+    }
     let mut add = |name: &str, value: &str| {
         for part in [name, ": ", value, "\r\n"] {
             head.push_str(part);
