@@ -11,7 +11,6 @@ use std::os::fd::OwnedFd;
 use candor_protocol::Transport;
 use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
 use rustix::io::Errno;
-use rustix::net::RecvFlags;
 
 use super::clock::Clock;
 use super::epoll_wait::Waiter;
@@ -182,14 +181,7 @@ impl Reactor for EpollReactor {
     #[inline]
     fn receive(&mut self, key: Key) -> Received<'_> {
         let Some(fd) = &self.sockets[key as usize].fd else { return Received::Nothing };
-        let result = loop {
-            // Not read(2), which goes to the socket by way of the file system.
-            match rustix::net::recv(fd, &mut self.buffer[..self.at_most], RecvFlags::empty()) {
-                Err(Errno::INTR) => {}
-                Ok((n, _)) => break Ok(n),
-                Err(errno) => break Err(errno),
-            }
-        };
+        let result = socket::receive(fd, &mut self.buffer[..self.at_most]);
         if matches!(result, Err(Errno::AGAIN)) {
             self.clock.time_passed();
             return Received::Nothing;

@@ -322,8 +322,8 @@ pub trait Reactor {
         false
     }
 
-    /// Hands what was queued since the last time to the kernel, in order. Without it, [`Reactor::wait`] does so, and
-    /// when that was is not known.
+    /// Hands what was queued since the last time to the kernel, in order. Without it, [`Reactor::wait`] does so first,
+    /// and how long that took is not known.
     fn submit(&mut self) -> Submission {
         Submission::default()
     }

@@ -13,8 +13,8 @@ use std::sync::Arc;
 use rustix::event::Timespec;
 use rustix::io::Errno;
 use rustix::net::{
-    AddressFamily, SendFlags, Shutdown, SocketAddrUnix, SocketFlags, SocketType, bind, connect,
-    shutdown, socket_with, sockopt,
+    AddressFamily, RecvFlags, SendFlags, Shutdown, SocketAddrUnix, SocketFlags, SocketType, bind,
+    connect, shutdown, socket_with, sockopt,
 };
 
 use candor_protocol::Transport;
@@ -173,6 +173,13 @@ pub(super) fn send_slices(fd: &OwnedFd, slices: &[IoSlice<'_>]) -> Result<usize,
     }
 }
 
+/// Reads what there is, at most as much as fits. Zero: the peer has ended.
+#[inline]
+pub(super) fn receive(fd: &OwnedFd, buffer: &mut [u8]) -> Result<usize, Errno> {
+    // Not read(2), which goes to the socket by way of the file system.
+    until_done(|| rustix::net::recv(fd, &mut *buffer, RecvFlags::empty()).map(|(bytes, _)| bytes))
+}
+
 /// Writes `bytes`, as much as the kernel takes.
 #[inline]
 fn send_bytes(fd: &OwnedFd, bytes: &[u8]) -> Result<usize, Errno> {
@@ -180,7 +187,7 @@ fn send_bytes(fd: &OwnedFd, bytes: &[u8]) -> Result<usize, Errno> {
 }
 
 #[inline]
-fn until_done(call: impl Fn() -> Result<usize, Errno>) -> Result<usize, Errno> {
+fn until_done(mut call: impl FnMut() -> Result<usize, Errno>) -> Result<usize, Errno> {
     loop {
         match call() {
             Err(Errno::INTR) => {}

@@ -9,8 +9,9 @@
 //!   What it had no room for is *owed*: it leaves when there is room, before anything else of its connection.
 //!   A connection that breaks says so where it is received from. What is longer than a send of a batch may be leaves by
 //!   a call of its own, after those before it.
-//! - *Greed.* A connection that fills many buffers before the worker takes them gets one at a time from then on, so
-//!   that a flood leaves some to the others.
+//! - *Much.* A connection that fills a buffer, or several before the worker takes them, is read by calls of its own from
+//!   then on, into one large buffer, when the ring says that there is something. That is cheaper for large responses,
+//!   and a flood leaves the shared buffers to the others.
 //! - *Generations.* An operation's name has its connection's generation in it. Completions of a
 //!   connection that was closed find another generation, give their buffer back, and are gone.
 //! - *Running out of buffers* ends a receive (ENOBUFS) and loses nothing: the bytes stay in the
@@ -35,6 +36,7 @@ use std::marker::PhantomData;
 use std::net::SocketAddr;
 
 use candor_protocol::Transport;
+use rustix::io::Errno;
 
 use super::clock::Clock;
 use super::socket::{self, Dialer};
@@ -51,8 +53,14 @@ pub use ring::TaskWork;
 /// ever used.
 pub const BUFFERS: Shape = Shape { count: 1024, bytes: 16 * 1024 };
 
-/// A connection with more filled buffers than this is greedy.
-const GREEDY_FROM: u16 = 8;
+/// Pieces are short if their mean is below this. Then more buffers hold more of them; otherwise more memory passes
+/// through the caches for each of them.
+const SHORT_BYTES: u64 = 4096;
+
+/// A connection with more filled buffers than this is read by calls of its own.
+const MANY: u16 = 8;
+/// Such a call reads at most so much. Large enough for a 64 KiB response in one call.
+const CALL_BYTES: usize = 128 * 1024;
 
 /// A reactor that has not met its thread yet. Making one can fail; starting it cannot.
 pub struct Unstarted {
@@ -67,8 +75,14 @@ pub struct UringReactor {
     sockets: Vec<Socket>,
     clock: Clock,
     filled: Box<[Filled]>,
+    /// What was received, and in how many pieces.
+    received: (u64, u64),
     /// The buffer whose bytes the worker has.
     handed_out: u16,
+    /// What a call of its own reads into.
+    large: Box<[u8]>,
+    /// At most so much of it.
+    at_most: usize,
     /// Connections with news; a key may be there in vain.
     ready: VecDeque<Key>,
     /// Connections that ran out of buffers, the longest waiting first; likewise.
@@ -112,7 +126,10 @@ impl Start for Unstarted {
             sockets: Vec::new(),
             clock: Clock::default(),
             filled: vec![Filled { length: 0, next: NONE, at_ns: 0 }; buffers].into(),
+            received: (0, 0),
             handed_out: NONE,
+            large: vec![0; CALL_BYTES].into(),
+            at_most: CALL_BYTES,
             ready: VecDeque::new(),
             starved: VecDeque::new(),
             handed_over_ns: None,
@@ -130,15 +147,23 @@ impl UringReactor {
         &mut self.sockets[index]
     }
 
+    /// Makes room for an operation. If that hands over sends, it is known when.
+    #[inline]
+    fn make_room(&mut self) {
+        if self.ring.is_full() {
+            self.hand_over();
+        }
+    }
+
     /// Begins to receive, unless that is going on or the socket is gone.
     fn begin_to_receive(&mut self, key: Key) {
+        self.make_room();
         let socket = &mut self.sockets[key as usize];
         let Some(fd) = socket.fd.as_ref().filter(|_| !socket.receiving) else { return };
         let name = name(key, socket.generation, Purpose::Receive);
-        match socket.greedy {
+        match socket.by_call {
             false => self.ring.receive(fd, name),
-            true if socket.waiting > 0 => return,
-            true => self.ring.receive_once(fd, name),
+            true => self.ring.poll_readable(fd, name),
         }
         socket.receiving = true;
         socket.batch = self.ring.batch();
@@ -146,6 +171,7 @@ impl UringReactor {
 
     /// Begins to wait for room, unless that is going on or the socket is gone.
     fn await_writable(&mut self, key: Key) {
+        self.make_room();
         let socket = &mut self.sockets[key as usize];
         let Some(fd) = socket.fd.as_ref().filter(|_| !socket.polling) else { return };
         self.ring.poll_writable(fd, name(key, socket.generation, Purpose::Writable));
@@ -216,14 +242,39 @@ impl UringReactor {
         }
     }
 
-    /// Those that ran out of buffers receive again. One round: who runs out once more is at the
-    /// end of the queue, behind those that did not have their turn.
+    /// Those that ran out of buffers receive again, into more of them if that helps. One round: who runs out once more
+    /// is at the end of the queue, behind those that did not have their turn.
     fn feed_starved(&mut self) {
+        let (bytes, pieces) = self.received;
+        if !self.starved.is_empty() && bytes < pieces * SHORT_BYTES {
+            self.ring.buffers_mut().double();
+        }
         for _ in 0..self.starved.len() {
             let Some(key) = self.starved.pop_front() else { return };
             if std::mem::take(&mut self.sockets[key as usize].starved) {
                 self.begin_to_receive(key);
             }
+        }
+    }
+
+    /// Reads by a call of its own. A read that fills less than the buffer is the last one until the ring says that there
+    /// is more, or the end.
+    fn call(&mut self, key: Key) -> Received<'_> {
+        let Some(fd) = &self.sockets[key as usize].fd else { return Received::Nothing };
+        let result = socket::receive(fd, &mut self.large[..self.at_most]);
+        let more = matches!(result, Ok(bytes) if bytes == self.at_most);
+        if !more && !matches!(result, Ok(0)) {
+            self.begin_to_receive(key);
+        }
+        if matches!(result, Err(Errno::AGAIN)) {
+            self.clock.time_passed();
+            return Received::Nothing;
+        }
+        let at_ns = self.clock.now_ns();
+        match result {
+            Ok(0) => Received::End { at_ns },
+            Ok(bytes) => Received::Bytes { bytes: &self.large[..bytes], at_ns, more },
+            Err(errno) => Received::Failed { error: socket::io_failure(errno), at_ns },
         }
     }
 
@@ -291,11 +342,18 @@ impl Reactor for UringReactor {
         Ok(established)
     }
 
+    fn read_at_most(&mut self, bytes: usize) {
+        self.at_most = bytes.clamp(1, self.large.len());
+    }
+
     #[inline]
     fn receive(&mut self, key: Key) -> Received<'_> {
         self.take_back();
         let index = key as usize;
         if self.sockets[index].first == NONE && self.sockets[index].ending.is_none() {
+            if self.sockets[index].is_to_be_called() {
+                return self.call(key);
+            }
             self.look_again();
         }
         let socket = &mut self.sockets[index];
@@ -304,12 +362,9 @@ impl Reactor for UringReactor {
             let Filled { length, next, at_ns } = self.filled[usize::from(buffer)];
             socket.first = next;
             socket.waiting -= 1;
-            let more = next != NONE || socket.ending.is_some();
+            let more = next != NONE || socket.ending.is_some() || socket.is_to_be_called();
             if next == NONE {
                 socket.last = NONE;
-                if socket.greedy && !socket.starved && !more {
-                    self.begin_to_receive(key);
-                }
             }
             self.handed_out = buffer;
             return Received::Bytes {
@@ -333,6 +388,7 @@ impl Reactor for UringReactor {
         if self.ring.sends() == SENDS || self.is_queued(key) {
             self.hand_over();
         }
+        self.make_room();
         let socket = &mut self.sockets[key as usize];
         let Some(fd) = socket.fd.as_ref().filter(|_| socket.owed.is_empty()) else {
             return Sent::Blocked;
@@ -387,6 +443,7 @@ impl Reactor for UringReactor {
             self.ring.buffers_mut().give(next);
             next = self.filled[usize::from(next)].next;
         }
+        self.make_room();
         // The kernel holds the file, and the connection, until the operations on it have ended.
         if socket.receiving {
             self.ring.cancel(name(key, generation, Purpose::Receive));
@@ -405,7 +462,6 @@ impl Reactor for UringReactor {
 
     fn wait(&mut self, until_ns: u64) {
         self.take_back();
-        self.hand_over();
         // Nobody asked for its time.
         self.handed_over_ns = None;
         self.feed_starved();

@@ -72,7 +72,7 @@ impl<R: Reactor, S: Protocol> Worker<R, S> {
     #[inline]
     pub(super) fn find(&mut self, until_ns: u64) -> Option<Ready> {
         if self.reactor.queues() {
-            self.submit();
+            if self.turn.has_found { self.submit() } else { self.submit_or_wait() }
         }
         if !self.turn.has_found {
             self.reactor.wait(if self.turn.postponed.is_empty() { until_ns } else { 0 });

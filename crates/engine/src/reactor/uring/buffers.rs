@@ -12,6 +12,13 @@ use io_uring::types::BufRingEntry;
 
 /// The kernel wants the ring to begin at a page.
 const PAGE_BYTES: usize = 4096;
+/// So many buffers are in use at first. The kernel takes them in turn, so that all of them pass through the processor's
+/// caches, however few are filled at a time.
+const FIRST: u16 = 64;
+/// Lies between two buffers. Without it all of them would begin in the same few sets of the caches.
+const GAP_BYTES: usize = 3 * LINE_BYTES;
+/// A line of the caches. Buffers begin at one.
+const LINE_BYTES: usize = 64;
 
 /// How many buffers a ring has, and how large they are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -30,6 +37,8 @@ pub(super) struct Buffers {
     memory: NonNull<u8>,
     /// What has been given, ever, modulo 2^16: the ring's tail.
     tail: u16,
+    /// The buffers from here on were never given.
+    in_use: u16,
 }
 
 // SAFETY: the two pointers are to memory that nothing else in this process points to, and neither
@@ -37,7 +46,7 @@ pub(super) struct Buffers {
 unsafe impl Send for Buffers {}
 
 impl Buffers {
-    /// Memory for a ring, all of it given to the kernel-to-be.
+    /// Memory for a ring, the first buffers of it given to the kernel-to-be.
     pub(super) fn new(shape: Shape) -> Self {
         assert!(shape.count.is_power_of_two() && shape.count <= 1 << 15 && shape.bytes > 0);
         let (ring_layout, memory_layout) = layouts(shape);
@@ -45,11 +54,21 @@ impl Buffers {
         let (ring, memory) = unsafe { (alloc_zeroed(ring_layout), alloc_zeroed(memory_layout)) };
         let Some(ring) = NonNull::new(ring.cast()) else { handle_alloc_error(ring_layout) };
         let Some(memory) = NonNull::new(memory) else { handle_alloc_error(memory_layout) };
-        let mut buffers = Buffers { shape, ring, memory, tail: 0 };
-        for buffer in 0..shape.count {
-            buffers.give(buffer);
-        }
+        let mut buffers = Buffers { shape, ring, memory, tail: 0, in_use: 0 };
+        buffers.use_up_to(FIRST);
         buffers
+    }
+
+    /// Doubles how many are in use, up to all of them.
+    #[cold]
+    pub(super) fn double(&mut self) {
+        self.use_up_to(self.in_use.saturating_mul(2));
+    }
+
+    fn use_up_to(&mut self, count: u16) {
+        let count = count.min(self.shape.count);
+        (self.in_use..count).for_each(|buffer| self.give(buffer));
+        self.in_use = count;
     }
 
     pub(super) fn shape(&self) -> Shape {
@@ -63,9 +82,10 @@ impl Buffers {
 
     fn start(&self, buffer: u16) -> *mut u8 {
         assert!(buffer < self.shape.count, "the kernel names buffers of this ring only");
-        let offset = usize::from(buffer) * self.shape.bytes as usize;
-        // SAFETY: the memory is of `count` times `bytes`, and `buffer` is below `count`.
-        unsafe { self.memory.as_ptr().add(offset) }
+        let offset = usize::from(buffer) * stride(self.shape);
+        let memory = self.memory.as_ptr();
+        // SAFETY: the memory is of `count` strides and what the first one begins at, and `buffer` is below `count`.
+        unsafe { memory.add(memory.align_offset(LINE_BYTES) + offset) }
     }
 
     /// The first `length` bytes of a buffer that the kernel has filled and that was not given
@@ -116,12 +136,18 @@ impl Drop for Buffers {
     }
 }
 
+/// From the beginning of a buffer to that of the next.
+fn stride(shape: Shape) -> usize {
+    shape.bytes as usize + GAP_BYTES
+}
+
 fn layouts(shape: Shape) -> (Layout, Layout) {
     let count = usize::from(shape.count);
-    let layout = |bytes: usize| {
-        Layout::from_size_align(bytes, PAGE_BYTES).expect("at most 128 TiB, aligned to a page")
-    };
-    (layout(count * size_of::<BufRingEntry>()), layout(count * shape.bytes as usize))
+    let layout =
+        |bytes: usize, align| Layout::from_size_align(bytes, align).expect("at most 128 TiB");
+    // An allocator clears what is aligned to more, and all of it is in memory then.
+    let memory = layout(LINE_BYTES + count * stride(shape), align_of::<u128>());
+    (layout(count * size_of::<BufRingEntry>(), PAGE_BYTES), memory)
 }
 
 #[cfg(test)]

@@ -5,9 +5,9 @@
 
 use rustix::io::Errno;
 
-use super::GREEDY_FROM;
+use super::MANY;
 use super::UringReactor;
-use super::connection::{Ending, Filled, NONE, Purpose, name, whose};
+use super::connection::{Ending, Filled, NONE, Purpose, is_send, name, whose};
 use super::ring::{CANCELLATION, Completion, Name};
 use crate::reactor::{Key, Ready};
 
@@ -34,6 +34,8 @@ impl UringReactor {
             }
         } else if completion.name == name(key, generation, Purpose::Receive) {
             self.received(key, completion, now_ns);
+        } else if is_send(completion.name) {
+            self.was_not_sent(completion.name, completion.result);
         } else {
             self.sockets[key as usize].polling = false;
             if self.sockets[key as usize].owed.is_empty() || self.pay(key) {
@@ -69,6 +71,7 @@ impl UringReactor {
         match (completion.result, completion.buffer) {
             (1.., Some(buffer)) => {
                 let length = completion.result as u32;
+                self.received = (self.received.0 + u64::from(length), self.received.1 + 1);
                 self.filled[usize::from(buffer)] = Filled { length, next: NONE, at_ns };
                 match socket.last {
                     NONE => socket.first = buffer,
@@ -76,8 +79,9 @@ impl UringReactor {
                 }
                 socket.last = buffer;
                 socket.waiting += 1;
-                if socket.waiting > GREEDY_FROM && !socket.greedy {
-                    socket.greedy = true;
+                let fills = length == self.ring.buffers().shape().bytes;
+                if (fills || socket.waiting > MANY) && !socket.by_call {
+                    socket.by_call = true;
                     if completion.more {
                         self.ring.cancel(completion.name);
                     }
@@ -88,6 +92,7 @@ impl UringReactor {
                     self.begin_to_receive(key);
                 }
             }
+            (1.., None) => self.tell(key, true, false, false),
             (0.., buffer) => {
                 if let Some(buffer) = buffer {
                     self.ring.buffers_mut().give(buffer);
@@ -95,12 +100,14 @@ impl UringReactor {
                 self.input_ended(key, Ending::End, at_ns);
             }
             (error, _) => match Errno::from_raw_os_error(-error) {
-                Errno::NOBUFS => {
+                Errno::NOBUFS if !socket.by_call => {
                     socket.starved = true;
                     self.starved.push_back(key);
                 }
-                // Cancelled: it was greedy.
-                Errno::INTR | Errno::AGAIN | Errno::CANCELED => self.begin_to_receive(key),
+                // Cancelled: it is read by calls from here on.
+                Errno::NOBUFS | Errno::INTR | Errno::AGAIN | Errno::CANCELED => {
+                    self.begin_to_receive(key)
+                }
                 errno => self.input_ended(key, Ending::Failed(errno), at_ns),
             },
         }

@@ -4,7 +4,7 @@ use std::os::fd::OwnedFd;
 
 use rustix::io::Errno;
 
-use super::ring::Name;
+use super::ring::{Name, UNCOUNTED};
 use crate::reactor::{Key, Ready, Route};
 
 /// No buffer.
@@ -13,7 +13,7 @@ pub(super) const NONE: u16 = u16::MAX;
 pub(super) const GENERATIONS: u32 = 1 << 30;
 
 /// Marks the names of sends.
-const SEND: Name = 2 << 62;
+const SEND: Name = UNCOUNTED;
 
 /// What an operation is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -61,8 +61,8 @@ pub(super) struct Socket {
     pub(super) polling: bool,
     /// In the queue of those that wait for buffers.
     pub(super) starved: bool,
-    /// It took so many buffers at once that it gets one at a time, the next when the worker has taken the last.
-    pub(super) greedy: bool,
+    /// It is read by calls of its own.
+    pub(super) by_call: bool,
     /// Filled buffers that the worker has not taken.
     pub(super) waiting: u16,
     /// The batch and the number in it of what was sent last, if it was queued.
@@ -80,6 +80,13 @@ pub(super) struct Socket {
     pub(super) ending: Option<(Ending, u64)>,
 }
 
+impl Socket {
+    /// The ring has said that there is something to read, and what came before is read.
+    pub(super) fn is_to_be_called(&self) -> bool {
+        self.by_call && !self.receiving
+    }
+}
+
 impl Default for Socket {
     fn default() -> Self {
         Socket {
@@ -90,7 +97,7 @@ impl Default for Socket {
             receiving: false,
             polling: false,
             starved: false,
-            greedy: false,
+            by_call: false,
             waiting: 0,
             queued: None,
             owed: Vec::new(),

@@ -35,6 +35,8 @@ pub(super) const SEND_BYTES: usize = 2048;
 
 /// An operation's name, by which its completions are known.
 pub(super) type Name = u64;
+/// Names from here on are those of sends and cancellations, which may not complete and hold no memory of ours.
+pub(super) const UNCOUNTED: Name = 1 << 63;
 /// The name of all cancellations.
 pub(super) const CANCELLATION: Name = u64::MAX;
 /// Handing over is tried so often if the kernel takes only a part.
@@ -166,12 +168,15 @@ impl Ring {
         self.start(entry.user_data(name));
     }
 
-    /// Receives into one provided buffer.
-    pub(super) fn receive_once(&mut self, fd: &OwnedFd, name: Name) {
-        let bytes = self.buffers.shape().bytes;
-        let entry = opcode::Recv::new(Fd(fd.as_raw_fd()), std::ptr::null_mut(), bytes);
-        let entry = entry.buf_group(GROUP).build().flags(Flags::BUFFER_SELECT);
-        self.start(entry.user_data(name));
+    /// Completes once, when there is something to receive, the peer has ended, or the socket is dead.
+    pub(super) fn poll_readable(&mut self, fd: &OwnedFd, name: Name) {
+        self.poll(fd, name, PollFlags::IN | PollFlags::RDHUP);
+    }
+
+    /// No operation can be begun before others were handed over.
+    #[inline]
+    pub(super) fn is_full(&mut self) -> bool {
+        self.submission().is_full()
     }
 
     /// How many sends are in the present batch; with [`SENDS`] there is no room for another.
@@ -187,7 +192,8 @@ impl Ring {
     }
 
     /// Sends all of `slices`, at most [`SEND_BYTES`], without waiting for room. Completes only if less is sent, or
-    /// nothing; [`Ring::unsent`] has the rest then. Returns its number in the batch.
+    /// nothing; [`Ring::unsent`] has the rest then. Returns its number in the batch. If there is a batch, the ring must
+    /// not be full.
     #[inline]
     pub(super) fn send(&mut self, fd: &OwnedFd, name: Name, slices: &[IoSlice<'_>]) -> usize {
         let number = self.sends;
@@ -202,8 +208,8 @@ impl Ring {
         // With WAITALL a short send counts as a failure, which has a completion.
         let flags = libc::MSG_DONTWAIT | libc::MSG_WAITALL | libc::MSG_NOSIGNAL;
         let entry = entry.flags(flags).build().user_data(name).flags(Flags::SKIP_SUCCESS);
-        self.sends += 1;
         self.push(&entry);
+        self.sends += 1;
         number
     }
 
@@ -220,10 +226,7 @@ impl Ring {
             self.submit();
             // SAFETY: as in `next_completion`.
             self.aside.extend(unsafe { self.uring.as_ref().completion_shared() });
-            if self.submission().is_empty() {
-                // Before that, the kernel may still read them.
-                self.sends = 0;
-                self.send_batch += 1;
+            if self.sends == 0 {
                 break;
             }
         }
@@ -243,8 +246,11 @@ impl Ring {
     /// Completes once, when there is room to send, an attempt to connect has ended, or the
     /// socket is dead.
     pub(super) fn poll_writable(&mut self, fd: &OwnedFd, name: Name) {
-        let events = u32::from(PollFlags::OUT.bits());
-        let entry = opcode::PollAdd::new(Fd(fd.as_raw_fd()), events).build();
+        self.poll(fd, name, PollFlags::OUT);
+    }
+
+    fn poll(&mut self, fd: &OwnedFd, name: Name, events: PollFlags) {
+        let entry = opcode::PollAdd::new(Fd(fd.as_raw_fd()), events.bits().into()).build();
         self.start(entry.user_data(name));
     }
 
@@ -295,6 +301,11 @@ impl Ring {
         if self.submission().is_empty() {
             self.batch += 1;
             self.kept.clear();
+            // Before that, the kernel may still read them.
+            if self.sends > 0 {
+                self.sends = 0;
+                self.send_batch += 1;
+            }
         }
     }
 
@@ -336,7 +347,7 @@ impl Ring {
             buffer: cqueue::buffer_select(entry.flags()),
             more: cqueue::more(entry.flags()),
         };
-        if !completion.more && completion.name != CANCELLATION {
+        if !completion.more && completion.name < UNCOUNTED {
             self.in_flight -= 1;
         }
         Some(completion)
