@@ -1,7 +1,7 @@
-//! The reactor of a run. It depends on what was asked for, on the number of
-//! connections, and on whether the kernel allows it; never on anything measured during the run.
+//! The reactor of a run. It depends on what was asked for, on the load, and on whether the kernel allows it; never on
+//! anything measured during the run.
 
-use candor_plan::ReactorChoice;
+use candor_plan::{Load, ReactorChoice};
 
 use super::uring;
 
@@ -14,15 +14,15 @@ pub enum ReactorKind {
     Uring,
 }
 
-/// From this number of connections per worker on, [`ReactorChoice::Auto`] is io_uring: never. It is the cheaper one
-/// in closed loops of many connections and short responses, by up to a tenth, where the loader is the limit, and the
-/// dearer one with responses of some KiB and with servers that are slower than the loader (docs/cost.md).
-pub const URING_FROM_CONNECTIONS: u32 = u32::MAX;
+/// From this number of requests in flight of a worker on, [`ReactorChoice::Auto`] is io_uring in closed loops. With as
+/// many it takes up to a tenth less CPU where the loader is the limit, and no more where it is not; with fewer, and in open
+/// loads, the two differ by less than rounds do (docs/cost.md; `make bench` measures it again).
+pub const URING_FROM_IN_FLIGHT: u32 = 128;
 
 /// What [`ReactorChoice::Auto`] is, where both are possible.
-pub fn pick(connections_per_worker: u32) -> ReactorKind {
-    match connections_per_worker {
-        URING_FROM_CONNECTIONS.. => ReactorKind::Uring,
+fn pick(load: &Load, in_flight_per_worker: u32) -> ReactorKind {
+    match load {
+        Load::Closed { .. } if in_flight_per_worker >= URING_FROM_IN_FLIGHT => ReactorKind::Uring,
         _ => ReactorKind::Epoll,
     }
 }
@@ -36,11 +36,12 @@ pub fn probe_uring() -> Result<(), String> {
 /// The reactor of a run. `probe` is asked only if io_uring is wanted.
 pub(crate) fn decide(
     choice: ReactorChoice,
-    connections_per_worker: u32,
+    load: &Load,
+    in_flight_per_worker: u32,
     probe: impl FnOnce() -> Result<(), String>,
 ) -> ReactorKind {
     let wanted = match choice {
-        ReactorChoice::Auto => pick(connections_per_worker),
+        ReactorChoice::Auto => pick(load, in_flight_per_worker),
         ReactorChoice::Epoll => ReactorKind::Epoll,
         ReactorChoice::Uring => ReactorKind::Uring,
     };
@@ -52,6 +53,8 @@ pub(crate) fn decide(
 
 #[cfg(test)]
 mod tests {
+    use candor_plan::{Arrivals, OpenLoad};
+
     use super::*;
 
     #[test]
@@ -59,10 +62,19 @@ mod tests {
         let allowed = || Ok(());
         let forbidden = || Err("no".to_owned());
         let unasked = || -> Result<(), String> { panic!("epoll needs no probe") };
-        assert_eq!(decide(ReactorChoice::Uring, 1, allowed), ReactorKind::Uring);
-        assert_eq!(decide(ReactorChoice::Uring, 1, forbidden), ReactorKind::Epoll);
-        assert_eq!(decide(ReactorChoice::Epoll, u32::MAX, unasked), ReactorKind::Epoll);
-        assert_eq!(decide(ReactorChoice::Auto, 1, unasked), ReactorKind::Epoll);
-        assert_eq!(decide(ReactorChoice::Auto, u32::MAX, forbidden), ReactorKind::Epoll);
+        let closed = Load::Closed { think_time_ns: 0 };
+        let open = Load::Open(OpenLoad {
+            segments: Vec::new(),
+            arrivals: Arrivals::Constant,
+            shed_after_ns: None,
+        });
+        let (few, many) = (URING_FROM_IN_FLIGHT - 1, URING_FROM_IN_FLIGHT);
+        assert_eq!(decide(ReactorChoice::Uring, &closed, 1, allowed), ReactorKind::Uring);
+        assert_eq!(decide(ReactorChoice::Uring, &closed, 1, forbidden), ReactorKind::Epoll);
+        assert_eq!(decide(ReactorChoice::Epoll, &closed, many, unasked), ReactorKind::Epoll);
+        assert_eq!(decide(ReactorChoice::Auto, &closed, few, unasked), ReactorKind::Epoll);
+        assert_eq!(decide(ReactorChoice::Auto, &closed, many, allowed), ReactorKind::Uring);
+        assert_eq!(decide(ReactorChoice::Auto, &closed, many, forbidden), ReactorKind::Epoll);
+        assert_eq!(decide(ReactorChoice::Auto, &open, many, unasked), ReactorKind::Epoll);
     }
 }
