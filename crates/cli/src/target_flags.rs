@@ -145,9 +145,9 @@ impl CoreFlags {
     /// The split of the machine.
     pub(crate) fn split(&self) -> Result<Split, UserError> {
         let list = |cores: &'_ Option<Cores>| cores.as_ref().map(|Cores(list)| list.clone());
-        let usable = candor_engine::usable_cores();
+        let physical = candor_engine::physical_cores();
         let (target, loader) = (list(&self.target_cores), list(&self.loader_cores));
-        Ok(Split::choose(&usable, target.as_deref(), loader.as_deref())?)
+        Ok(Split::choose(&physical, target.as_deref(), loader.as_deref())?)
     }
 }
 

@@ -38,6 +38,7 @@ pub use author::script;
 pub use control::{Control, Course};
 pub use error::EngineError;
 pub use machine::child::end_with_this_thread;
+pub use machine::topology::physical_cores;
 pub use machine::{core_count, host, keep_to_cores, usable_cores, within_quota};
 pub use reactor::choice::probe_uring;
 pub use run::drive::{drive, drive_observed, drive_part, drive_scripted, drive_sessions};

@@ -7,6 +7,7 @@ pub(crate) mod child;
 pub(crate) mod hiccup;
 pub(crate) mod memory;
 pub(crate) mod throttle;
+pub(crate) mod topology;
 
 use std::fs;
 use std::sync::Arc;

@@ -23,7 +23,7 @@ use crate::author::script::{Scripted, Scripts};
 use crate::control::Control;
 use crate::error::EngineError;
 use crate::machine::hiccup::{self, Post};
-use crate::machine::{core_count, host, keep_to_cores, memory, throttle, usable_cores};
+use crate::machine::{core_count, host, keep_to_cores, memory, throttle, topology, usable_cores};
 use crate::reactor::{ConnectFailure, Start};
 use crate::sessions::{Recipe, Use};
 use crate::thread::Snapshot;
@@ -126,10 +126,17 @@ pub(super) fn run_on(
     let mut intake = TraceIntake::new(plan);
     let exchanges = observer.exchanges();
     let over = AtomicBool::new(false);
-    // The last cores are the loader's: an embedded target takes the first.
-    let pins = pins && workers as usize <= cores.len();
-    let own_cores: Vec<Option<usize>> =
-        (0..workers as usize).map(|at| pins.then(|| cores[cores.len() - 1 - at])).collect();
+    // The last cores are the loader's: a target takes the first. Where the target has cores, all of these are ours.
+    let dealt = pins.then(|| {
+        let physical = topology::physical_cores();
+        let most =
+            if control.target_cores().is_some() { physical.len() } else { physical.len() / 2 };
+        topology::spread(&physical, workers as usize, most)
+    });
+    let own_cores: Vec<Option<usize>> = match dealt.flatten() {
+        Some(cores) => cores.into_iter().map(Some).collect(),
+        None => vec![None; workers as usize],
+    };
     let of_target = control.target_cores().or(is_local.then_some(&cores)).unwrap_or_default();
     let posts = Post::all(&own_cores, of_target);
     // They wait for each other, so none begins before all are there.

@@ -15,31 +15,44 @@ pub struct Split {
 }
 
 impl Split {
-    /// Splits the cores in `usable`: a given list stays, and a side without one gets the rest.
-    /// Without any list each side gets half; on a single core both have it.
+    /// Splits usable cores, those of each physical core together: a given list stays, and a side without one gets the
+    /// rest. Without any list each side gets half; on a single core both have it. No physical core is on both sides,
+    /// unless there is no other way.
     pub fn choose(
-        usable: &[usize],
+        physical: &[Vec<usize>],
         target: Option<&[usize]>,
         loader: Option<&[usize]>,
     ) -> Result<Split, LabError> {
+        let usable: Vec<usize> = physical.iter().flatten().copied().collect();
         for (of, cores) in [(Side::Target, target), (Side::Loader, loader)] {
             let missing = cores.unwrap_or_default().iter().find(|core| !usable.contains(core));
             if let Some(&core) = missing {
-                return Err(LabError::NoCore { of, core, usable: fmt_cores(usable) });
+                return Err(LabError::NoCore { of, core, usable: fmt_cores(&ascending(usable)) });
             }
         }
-        let without = |taken: &[usize]| -> Vec<usize> {
-            let rest: Vec<usize> =
-                usable.iter().copied().filter(|core| !taken.contains(core)).collect();
-            if rest.is_empty() { usable.to_vec() } else { rest }
+        let without = |taken: &[usize]| {
+            let is_taken = |core: &usize| taken.contains(core);
+            let whole = physical.iter().filter(|siblings| !siblings.iter().any(is_taken));
+            let whole: Vec<usize> = whole.flatten().copied().collect();
+            let rest = || usable.iter().copied().filter(|core| !is_taken(core)).collect();
+            [whole, rest()]
+                .into_iter()
+                .find(|one: &Vec<_>| !one.is_empty())
+                .unwrap_or(usable.clone())
         };
         let half = (usable.len() / 2).max(1);
+        let ends = physical.iter().scan(0, |end, siblings| {
+            *end += siblings.len();
+            Some(*end)
+        });
+        let first = &usable[..ends.take_while(|&end| end <= half).last().unwrap_or(half)];
         let (target, loader) = match (target, loader) {
             (Some(target), Some(loader)) => (target.to_vec(), loader.to_vec()),
             (Some(target), None) => (target.to_vec(), without(target)),
             (None, Some(loader)) => (without(loader), loader.to_vec()),
-            (None, None) => (usable[..half].to_vec(), without(&usable[..half])),
+            (None, None) => (first.to_vec(), without(first)),
         };
+        let (target, loader) = (ascending(target), ascending(loader));
         Ok(Split { target, loader })
     }
 
@@ -55,6 +68,11 @@ impl Split {
         let free: Vec<usize> = usable.iter().filter(is_free).copied().collect();
         if free.is_empty() { self.target.clone() } else { free }
     }
+}
+
+fn ascending(mut cores: Vec<usize>) -> Vec<usize> {
+    cores.sort_unstable();
+    cores
 }
 
 /// Cores such as `0-3,6`, in ascending order, each once.
@@ -119,7 +137,8 @@ mod tests {
     #[test]
     fn by_default_half_and_half() {
         let split = |usable: &[usize], target: Option<&[usize]>, loader: Option<&[usize]>| {
-            let split = Split::choose(usable, target, loader).unwrap();
+            let alone: Vec<_> = usable.iter().map(|&core| vec![core]).collect();
+            let split = Split::choose(&alone, target, loader).unwrap();
             (split.target.clone(), split.loader.clone(), split.is_shared())
         };
         assert_eq!(split(&[0, 1], None, None), (vec![0], vec![1], false));
@@ -128,8 +147,22 @@ mod tests {
         assert_eq!(split(&[0, 1, 2, 3], Some(&[3]), None), (vec![3], vec![0, 1, 2], false));
         assert_eq!(split(&[0, 1, 2, 3], None, Some(&[0])), (vec![1, 2, 3], vec![0], false));
         assert_eq!(split(&[0, 1], Some(&[0, 1]), None), (vec![0, 1], vec![0, 1], true));
-        let error = Split::choose(&[0, 1], Some(&[7]), None).unwrap_err().to_string();
+        let error = Split::choose(&[vec![0], vec![1]], Some(&[7]), None).unwrap_err().to_string();
         assert!(error.contains("no core 7") && error.contains("0-1"), "{error}");
+    }
+
+    #[test]
+    fn no_physical_core_is_on_both_sides() {
+        let split = |physical: &[Vec<usize>], target: Option<&[usize]>| {
+            let split = Split::choose(physical, target, None).unwrap();
+            (split.target, split.loader)
+        };
+        let four = [vec![0, 4], vec![1, 5], vec![2, 6], vec![3, 7]];
+        assert_eq!(split(&four, None), (vec![0, 1, 4, 5], vec![2, 3, 6, 7]));
+        assert_eq!(split(&four, Some(&[0, 1])), (vec![0, 1], vec![2, 3, 6, 7]));
+        assert_eq!(split(&four, Some(&[0, 1, 2, 3])), (vec![0, 1, 2, 3], vec![4, 5, 6, 7]));
+        assert_eq!(split(&four[..3], None), (vec![0, 4], vec![1, 2, 5, 6]));
+        assert_eq!(split(&four[..1], None), (vec![0], vec![4]));
     }
 
     #[test]

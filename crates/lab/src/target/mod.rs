@@ -134,7 +134,7 @@ impl Running {
         ready::check_free(spec)?;
         let cores = match &spec.cores {
             Some(cores) => cores.clone(),
-            None => Split::choose(&candor_engine::usable_cores(), None, None)?.target,
+            None => Split::choose(&candor_engine::physical_cores(), None, None)?.target,
         };
         let log = Log::open(spec.log.as_deref())?;
         let private = private().map_err(LabError::no_temporary)?;

@@ -16,7 +16,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use candor_engine::{core_count, keep_to_cores, monotonic_ns, usable_cores};
+use candor_engine::{core_count, keep_to_cores, monotonic_ns, physical_cores};
 use candor_fleet::agent::{Agent, Event, Now, Settings};
 use candor_fleet::audit::Line;
 use candor_fleet::{AgentName, Timings, in_one_line};
@@ -82,7 +82,7 @@ pub(crate) fn agent(arguments: &AgentArguments) -> Result<ExitCode, UserError> {
     let policy = folder::policy(&folder::given_or(policy.as_ref(), folder, POLICY))?;
     let audit = Audit::open(folder::given_or(audit.as_ref(), folder, AUDIT), &name)?;
     let broker = folder::broker(urls, folder)?;
-    let cores = usable_cores();
+    let cores = physical_cores().concat();
     let settings = Settings {
         name: name.clone(),
         boot: u64::from_le_bytes(folder::random()?),

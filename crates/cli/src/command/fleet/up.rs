@@ -10,7 +10,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::mpsc::channel;
 
-use candor_engine::usable_cores;
+use candor_engine::physical_cores;
 use candor_files::{Private, private};
 use candor_lab::target::is_program;
 use candor_lab::target::{Ready, Running, TargetSpec};
@@ -86,7 +86,7 @@ pub(super) fn up(arguments: UpArguments, typed: Typed) -> Result<Next, UserError
         port,
         rules: Rules { targets: &targets, rate: None, scripts: "sandboxed" },
     })?;
-    let cores = usable_cores();
+    let cores = physical_cores().concat();
     let spec = |name: String, command: &[&str], dir: PathBuf, cores: Vec<usize>| TargetSpec {
         ready: Ready::Started,
         dir: Some(dir),
