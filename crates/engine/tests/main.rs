@@ -18,3 +18,4 @@ mod scripted;
 mod simulated;
 mod streams;
 mod targets;
+mod threads;
