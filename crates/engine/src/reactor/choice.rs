@@ -14,15 +14,16 @@ pub enum ReactorKind {
     Uring,
 }
 
-/// From this number of requests in flight of a worker on, [`ReactorChoice::Auto`] is io_uring in closed loops. With as
-/// many it takes up to a tenth less CPU where the loader is the limit, and no more where it is not; with fewer, and in open
-/// loads, the two differ by less than rounds do (docs/cost.md; `make bench` measures it again).
-pub const URING_FROM_IN_FLIGHT: u32 = 128;
+/// From so many requests in flight on a connection on, [`ReactorChoice::Auto`] is io_uring in closed loops: it takes a
+/// tenth less CPU there (docs/cost.md; `make bench` measures it again). With fewer it takes less too where a loop of many
+/// connections is as fast as the loader, but the loader's work for some connections, which is in the service time of the
+/// others on epoll, is send lag on io_uring, so that a run that is OK on the one is doubtful on the other.
+pub const URING_FROM_PIPELINE: u32 = 8;
 
 /// What [`ReactorChoice::Auto`] is, where both are possible.
-fn pick(load: &Load, in_flight_per_worker: u32) -> ReactorKind {
+fn pick(load: &Load, pipeline: u32) -> ReactorKind {
     match load {
-        Load::Closed { .. } if in_flight_per_worker >= URING_FROM_IN_FLIGHT => ReactorKind::Uring,
+        Load::Closed { .. } if pipeline >= URING_FROM_PIPELINE => ReactorKind::Uring,
         _ => ReactorKind::Epoll,
     }
 }
@@ -37,11 +38,11 @@ pub fn probe_uring() -> Result<(), String> {
 pub(crate) fn decide(
     choice: ReactorChoice,
     load: &Load,
-    in_flight_per_worker: u32,
+    pipeline: u32,
     probe: impl FnOnce() -> Result<(), String>,
 ) -> ReactorKind {
     let wanted = match choice {
-        ReactorChoice::Auto => pick(load, in_flight_per_worker),
+        ReactorChoice::Auto => pick(load, pipeline),
         ReactorChoice::Epoll => ReactorKind::Epoll,
         ReactorChoice::Uring => ReactorKind::Uring,
     };
@@ -68,7 +69,7 @@ mod tests {
             arrivals: Arrivals::Constant,
             shed_after_ns: None,
         });
-        let (few, many) = (URING_FROM_IN_FLIGHT - 1, URING_FROM_IN_FLIGHT);
+        let (few, many) = (URING_FROM_PIPELINE - 1, URING_FROM_PIPELINE);
         assert_eq!(decide(ReactorChoice::Uring, &closed, 1, allowed), ReactorKind::Uring);
         assert_eq!(decide(ReactorChoice::Uring, &closed, 1, forbidden), ReactorKind::Epoll);
         assert_eq!(decide(ReactorChoice::Epoll, &closed, many, unasked), ReactorKind::Epoll);

@@ -122,10 +122,7 @@ pub fn run_part(
     };
     let dozes = plan.dozes();
     let kind = match stamps {
-        None if !dozes => {
-            let in_flight = asked.div_ceil(of).saturating_mul(plan.connections.pipeline);
-            decide(choice, &plan.load, in_flight, probe_uring)
-        }
+        None if !dozes => decide(choice, &plan.load, plan.connections.pipeline, probe_uring),
         _ => ReactorKind::Epoll,
     };
     let epoll = |errno: Errno| refused("make an epoll instance", errno.into());

@@ -45,9 +45,11 @@ impl Threads {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum ReactorChoice {
-    /// The one that was measured to be cheaper for this number of connections.
+    /// The one that was measured to be cheaper for the load.
     #[default]
-    #[value(help = "The one that was measured to be cheaper: epoll, at present")]
+    #[value(
+        help = "io_uring in closed loops with --pipeline 8 or more, where it is cheaper, else epoll"
+    )]
     Auto,
     /// epoll.
     #[value(help = "On any kernel")]
