@@ -510,6 +510,8 @@ fn steps_have_replies_of_their_own() {
     let tried = candor(&["try", file.to_str().expect("a path")]);
     assert_eq!(tried.code(), 0, "{}{}", tried.stdout, tried.stderr);
     assert!(tried.stdout.contains("< said"), "{}", tried.stdout);
+    assert!(tried.stdout.contains("it has no reply"), "{}", tried.stdout);
+    assert!(!tried.stdout.contains("after 0 ns"), "{}", tried.stdout);
     for (from, to, part) in [
         ("reply = false", "reply = true", "each message has a reply without this key"),
         ("wait = '^push'", "wait = '('", "reply: "),

@@ -8,7 +8,7 @@ use std::fmt::Write;
 use candor_engine::{Exchange, Response, Text};
 use candor_plan::journey::Variables;
 use candor_plan::units::{fmt_bytes, fmt_count, fmt_duration_ns, fmt_plural};
-use candor_plan::{BodyExpect, Plan, Step, Think};
+use candor_plan::{BodyExpect, OwnReply, Plan, Replies, Step, Think};
 use candor_record::{ErrorKind, Failures, Outcome, RunRecord, StepFailure, Traced};
 use candor_report::{Style, Tone, visible};
 
@@ -188,11 +188,17 @@ impl<'a> View<'a> {
     fn exchange(&mut self, request: usize, one: &Exchanged) {
         let Exchanged { exchange, end } = one;
         let version = if exchange.is_h2 { "HTTP/2" } else { "HTTP/1.1" };
-        self.sent(exchange, version);
+        let own = self.trial.plan.work.requests()[request].reply.as_ref();
+        match own {
+            Some(OwnReply::Awaited(_)) => self.faint("it sends nothing, and waits for a message"),
+            _ => self.sent(exchange, version),
+        }
         let waited = |at_ns: u64| fmt_duration_ns(at_ns.saturating_sub(end.sent_ns));
         match &exchange.response {
+            Some(_) if self.has_no_reply(request) => self.good("sent; it has no reply"),
             Some(response) => {
                 let times = match end.first_byte_ns {
+                    _ if end.done_ns == end.sent_ns => "it was there before".to_owned(),
                     0 => format!("complete after {}", waited(end.done_ns)),
                     first => format!(
                         "first byte after {}, complete after {}",
@@ -236,6 +242,16 @@ impl<'a> View<'a> {
     /// Whether requests are messages of a WebSocket, which have no head and no status.
     fn is_message(&self) -> bool {
         self.trial.plan.wire.websocket().is_some()
+    }
+
+    /// Whether a message is done when it was sent.
+    fn has_no_reply(&self, request: usize) -> bool {
+        let plan = &self.trial.plan;
+        let common = plan.wire.websocket().is_some_and(|one| one.replies == Replies::Nothing);
+        match &plan.work.requests()[request].reply {
+            None => common,
+            Some(own) => *own == OwnReply::Nothing,
+        }
     }
 
     /// Whether requests are calls, of which the status of the call decides, and not that of HTTP.
