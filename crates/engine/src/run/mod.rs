@@ -95,7 +95,7 @@ pub fn run_part(
     check_ports(plan, &targets)?;
     let is_local = targets.iter().flat_map(|one| &**one).any(Address::is_local);
     let opened = Opened { plan, tables: &tables, is_local };
-    let (asked, most) = plan.connections_in_all();
+    let (_, most) = plan.connections_in_all();
     reserve_files(share::of_all(most, part.workers), workers)?;
     public.iter().for_each(|(host, addresses)| observer.goes_public(host, addresses));
     let dialer = Dialer {

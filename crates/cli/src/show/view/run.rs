@@ -148,9 +148,10 @@ fn latency(painter: &Painter, run: &Run, document: Option<&Document>) -> Block {
 
 /// Users under way, and what became of the others; nothing in a run without users.
 fn users(painter: &Painter, run: &Run, document: Option<&Document>) -> Block {
-    let Some(users) = document.and_then(|document| document.users.as_ref()) else {
+    let Some((document, users)) = document.and_then(|one| Some((one, one.users.as_ref()?))) else {
         return Block::new(2, Vec::new());
     };
+    let what = if document.plan.work.are_requests() { "redirects" } else { "users" };
     let under_way = run.last.as_ref().map_or(0, |last| last.summary.users);
     let sum = |count: fn(&JourneyRow) -> u64| {
         users.journeys.iter().fold(0u64, |sum, one| sum.saturating_add(count(one)))
@@ -158,7 +159,7 @@ fn users(painter: &Painter, run: &Run, document: Option<&Document>) -> Block {
     let failed = sum(|one| one.failed);
     let text = format!(
         "{:<LABEL$}{} under way · {} completed · {} failed",
-        "users",
+        what,
         fmt_count(under_way),
         fmt_count(sum(|one| one.completed)),
         fmt_count(failed)

@@ -208,6 +208,16 @@ fn experiment(done: u64) -> State {
     state
 }
 
+#[test]
+fn requests_with_their_redirects_are_no_users() {
+    let followed = run(
+        "url = 'http://127.0.0.1:8080/'\nlocation = 3\n",
+        &[Second { ok: 9, ..Second::default() }],
+    );
+    let words = text(&drawn(&followed, UNICODE, 100, 30));
+    assert!(words.contains("redirects") && !words.contains("users"), "{words}");
+}
+
 fn drawn(state: &State, theme: Theme, columns: u16, rows: u16) -> Buffer {
     let area = Rect::new(0, 0, columns, rows);
     let mut out = Buffer::empty(area);
