@@ -1,6 +1,6 @@
 //! nginx as a real peer: its own count of requests equals ours.
 
-use crate::common::{Document, Target, measure};
+use crate::common::{Candor, Document, Target, measure};
 use candor_testkit::nginx::{BODY, Nginx};
 
 fn url(nginx: &Nginx, path: &str) -> String {
@@ -29,6 +29,22 @@ fn closed_load_on_64_connections() {
     let intervals = document.list("/intervals").iter().map(|one| one["sent"].as_u64().unwrap());
     assert_eq!(intervals.sum::<u64>(), document.ledger("sent"));
     assert_same_count(nginx, &document);
+}
+
+/// Pipelined requests leave in batches, unless the kernel forbids io_uring; others by themselves.
+#[test]
+fn pipelined_requests_are_counted_as_nginx_does() {
+    for (pipeline, in_batches) in [("16", candor_engine::probe_uring().is_ok()), ("1", false)] {
+        let nginx = Nginx::start(true).unwrap();
+        let flags = ["-c", "8", "-t", "1", "-d", "1s", "--report", "full", "--pipeline", pipeline];
+        let outcome =
+            Candor::start_measuring(&[&flags[..], &[&url(&nginx, "/")]].concat()).finish();
+        assert_eq!(outcome.stdout.contains("io_uring, "), in_batches, "{}", outcome.stdout);
+        let document = outcome.document();
+        assert_eq!(document.at("/workers/0/batches").is_null(), !in_batches);
+        document.assert_all_ok();
+        assert_same_count(nginx, &document);
+    }
 }
 
 #[test]

@@ -5,7 +5,7 @@ use candor_plan::units::{
     fmt_bytes, fmt_count, fmt_duration_ns, fmt_per_second, fmt_plural, fmt_share,
 };
 use candor_plan::words::quoted;
-use candor_record::StatusCount;
+use candor_record::{Batches, StatusCount};
 
 use super::time;
 use crate::page::{Block, NOTHING, Section, share_of};
@@ -625,6 +625,20 @@ pub(super) fn loader(document: &Document) -> Vec<String> {
     }
     if let Some(lag_ns) = document.latencies.send_lag.percentile_ns("p99") {
         parts.push(format!("p99 send lag {}", fmt_duration_ns(lag_ns)));
+    }
+    let batches = || document.workers.iter().filter_map(|worker| worker.batches);
+    let sum = |count: fn(&Batches) -> u64| batches().map(|one| count(&one)).sum::<u64>();
+    if batches().next().is_some() {
+        let longest_ns = batches().map(|one| one.longest_ns).max().unwrap_or(0);
+        parts.push(match sum(|one| one.count) {
+            0 => "io_uring, each send by itself".to_owned(),
+            count => format!(
+                "io_uring, {:.1} sends in a batch, which takes {}, up to {}",
+                sum(|one| one.sends) as f64 / count as f64,
+                fmt_duration_ns(sum(|one| one.took_ns) / count),
+                fmt_duration_ns(longest_ns)
+            ),
+        });
     }
     let worst = document.hiccups().max_by_key(|one| one.longest_ns());
     if let Some(hiccups) = worst.filter(|one| one.late.count > 0) {
