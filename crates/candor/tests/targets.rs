@@ -115,6 +115,23 @@ fn counting(address: &str) -> (u16, Arc<AtomicU64>) {
     (port, count)
 }
 
+/// The first interface of a machine is its loopback.
+#[test]
+fn the_zone_of_an_address_is_for_this_machine_alone() {
+    let (port, requests) = counting("[::1]:0");
+    for zone in ["%251", "%1"] {
+        let url = format!("http://[::1{zone}]:{port}/");
+        let outcome = candor(&["-n", "5", "-c", "1", &url]);
+        assert_eq!(outcome.code(), 0, "{}{}", outcome.stdout, outcome.stderr);
+        let tried = candor(&["try", &url]);
+        assert!(tried.stdout.contains(&format!("Host: [::1]:{port}\n")), "{}", tried.stdout);
+    }
+    assert_eq!(requests.load(Ordering::Relaxed), 12);
+    let refused =
+        candor(&["--allow", "127.0.0.0/8", "-n", "1", &format!("http://[::1%1]:{port}/")]);
+    assert_eq!(refused.code(), 2, "{}", refused.stderr);
+}
+
 #[test]
 fn each_address_of_a_name_has_the_row_that_its_server_counts() {
     let (port, first) = counting("127.0.0.1:0");

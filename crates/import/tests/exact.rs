@@ -220,6 +220,12 @@ fn fields_of_forms_have_their_types_and_names() {
 }
 
 #[test]
+fn an_address_keeps_its_zone() {
+    let (_, plan) = commands("curl 'http://[fe80::1%25Eth0]:81/a'");
+    assert!(plan.contains("url = \"http://[fe80::1%25Eth0]:81\""), "{plan}");
+}
+
+#[test]
 fn proxies_of_commands_are_those_of_the_plan_without_their_passwords() {
     for (arguments, line) in [
         ("-x proxy.example:3128", "proxy = \"http://proxy.example:3128\""),

@@ -18,7 +18,7 @@ use crate::redact::refused;
 /// A parsed URL.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HttpUrl {
-    /// Host name or address; IPv6 without brackets.
+    /// Host name or address; IPv6 without brackets, with its zone as in `fe80::1%eth0`.
     pub host: String,
     /// 80 or, over TLS, 443 if none was given.
     pub port: u16,
@@ -26,7 +26,7 @@ pub struct HttpUrl {
     pub is_https: bool,
     /// Whether the scheme is ws or wss (RFC 6455 3).
     pub is_websocket: bool,
-    /// `host[:port]` as it was given.
+    /// `host[:port]` as it was given, without a zone.
     pub authority: String,
     /// Path and query as given; `/` if there was no path.
     pub path: String,
@@ -85,12 +85,18 @@ impl HttpUrl {
             None => (None, authority),
         };
         let (host, port) = parse_host_port(authority)?;
+        // A zone is a name of this machine's, and no server's business (RFC 6874 4).
+        let zone = authority.split_once('%').zip(authority.split_once(']'));
+        let authority = match zone {
+            Some(((address, _), (_, port))) => format!("{address}]{port}"),
+            None => authority.to_owned(),
+        };
         Ok(HttpUrl {
             host,
             port: port.unwrap_or(if is_https { 443 } else { 80 }),
             is_https,
             is_websocket,
-            authority: authority.strip_suffix(':').unwrap_or(authority).to_owned(),
+            authority: authority.strip_suffix(':').unwrap_or(&authority).to_owned(),
             path: if path.starts_with('/') { path.to_owned() } else { format!("/{path}") },
             authorization: user.map(basic_authorization),
         })
@@ -103,15 +109,25 @@ impl HttpUrl {
             && self.is_websocket == other.is_websocket
     }
 
-    /// The URL without user information and fragment.
-    pub fn shown(&self) -> String {
+    /// Scheme and authority, with the zone.
+    pub fn origin(&self) -> String {
         let scheme = match (self.is_websocket, self.is_https) {
             (false, false) => "http",
             (false, true) => "https",
             (true, false) => "ws",
             (true, true) => "wss",
         };
-        format!("{scheme}://{}{}", self.authority, self.path)
+        match self.host.split_once('%') {
+            Some((_, zone)) => {
+                format!("{scheme}://{}", self.authority.replace(']', &format!("%25{zone}]")))
+            }
+            None => format!("{scheme}://{}", self.authority),
+        }
+    }
+
+    /// The URL without user information and fragment.
+    pub fn shown(&self) -> String {
+        self.origin() + &self.path
     }
 }
 
@@ -125,7 +141,8 @@ pub fn parse_path(text: &str) -> Result<String, UrlError> {
     }
 }
 
-/// Splits `HOST[:PORT]`: IPv6 addresses have brackets, which are removed.
+/// Splits `HOST[:PORT]`: IPv6 addresses have brackets, which are removed, and perhaps a zone after `%25` (RFC 6874), or
+/// after `%` alone, as people write it.
 pub fn parse_host_port(text: &str) -> Result<(String, Option<u16>), UrlError> {
     if let Some(rest) = text.strip_prefix('[') {
         let (address, rest) =
@@ -134,10 +151,19 @@ pub fn parse_host_port(text: &str) -> Result<(String, Option<u16>), UrlError> {
             "" => "",
             rest => rest.strip_prefix(':').ok_or_else(|| UrlError::Host(text.to_owned()))?,
         };
-        if address.parse::<Ipv6Addr>().is_err() {
+        let (bare, zone) = match address.split_once('%') {
+            Some((bare, zone)) => (
+                bare,
+                Some(zone.strip_prefix("25").filter(|zone| !zone.is_empty()).unwrap_or(zone)),
+            ),
+            None => (address, None),
+        };
+        let is_zone = |zone: &str| !zone.is_empty() && zone.bytes().all(is_unreserved);
+        if bare.parse::<Ipv6Addr>().is_err() || !zone.is_none_or(is_zone) {
             return Err(UrlError::Host(format!("[{address}]")));
         }
-        return Ok((address.to_owned(), parse_port(port)?));
+        let host = zone.map_or(bare.to_owned(), |zone| format!("{bare}%{zone}"));
+        return Ok((host, parse_port(port)?));
     }
     if text.parse::<Ipv6Addr>().is_ok() {
         return Err(UrlError::Host(text.to_owned()));
@@ -146,11 +172,15 @@ pub fn parse_host_port(text: &str) -> Result<(String, Option<u16>), UrlError> {
     if host.is_empty() {
         return Err(UrlError::NoHost);
     }
-    let is_name = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~".contains(&byte);
-    if !host.bytes().all(is_name) {
+    if !host.bytes().all(is_unreserved) {
         return Err(UrlError::Host(host.to_owned()));
     }
     Ok((host.to_owned(), parse_port(port)?))
+}
+
+/// RFC 3986 2.3.
+fn is_unreserved(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || b"-._~".contains(&byte)
 }
 
 /// An empty port means the default one (RFC 3986 section 3.2.3).
@@ -246,6 +276,10 @@ mod tests {
             ("http://example.com/a#b/c?d", expected("example.com", 80, "example.com", "/a")),
             ("http://[::1]:8080/x", expected("::1", 8080, "[::1]:8080", "/x")),
             ("http://[2001:db8::7]", expected("2001:db8::7", 80, "[2001:db8::7]", "/")),
+            ("http://[fe80::1%25eth0]:81/x", expected("fe80::1%eth0", 81, "[fe80::1]:81", "/x")),
+            ("http://[fe80::1%eth0]", expected("fe80::1%eth0", 80, "[fe80::1]", "/")),
+            ("http://[fe80::1%25]/", expected("fe80::1%25", 80, "[fe80::1]", "/")),
+            ("http://[::1]/a]%b", expected("::1", 80, "[::1]", "/a]%b")),
             ("localhost:8080/x", expected("localhost", 8080, "localhost:8080", "/x")),
             ("127.0.0.1", expected("127.0.0.1", 80, "127.0.0.1", "/")),
             ("localhost/?u=http://x", expected("localhost", 80, "localhost", "/?u=http://x")),
@@ -254,6 +288,8 @@ mod tests {
         for (text, wanted) in table {
             assert_eq!(parts(text), wanted, "{text}");
         }
+        let zone = HttpUrl::parse("http://[fe80::1%eth0]:81/x").unwrap();
+        assert_eq!(zone.shown(), "http://[fe80::1%25eth0]:81/x");
     }
 
     #[test]
@@ -308,6 +344,14 @@ mod tests {
             (
                 "http://[nope]/",
                 "\"[nope]\" is not a host; write a name, an IPv4 address, or an IPv6 address in [ ]",
+            ),
+            (
+                "http://[fe80::1%]/",
+                "\"[fe80::1%]\" is not a host; write a name, an IPv4 address, or an IPv6 address in [ ]",
+            ),
+            (
+                "http://[fe80::1%a%b]/",
+                "\"[fe80::1%a%b]\" is not a host; write a name, an IPv4 address, or an IPv6 address in [ ]",
             ),
             (
                 "http://bü.example/",

@@ -215,8 +215,7 @@ impl Up {
         let Some(path) = &asked.path else { return Ok(announced.to_owned()) };
         let parsed = HttpUrl::parse(announced)
             .map_err(|error| format!("{}: {error}", http::shown(announced)))?;
-        let scheme = if parsed.is_https { "https" } else { "http" };
-        Ok(format!("{scheme}://{}{path}", parsed.authority))
+        Ok(parsed.origin() + path)
     }
 
     /// How it ended, if it did.

@@ -130,7 +130,10 @@ pub(super) fn tls(
     );
     Ok(Some(Tls {
         trust: trust(options, files)?,
-        server_name: options.tls.sni.clone().unwrap_or_else(|| url.host.clone()),
+        server_name: options.tls.sni.clone().unwrap_or_else(|| {
+            // A name or an address; a zone is neither.
+            url.host.split('%').next().unwrap_or_default().to_owned()
+        }),
         identity: identity(options, files)?,
         alpn: alpn(options, http)?,
         min,
