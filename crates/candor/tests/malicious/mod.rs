@@ -140,7 +140,10 @@ fn meet(kind: &str, server: &Server, reactor: &str, times: &Times) -> Row {
     arguments.extend(&server.flags);
     arguments.push(&url);
     let candor = Candor::start_as(std::process::Command::new(CANDOR), |directory, command| {
-        fs::write(directory.join("upload"), vec![b'u'; 8 << 20]).unwrap();
+        // Results are written through to the disk, and what else is to be written first may hold them up.
+        if server.flags.iter().any(|flag| flag.contains("upload")) {
+            fs::write(directory.join("upload"), vec![b'u'; 8 << 20]).unwrap();
+        }
         command.args(&arguments).current_dir(directory);
     });
     let ended = candor.finish_within(times.sum + MARGIN + MARGIN / 2);
