@@ -118,10 +118,13 @@ pub(crate) fn most_frequent<'s>(servers: impl Iterator<Item = &'s Server>) -> Op
 /// Splits a URL. User information is returned as the value of an `Authorization` field.
 pub(crate) fn split_url(url: &str) -> Result<(Server, Target, Option<String>), UrlError> {
     let url = HttpUrl::parse(&sendable(url))?;
-    let origin = HttpUrl { is_websocket: false, ..url.clone() }.origin();
+    let scheme = if url.is_https { "https" } else { "http" };
+    let mut authority = url.authority_here();
     // Case matters in a zone alone.
-    let origin = if url.host.contains('%') { origin } else { origin.to_ascii_lowercase() };
-    Ok((Server(origin), Target::parse(&url.path), url.authorization))
+    if !url.host.contains('%') {
+        authority.make_ascii_lowercase();
+    }
+    Ok((Server(format!("{scheme}://{authority}")), Target::parse(&url.path), url.authorization))
 }
 
 /// The URL to write: the user's, or that of the input. A user's URL may have a path of its own, which

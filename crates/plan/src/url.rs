@@ -109,25 +109,23 @@ impl HttpUrl {
             && self.is_websocket == other.is_websocket
     }
 
-    /// Scheme and authority, with the zone.
-    pub fn origin(&self) -> String {
+    /// The authority with the zone, for this machine alone.
+    pub fn authority_here(&self) -> String {
+        match self.host.split_once('%') {
+            Some((_, zone)) => self.authority.replace(']', &format!("%25{zone}]")),
+            None => self.authority.clone(),
+        }
+    }
+
+    /// The URL without user information and fragment.
+    pub fn shown(&self) -> String {
         let scheme = match (self.is_websocket, self.is_https) {
             (false, false) => "http",
             (false, true) => "https",
             (true, false) => "ws",
             (true, true) => "wss",
         };
-        match self.host.split_once('%') {
-            Some((_, zone)) => {
-                format!("{scheme}://{}", self.authority.replace(']', &format!("%25{zone}]")))
-            }
-            None => format!("{scheme}://{}", self.authority),
-        }
-    }
-
-    /// The URL without user information and fragment.
-    pub fn shown(&self) -> String {
-        self.origin() + &self.path
+        format!("{scheme}://{}{}", self.authority_here(), self.path)
     }
 }
 

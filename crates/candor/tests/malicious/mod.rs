@@ -140,7 +140,7 @@ fn meet(kind: &str, server: &Server, reactor: &str, times: &Times) -> Row {
     arguments.extend(&server.flags);
     arguments.push(&url);
     let candor = Candor::start_as(std::process::Command::new(CANDOR), |directory, command| {
-        // Results are written through to the disk, and what else is to be written first may hold them up.
+        // For all servers it would be 1.5 GB.
         if server.flags.iter().any(|flag| flag.contains("upload")) {
             fs::write(directory.join("upload"), vec![b'u'; 8 << 20]).unwrap();
         }

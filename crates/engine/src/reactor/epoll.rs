@@ -182,16 +182,7 @@ impl Reactor for EpollReactor {
     fn receive(&mut self, key: Key) -> Received<'_> {
         let Some(fd) = &self.sockets[key as usize].fd else { return Received::Nothing };
         let result = socket::receive(fd, &mut self.buffer[..self.at_most]);
-        if matches!(result, Err(Errno::AGAIN)) {
-            self.clock.time_passed();
-            return Received::Nothing;
-        }
-        let at_ns = self.clock.now_ns();
-        match result {
-            Ok(0) => Received::End { at_ns },
-            Ok(n) => Received::Bytes { bytes: &self.buffer[..n], at_ns, more: n == self.at_most },
-            Err(errno) => Received::Failed { error: socket::io_failure(errno), at_ns },
-        }
+        socket::received(result, &self.buffer[..self.at_most], &mut self.clock)
     }
 
     #[inline]

@@ -20,7 +20,8 @@ use rustix::net::{
 use candor_protocol::Transport;
 use candor_record::ConnectErrorKind;
 
-use super::{ConnectCause, ConnectFailure, IoFailure, Route, Sent, datagram, scm};
+use super::clock::Clock;
+use super::{ConnectCause, ConnectFailure, IoFailure, Received, Route, Sent, datagram, scm};
 
 const NS_PER_S: u64 = 1_000_000_000;
 
@@ -178,6 +179,27 @@ pub(super) fn send_slices(fd: &OwnedFd, slices: &[IoSlice<'_>]) -> Result<usize,
 pub(super) fn receive(fd: &OwnedFd, buffer: &mut [u8]) -> Result<usize, Errno> {
     // Not read(2), which goes to the socket by way of the file system.
     until_done(|| rustix::net::recv(fd, &mut *buffer, RecvFlags::empty()).map(|(bytes, _)| bytes))
+}
+
+/// What [`receive`] into `buffer` found.
+#[inline]
+pub(super) fn received<'b>(
+    result: Result<usize, Errno>,
+    buffer: &'b [u8],
+    clock: &mut Clock,
+) -> Received<'b> {
+    if matches!(result, Err(Errno::AGAIN)) {
+        clock.time_passed();
+        return Received::Nothing;
+    }
+    let at_ns = clock.now_ns();
+    match result {
+        Ok(0) => Received::End { at_ns },
+        Ok(bytes) => {
+            Received::Bytes { bytes: &buffer[..bytes], at_ns, more: bytes == buffer.len() }
+        }
+        Err(errno) => Received::Failed { error: io_failure(errno), at_ns },
+    }
 }
 
 /// Writes `bytes`, as much as the kernel takes.

@@ -262,20 +262,14 @@ impl UringReactor {
     fn call(&mut self, key: Key) -> Received<'_> {
         let Some(fd) = &self.sockets[key as usize].fd else { return Received::Nothing };
         let result = socket::receive(fd, &mut self.large[..self.at_most]);
-        let more = matches!(result, Ok(bytes) if bytes == self.at_most);
-        if !more && !matches!(result, Ok(0)) {
+        let is_drained = match result {
+            Ok(bytes) => (1..self.at_most).contains(&bytes),
+            Err(errno) => errno == Errno::AGAIN,
+        };
+        if is_drained {
             self.begin_to_receive(key);
         }
-        if matches!(result, Err(Errno::AGAIN)) {
-            self.clock.time_passed();
-            return Received::Nothing;
-        }
-        let at_ns = self.clock.now_ns();
-        match result {
-            Ok(0) => Received::End { at_ns },
-            Ok(bytes) => Received::Bytes { bytes: &self.large[..bytes], at_ns, more },
-            Err(errno) => Received::Failed { error: socket::io_failure(errno), at_ns },
-        }
+        socket::received(result, &self.large[..self.at_most], &mut self.clock)
     }
 
     /// Nothing is queued for a connection, but the kernel may have something that it was not

@@ -69,7 +69,7 @@ impl<R: Reactor, S: Protocol> Worker<R, S> {
     /// Before a wait. A single send is left to that, which is one call less, and exact: it leaves when the wait begins.
     #[inline]
     pub(super) fn submit_or_wait(&mut self) {
-        if self.batch.sends == 1 && self.batch.limit > 0 {
+        if self.batch.sends == 1 {
             let now_ns = self.reactor.now_ns();
             let batch = &mut self.batch;
             batch

@@ -215,7 +215,8 @@ impl Up {
         let Some(path) = &asked.path else { return Ok(announced.to_owned()) };
         let parsed = HttpUrl::parse(announced)
             .map_err(|error| format!("{}: {error}", http::shown(announced)))?;
-        Ok(parsed.origin() + path)
+        let scheme = if parsed.is_https { "https" } else { "http" };
+        Ok(format!("{scheme}://{}{path}", parsed.authority_here()))
     }
 
     /// How it ended, if it did.
