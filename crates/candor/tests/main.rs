@@ -7,6 +7,7 @@ mod architecture;
 mod ci;
 mod clients;
 mod common;
+mod compressed;
 mod deliveries;
 mod dependencies;
 mod deploy;

@@ -65,6 +65,7 @@ impl Options {
         delivery::check(&self, work.requests())?;
         streams::check(&self, work.requests())?;
         once::check(&self)?;
+        requests::check_compressed(&self, &wire)?;
         let mut load = load::load(&self, &mut files)?;
         journeys::count(&self, work.journeys(), &mut load.load)?;
         let mut parts = Parts {
@@ -101,6 +102,7 @@ impl Options {
             environment: data::environment(work.requests(), &files),
             work,
             wire,
+            compressed: self.requests.compressed,
             secrets: Secrets::shown_if(self.output.show_secrets),
         };
         calls::complete(&self, &mut parts, &mut files)?;

@@ -86,6 +86,9 @@ pub struct Parts {
     /// The variables of the environment that requests take values from.
     #[serde(default)]
     pub environment: Vec<Variable>,
+    /// Whether compressed responses were asked for: bodies that something looks into are decoded.
+    #[serde(default)]
+    pub compressed: bool,
     /// Whether results may contain in full what the user typed.
     pub secrets: Secrets,
 }

@@ -88,6 +88,7 @@ fn a_url_alone_is_a_closed_loop_of_ten_connections_for_ten_seconds() {
         seed: 1,
         data: Vec::new(),
         environment: Vec::new(),
+        compressed: false,
         secrets: Secrets::Hidden,
     };
     let (plan, outputs) = try_build(&[URL]).unwrap();

@@ -6,9 +6,17 @@
 //! when it is taken, not from when it is filled. A response beyond a bound gives back at once what
 //! was kept of it, and remembers only why ([`NotKept`]); its session then gives its request up. Plain
 //! runs have none of this.
+//!
+//! A body with a content coding is kept decoded, where the room says so. One that cannot be decoded is read to its
+//! end, and its response is not the expected one ([`Mismatch::Coding`]).
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
+
+use candor_plan::{BodyExpect, Expect};
+
+use crate::coding::{self, Decoder, Undecoded};
+use crate::expect::{BodyCheck, Mismatch};
 
 /// Buffers are used again for the next response, if they have no more than this together.
 const SPARE_BYTES: usize = 64 << 10;
@@ -23,6 +31,7 @@ pub struct CaptureRoom(Rc<Room>);
 struct Room {
     /// For each request of the plan; those beyond are kept whole.
     kept: Box<[Keep]>,
+    codings: Codings,
     most_body_bytes: usize,
     most_bytes: usize,
     /// Taken by all captures that there are.
@@ -30,13 +39,27 @@ struct Room {
     spare: RefCell<Vec<Buffers>>,
 }
 
-/// How much of a response is kept.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// What becomes of bodies with a content coding.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Codings {
+    /// They are kept as they came.
+    #[default]
+    Kept,
+    /// None was asked for: a body that is kept whole must have none.
+    Refused,
+    /// They are decoded.
+    Decoded,
+}
+
+/// How much of a response is kept, from the least to the most.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Keep {
     /// Nothing.
     Nothing,
     /// The header block.
     Fields,
+    /// The header block; the body is decoded for the rules of streams, and not kept.
+    Stream,
     /// The header block, and the beginning of the body: what is beyond the bound of a body is passed over.
     Beginning,
     /// Header block and body.
@@ -68,14 +91,20 @@ pub enum NotKept {
 impl CaptureRoom {
     /// Room for `bodies` of the longest bodies at a time, which have `most_body_bytes`.
     pub fn new(most_body_bytes: usize, bodies: usize) -> Self {
-        Self::for_requests([].into(), most_body_bytes, bodies)
+        Self::for_requests([].into(), Codings::Kept, most_body_bytes, bodies)
     }
 
     /// The same, where `kept` says how much is kept of the responses to each request of the plan.
-    pub fn for_requests(kept: Box<[Keep]>, most_body_bytes: usize, bodies: usize) -> Self {
+    pub fn for_requests(
+        kept: Box<[Keep]>,
+        codings: Codings,
+        most_body_bytes: usize,
+        bodies: usize,
+    ) -> Self {
         let most_bytes = most_body_bytes.saturating_mul(bodies).max(SPARE_BYTES);
         CaptureRoom(Rc::new(Room {
             kept,
+            codings,
             most_body_bytes,
             most_bytes,
             held_bytes: Cell::default(),
@@ -98,7 +127,16 @@ impl CaptureRoom {
         let held = &self.0.held_bytes;
         held.set(held.get() + buffers.bytes());
         let room = Rc::clone(&self.0);
-        Some(Capture { room, buffers, status_line_bytes: 0, keep, not_kept: None })
+        let coded = Coded::Unknown;
+        Some(Capture {
+            room,
+            buffers,
+            status_line_bytes: 0,
+            keep,
+            coded,
+            wire_bytes: 0,
+            not_kept: None,
+        })
     }
 }
 
@@ -116,7 +154,25 @@ pub struct Capture {
     /// Bytes of a status line at the front of the header block.
     status_line_bytes: usize,
     keep: Keep,
+    coded: Coded,
+    /// Of the body, as they came.
+    wire_bytes: usize,
     not_kept: Option<NotKept>,
+}
+
+/// The content coding of a response.
+#[derive(Debug)]
+enum Coded {
+    /// Its body has not begun.
+    Unknown,
+    /// It has none, or is kept as it came.
+    Plain,
+    /// It is being decoded.
+    Decoding(Box<Decoder>),
+    /// It is complete, and decoded to this number of bytes.
+    Decoded(u64),
+    /// It cannot be decoded; the rest is passed over.
+    Failed(Undecoded),
 }
 
 impl Capture {
@@ -131,9 +187,114 @@ impl Capture {
 
     /// Appends a piece of the body.
     pub(crate) fn keep_body(&mut self, piece: &[u8]) {
+        self.feed_body(piece, &mut |_| {});
+    }
+
+    /// The same, and shows it to `look`, decoded.
+    pub(crate) fn feed_body(&mut self, piece: &[u8], look: &mut dyn FnMut(&[u8])) {
+        if piece.is_empty() {
+            return;
+        }
+        if let Coded::Unknown = self.coded {
+            self.coded = self.coding();
+        }
+        match self.coded {
+            Coded::Decoding(_) => self.decode(piece, look),
+            Coded::Failed(_) => {}
+            Coded::Unknown | Coded::Plain | Coded::Decoded(_) => {
+                look(piece);
+                self.keep_plain(piece);
+            }
+        }
+    }
+
+    /// What the header block says.
+    fn coding(&self) -> Coded {
+        let is_seen = match self.room.codings {
+            Codings::Kept => false,
+            Codings::Refused => self.keep == Keep::Whole,
+            Codings::Decoded => self.keep >= Keep::Stream,
+        };
+        if !is_seen {
+            return Coded::Plain;
+        }
+        let values = candor_memory::field_values(&self.buffers.fields, b"Content-Encoding");
+        let is_refused = |name| match self.room.codings {
+            Codings::Refused => true,
+            // Its decoder keeps a window back, and with it events that came.
+            _ => self.keep == Keep::Stream && name == "zstd",
+        };
+        match coding::name(values) {
+            None => Coded::Plain,
+            Some(name) if is_refused(name) => Coded::Failed(Undecoded::Unasked(name)),
+            Some(name) => match Decoder::new(name) {
+                Ok(decoder) => Coded::Decoding(Box::new(decoder)),
+                Err(why) => Coded::Failed(why),
+            },
+        }
+    }
+
+    fn decode(&mut self, piece: &[u8], look: &mut dyn FnMut(&[u8])) {
+        let most = self.room.most_body_bytes;
+        self.wire_bytes = self.wire_bytes.saturating_add(piece.len());
+        if self.keep == Keep::Whole && self.wire_bytes > most {
+            return self.give_up(NotKept::Body(most));
+        }
+        let Coded::Decoding(mut decoder) = std::mem::replace(&mut self.coded, Coded::Plain) else {
+            return;
+        };
+        let outcome = decoder.handle(piece, &mut |plain| {
+            look(plain);
+            if self.keep == Keep::Whole && self.buffers.body.len() + plain.len() > most {
+                return Err(Undecoded::TooLong(most));
+            }
+            self.keep_plain(plain);
+            Ok(())
+        });
+        self.coded = match outcome {
+            Ok(()) => Coded::Decoding(decoder),
+            Err(why) => Coded::Failed(why),
+        };
+    }
+
+    /// The response is complete. Whether it is the expected one, which `found` says of the body as it came.
+    #[cold]
+    pub(crate) fn finish(
+        &mut self,
+        expect: &Expect,
+        found: Result<(), Mismatch>,
+    ) -> Result<(), Mismatch> {
+        if let Coded::Decoding(decoder) = &self.coded {
+            self.coded = match decoder.finish() {
+                Ok(bytes) => Coded::Decoded(bytes),
+                Err(why) => Coded::Failed(why),
+            };
+        }
+        match (&self.coded, found) {
+            // A response with another status is not looked into.
+            (_, Err(Mismatch::Status(_))) => found,
+            (Coded::Failed(why), _) => Err(Mismatch::Coding(*why)),
+            (Coded::Decoded(_), _) if expect.body != BodyExpect::Any => {
+                let mut check = BodyCheck::default();
+                check.handle(&expect.body, &self.buffers.body);
+                check.finish_body(&expect.body)
+            }
+            _ => found,
+        }
+    }
+
+    /// How many bytes the body decoded to, if it was decoded.
+    pub fn decoded_bytes(&self) -> Option<u64> {
+        match self.coded {
+            Coded::Decoded(bytes) => Some(bytes),
+            _ => None,
+        }
+    }
+
+    fn keep_plain(&mut self, piece: &[u8]) {
         let most = self.room.most_body_bytes;
         let piece = match self.keep {
-            Keep::Nothing | Keep::Fields => return,
+            Keep::Nothing | Keep::Fields | Keep::Stream => return,
             Keep::Beginning => &piece[..piece.len().min(most - self.buffers.body.len())],
             Keep::Whole => piece,
         };

@@ -2,6 +2,8 @@
 
 use candor_plan::{BodyExpect, Expect};
 
+use crate::coding::Undecoded;
+
 /// How a response differs from the expected one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Mismatch {
@@ -22,6 +24,9 @@ pub enum Mismatch {
         /// Offset of the first byte that differs.
         offset: u64,
     },
+    /// Its body is looked into, and cannot be decoded.
+    #[error("{0}")]
+    Coding(Undecoded),
     /// This event of its stream, from 1, is an error.
     #[error("event {0} is an error")]
     ErrorEvent(u64),

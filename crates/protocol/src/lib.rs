@@ -25,6 +25,7 @@
 #![forbid(unsafe_code)]
 
 mod capture;
+mod coding;
 mod entry;
 pub mod expect;
 mod failure;
@@ -43,7 +44,8 @@ mod session;
 pub mod tls;
 pub mod ws;
 
-pub use capture::{Capture, CaptureRoom, Captured, Keep, NotKept};
+pub use capture::{Capture, CaptureRoom, Captured, Codings, Keep, NotKept};
+pub use coding::Undecoded;
 pub use entry::{Entry, Make, To};
 pub use habits::Habits;
 pub use request::{Made, Outgoing};

@@ -87,11 +87,21 @@ pub enum ErrorKind {
     RedirectLimit,
     /// A redirect whose Location cannot be followed.
     RedirectUnusable,
+    /// Its body is looked into, and has a content coding that was not asked for.
+    CodingUnasked,
+    /// Its body is not valid in its content coding.
+    CodingDamaged,
+    /// Its body ends in the middle of its content coding.
+    CodingTruncated,
+    /// Its body goes on after the end of its content coding.
+    CodingTrailing,
+    /// Its body decodes to more than a bound.
+    CodingLimit,
 }
 
 impl ErrorKind {
     /// Every kind, in the order of reports.
-    pub const ALL: [ErrorKind; 37] = [
+    pub const ALL: [ErrorKind; 42] = [
         ErrorKind::Status,
         ErrorKind::Body,
         ErrorKind::Timeout,
@@ -129,6 +139,11 @@ impl ErrorKind {
         ErrorKind::RedirectElsewhere,
         ErrorKind::RedirectLimit,
         ErrorKind::RedirectUnusable,
+        ErrorKind::CodingUnasked,
+        ErrorKind::CodingDamaged,
+        ErrorKind::CodingTruncated,
+        ErrorKind::CodingTrailing,
+        ErrorKind::CodingLimit,
     ];
 
     /// Whether the response was complete, and only not the expected one.
@@ -191,6 +206,11 @@ impl ErrorKind {
             ErrorKind::RedirectElsewhere => "redirect-elsewhere",
             ErrorKind::RedirectLimit => "redirect-limit",
             ErrorKind::RedirectUnusable => "redirect-unusable",
+            ErrorKind::CodingUnasked => "coding-unasked",
+            ErrorKind::CodingDamaged => "coding-damaged",
+            ErrorKind::CodingTruncated => "coding-truncated",
+            ErrorKind::CodingTrailing => "coding-trailing",
+            ErrorKind::CodingLimit => "coding-limit",
         }
     }
 
@@ -238,6 +258,11 @@ impl ErrorKind {
             ErrorKind::RedirectElsewhere => "redirected to a host that is no target of the plan",
             ErrorKind::RedirectLimit => "redirected more often than is followed, perhaps in a loop",
             ErrorKind::RedirectUnusable => "redirected without a Location that can be followed",
+            ErrorKind::CodingUnasked => "a body with a content coding that was not asked for",
+            ErrorKind::CodingDamaged => "a body that is not valid in its content coding",
+            ErrorKind::CodingTruncated => "a body that ends in the middle of its content coding",
+            ErrorKind::CodingTrailing => "a body that goes on after the end of its content coding",
+            ErrorKind::CodingLimit => "a body that decodes to more than a bound",
         }
     }
 }

@@ -360,9 +360,14 @@ impl Interval {
     /// Complete responses to measured requests, expected or not.
     pub fn answered(&self) -> u64 {
         let ledger = &self.ledger;
-        use ErrorKind::{Body, RedirectElsewhere, RedirectLimit, RedirectUnusable, Status};
-        let kinds = [Status, Body, RedirectElsewhere, RedirectLimit, RedirectUnusable];
-        kinds.map(|kind| ledger.error(kind)).into_iter().fold(ledger.ok, u64::saturating_add)
+        use ErrorKind::{
+            Body, CodingDamaged, CodingLimit, CodingTrailing, CodingTruncated, CodingUnasked,
+            RedirectElsewhere, RedirectLimit, RedirectUnusable, Status,
+        };
+        let redirects = [RedirectElsewhere, RedirectLimit, RedirectUnusable];
+        let codings = [CodingUnasked, CodingDamaged, CodingTruncated, CodingTrailing, CodingLimit];
+        let kinds = [Status, Body].into_iter().chain(redirects).chain(codings);
+        kinds.map(|kind| ledger.error(kind)).fold(ledger.ok, u64::saturating_add)
     }
 
     /// Whether it can be added to `other`: they have the same requests and digits.

@@ -145,6 +145,7 @@ fn plan(load: Load, warm_up_ns: u64) -> Parts {
         seed: 42,
         data: Vec::new(),
         environment: Vec::new(),
+        compressed: false,
         secrets: Default::default(),
     }
 }

@@ -27,8 +27,8 @@ use candor_protocol::{Capture, CaptureRoom, Outgoing};
 use candor_record::{Phase, Recorder, StepFailure};
 
 use self::owning::Own;
-pub(crate) use self::plan::kept;
 use self::plan::{Journey, Step, journeys, steps};
+pub(crate) use self::plan::{codings, kept};
 use self::queues::Queues;
 pub(crate) use self::redirects::Followed;
 use self::redirects::{Redirects, Sent};
@@ -220,7 +220,10 @@ impl Users {
 
     /// Where sessions keep the responses that captures and cookies are taken from, if any are.
     pub(crate) fn capture_room(plan: &Plan) -> Option<CaptureRoom> {
-        kept(plan).map(|kept| CaptureRoom::for_requests(kept, MOST_BODY_BYTES, BODIES_AT_A_TIME))
+        let room = |kept| {
+            CaptureRoom::for_requests(kept, codings(plan), MOST_BODY_BYTES, BODIES_AT_A_TIME)
+        };
+        kept(plan).map(room)
     }
 
     /// Whether any of them keeps cookies, which expire.

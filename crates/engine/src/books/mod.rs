@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 use candor_plan::Request;
 use candor_protocol::expect::Mismatch;
-use candor_protocol::{Answer, Deviations, Part, RequestId, Session};
+use candor_protocol::{Answer, Deviations, Part, RequestId, Session, Undecoded};
 use candor_record::trace::Tracer;
 use candor_record::{
     DeviationKind, ErrorKind, FailedRequest, Outcome, Reason, Recorder, Sample, Traced,
@@ -240,6 +240,15 @@ impl Books {
                 None => ErrorKind::Status,
             },
             Mismatch::Length { .. } | Mismatch::Content { .. } => ErrorKind::Body,
+            Mismatch::Coding(why) => match why {
+                Undecoded::Unasked(_) => ErrorKind::CodingUnasked,
+                Undecoded::Damaged(_) => ErrorKind::CodingDamaged,
+                Undecoded::Truncated(_) => ErrorKind::CodingTruncated,
+                Undecoded::Trailing(_) => ErrorKind::CodingTrailing,
+                Undecoded::TooLong(_) | Undecoded::Ratio | Undecoded::Window => {
+                    ErrorKind::CodingLimit
+                }
+            },
             Mismatch::ErrorEvent(_) => ErrorKind::StreamError,
             Mismatch::Unended(_) => ErrorKind::StreamUnended,
             Mismatch::NoStream => ErrorKind::NoStream,

@@ -16,7 +16,7 @@ use candor_protocol::{
     Answer, Capture, CaptureRoom, Event, Input, Keep, Outgoing, RequestId, Session, Transmit,
 };
 
-use crate::author::users::{BODIES_AT_A_TIME, MOST_BODY_BYTES, kept};
+use crate::author::users::{BODIES_AT_A_TIME, MOST_BODY_BYTES, codings, kept};
 
 /// Of a text that is looked at.
 const MOST_TEXT_BYTES: usize = 16 << 10;
@@ -165,7 +165,8 @@ pub(crate) fn room(plan: &Plan, exchanges: &Exchanges) -> CaptureRoom {
             *one = Keep::Beginning;
         }
     }
-    CaptureRoom::for_requests(all.into(), exchanges.most_body_bytes, BODIES_AT_A_TIME)
+    let most = exchanges.most_body_bytes;
+    CaptureRoom::for_requests(all.into(), codings(plan), most, BODIES_AT_A_TIME)
 }
 
 /// A session, and what goes through it.

@@ -69,6 +69,7 @@ pub(crate) fn plan(connections: u32, load: Load, duration_ns: u64) -> Parts {
         seed: 1,
         data: Vec::new(),
         environment: Vec::new(),
+        compressed: false,
         secrets: Default::default(),
     }
 }

@@ -12,6 +12,7 @@ use crate::options::{Options, RequestOptions, headers_over};
 use crate::redact::Secrets;
 use crate::url::HttpUrl;
 use crate::values::{Header, RequestPath, Size, SmallCount};
+use crate::wire::Wire;
 use crate::work::{
     BodyExpect, Expect, OF_LIST, Order, OwnReply, Request, Requests, StatusSet, StreamForm,
 };
@@ -43,6 +44,25 @@ pub(super) fn requests(
         order,
         sequence: options.requests.sequence.iter().copied().collect(),
     })
+}
+
+/// Only responses of HTTP that Candor reads itself are decoded.
+pub(super) fn check_compressed(options: &Options, wire: &Wire) -> Result<(), PlanError> {
+    if !options.requests.compressed {
+        return Ok(());
+    }
+    let why = "it decodes responses of HTTP; leave it out";
+    if wire.websocket().is_some() {
+        return Err(conflict("--compressed", "ws", why));
+    }
+    if calls::are_asked(options) {
+        return Err(conflict("--compressed", "gRPC", why));
+    }
+    if options.script.script.is_some() {
+        let why = "a script reads bodies as they come; send an Accept-Encoding header instead";
+        return Err(conflict("--compressed", "--script", why));
+    }
+    Ok(())
 }
 
 /// Which message answers this one, if the table says so.
@@ -125,6 +145,12 @@ pub(super) fn request(
     let has_accept = headers.iter().any(|one| one.name().eq_ignore_ascii_case("accept"));
     if is_sse && !has_accept {
         headers.extend(Header::new("Accept", "text/event-stream"));
+    }
+    let has_coding = headers.iter().any(|one| one.name().eq_ignore_ascii_case("accept-encoding"));
+    if options.requests.compressed && !has_coding {
+        // What decodes zstd keeps a window back, and with it events that came.
+        let codings = if stream.is_some() { "gzip, br" } else { "gzip, br, zstd" };
+        headers.extend(Header::new("Accept-Encoding", codings));
     }
     if stream.as_ref().is_some_and(|one| one.form == StreamForm::Messages) && !url.is_websocket {
         let why = "it is for replies of a WebSocket; write ws:// or wss://";

@@ -70,6 +70,13 @@ group! {
         #[arg(long, value_name = "N")]
         pub location: Option<SmallCount>,
 
+        /// Ask for compressed responses: gzip, br or zstd
+        ///
+        /// Sends `Accept-Encoding: gzip, br, zstd`, unless a header of that name is given. Bodies are
+        /// decoded only where captures, expectations or rules for streams look into them.
+        #[arg(long)]
+        pub compressed: bool,
+
         /// Requests in flight on one connection at the same time [default: 1]
         #[arg(short, long, value_name = "N")]
         pub pipeline: Option<SmallCount>,

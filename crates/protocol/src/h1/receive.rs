@@ -206,14 +206,16 @@ impl Session {
         let check = &mut self.check;
         let content = |content: &[u8], ends_chunk: bool| {
             check.handle(expect, content);
-            if let Some(capture) = &mut capture {
-                capture.keep_body(content);
-            }
-            if let Some(splitter) = &mut splitter {
-                splitter.feed(content);
-                if ends_chunk {
-                    splitter.end_chunk();
+            match (&mut capture, &mut splitter) {
+                (Some(capture), Some(splitter)) => {
+                    capture.feed_body(content, &mut |plain| splitter.feed(plain));
                 }
+                (Some(capture), None) => capture.keep_body(content),
+                (None, Some(splitter)) => splitter.feed(content),
+                (None, None) => {}
+            }
+            if ends_chunk && let Some(splitter) = &mut splitter {
+                splitter.end_chunk();
             }
         };
         let outcome = body.handle_input(input, &mut self.lines, &self.limits, content);
@@ -254,6 +256,9 @@ impl Session {
         self.interim_answers = 0;
         let body_bytes = check.length();
         let mut expected = check.finish(&self.prepared(current.request).expect, status);
+        if self.extras.is_some() {
+            expected = self.finish_kept(current.request, expected);
+        }
         let last = if !last && !is_early {
             self.state = State::Status;
             Last::No
@@ -273,6 +278,16 @@ impl Session {
             deviations,
             last,
         }))
+    }
+
+    /// What is kept of the response, and what is wrong with its body when it is decoded.
+    #[cold]
+    fn finish_kept(&mut self, request: u32, found: Result<(), Mismatch>) -> Result<(), Mismatch> {
+        let Some(extras) = self.extras.as_deref_mut() else { return found };
+        let Some(mut capture) = extras.capture.take() else { return found };
+        let expected = capture.finish(&find(&self.table, Some(extras), request).expect, found);
+        extras.capture = Some(capture);
+        expected
     }
 
     /// The next outcome after the peer's end.

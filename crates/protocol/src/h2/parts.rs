@@ -82,7 +82,10 @@ impl Session {
         let request = stream.request_id;
         match stream.parts.as_mut()? {
             Parts::Events(splitter) => {
-                splitter.feed(content);
+                // Its capture has fed it, if there is one.
+                if stream.capture.is_none() {
+                    splitter.feed(content);
+                }
                 if matches!(self.reading, Reading::Header) {
                     splitter.end_chunk();
                 }

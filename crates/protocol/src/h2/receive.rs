@@ -316,7 +316,12 @@ impl Session {
         }
         stream.check.handle(&self.table[stream.request as usize].expect.body, content);
         if let Some(capture) = &mut stream.capture {
-            capture.keep_body(content);
+            match &mut stream.parts {
+                Some(Parts::Events(splitter)) => {
+                    capture.feed_body(content, &mut |plain| splitter.feed(plain));
+                }
+                _ => capture.keep_body(content),
+            }
             is_over |= capture.not_kept().is_some();
         }
         if stream.parts.is_some() {
@@ -348,13 +353,16 @@ impl Session {
         if !stream.no_body && stream.content_length.is_some_and(|length| length != body_bytes) {
             return self.refuse(id, Error::ContentLengthDiffers);
         }
+        let expect = &self.table[stream.request as usize].expect;
+        let mut expected = stream.check.finish(expect, stream.status);
+        if let Some(capture) = &mut stream.capture {
+            expected = capture.finish(expect, expected);
+        }
         let event = Event::Done(Answer {
             id: stream.request_id,
             status: NonZeroU16::new(stream.status),
             body_bytes,
-            expected: stream
-                .check
-                .finish(&self.table[stream.request as usize].expect, stream.status),
+            expected,
             deviations: Deviations::default(),
             last: Last::No,
         });

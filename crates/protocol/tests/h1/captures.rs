@@ -1,7 +1,7 @@
 //! Responses that are kept for a script, and their bounds.
 
 use candor_protocol::h1::{Limits, Session};
-use candor_protocol::{CaptureRoom, Event, Failure, Keep, NotKept, Session as _};
+use candor_protocol::{CaptureRoom, Codings, Event, Failure, Keep, NotKept, Session as _};
 
 use crate::support::{end, feed, prepared, started};
 
@@ -33,7 +33,8 @@ fn framed(bytes: usize) -> [String; 3] {
 fn the_beginning_of_a_longer_body_is_kept_and_the_rest_is_passed_over() {
     for cut in [1, 7, usize::MAX] {
         for text in framed(LIMIT + 500) {
-            let room = CaptureRoom::for_requests([Keep::Beginning].into(), LIMIT, 16);
+            let room =
+                CaptureRoom::for_requests([Keep::Beginning].into(), Codings::Kept, LIMIT, 16);
             let mut session = capturing(1, &room);
             let mut events = Vec::new();
             text.as_bytes().chunks(cut).for_each(|piece| events.extend(feed(&mut session, piece)));

@@ -55,6 +55,15 @@ pub(super) fn dominate(document: &Document) -> Option<Finding> {
             "redirect-unusable" => {
                 "Repair what the target writes into Location, or leave --location out."
             }
+            "coding-unasked" => {
+                "Ask for compression with --compressed, or make the target send what was asked for."
+            }
+            "coding-limit" => {
+                "Look into a smaller response, or into none: at most 1 MiB of a body is read."
+            }
+            "coding-damaged" | "coding-truncated" | "coding-trailing" => {
+                "Repair what the target compresses; curl --compressed shows the same response."
+            }
             "timeout" | "idle-timeout" | "unfinished" => {
                 "Find out why the target does not respond; allow slow responses more time with --timeout and --drain."
             }

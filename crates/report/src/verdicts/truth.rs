@@ -221,6 +221,11 @@ fn counts(document: &Document, found: &mut Vec<String>) {
         "redirect-elsewhere",
         "redirect-limit",
         "redirect-unusable",
+        "coding-unasked",
+        "coding-damaged",
+        "coding-truncated",
+        "coding-trailing",
+        "coding-limit",
     ];
     let answered = complete.map(failed).into_iter().fold(ledger.ok, u64::saturating_add);
     let sum = |counts: &mut dyn Iterator<Item = u64>| counts.fold(0, u64::saturating_add);

@@ -4,8 +4,8 @@ use candor_memory::{Capture, Captures, Source};
 use candor_pace::{below, exponential};
 use candor_plan::journey::Variables;
 use candor_plan::template::{Names, Piece, Template, compile_text};
-use candor_plan::{OnFailure, Plan, Think};
-use candor_protocol::Keep;
+use candor_plan::{BodyExpect, OnFailure, Plan, Think};
+use candor_protocol::{Codings, Keep};
 
 use super::redirects::Hops;
 
@@ -116,13 +116,31 @@ pub(crate) fn kept(plan: &Plan) -> Option<Box<[Keep]>> {
             false => Keep::Nothing,
         }
     };
-    let kept: Box<[Keep]> = plan
+    let mut kept: Vec<Keep> = plan
         .work
         .journeys()
         .iter()
         .flat_map(|one| one.steps.iter().map(|step| of_step(one.cookies, step)))
         .collect();
-    kept.iter().any(|one| *one != Keep::Nothing).then_some(kept)
+    if plan.compressed {
+        // What is looked into is decoded, and has to be known for that.
+        let requests = plan.work.requests();
+        kept.resize(requests.len(), Keep::Nothing);
+        for (kept, request) in kept.iter_mut().zip(requests) {
+            let looked = match request.expect.body {
+                BodyExpect::Any if request.stream.is_some() => Keep::Stream,
+                BodyExpect::Any => Keep::Nothing,
+                BodyExpect::Length(_) | BodyExpect::Exact(_) => Keep::Whole,
+            };
+            *kept = looked.max(*kept);
+        }
+    }
+    kept.iter().any(|one| *one != Keep::Nothing).then(|| kept.into())
+}
+
+/// What becomes of the content codings of responses.
+pub(crate) fn codings(plan: &Plan) -> Codings {
+    if plan.compressed { Codings::Decoded } else { Codings::Refused }
 }
 
 /// How long a user thinks, drawn by random bits.
