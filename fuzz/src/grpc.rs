@@ -1,6 +1,7 @@
 //! gRPC: schemas, messages in JSON, and responses to calls.
 
 use candor_grpc::{Encoder, Files, Piece, Reflection, Schema, messages, show};
+use candor_plan::{CallForm, CallKind};
 use candor_protocol::grpc::Limits;
 use candor_protocol::h2::{Session, Settings, prepare};
 use candor_protocol::{Event, Input, Outgoing, Session as _};
@@ -83,15 +84,17 @@ pub(crate) fn json(bytes: &[u8]) {
 
 /// What follows the fields of a response to a call: whole and in pieces the same, parts added up.
 pub(crate) fn call(bytes: &[u8]) {
-    let [whole, single, some] = cuts(bytes).map(|pieces| run(&pieces));
-    assert_eq!(whole, single, "whole and byte by byte");
-    assert_eq!(whole, some, "whole and in pieces");
+    for form in [CallForm::Grpc, CallForm::GrpcWeb, CallForm::Connect] {
+        let [whole, single, some] = cuts(bytes).map(|pieces| run(form, &pieces));
+        assert_eq!(whole, single, "whole and byte by byte");
+        assert_eq!(whole, some, "whole and in pieces");
+    }
 }
 
-fn run(pieces: &[&[u8]]) -> Vec<Event> {
+fn run(form: CallForm, pieces: &[&[u8]]) -> Vec<Event> {
     let table = [prepare(&request("POST", b"\0\0\0\0\0"), "http", "example")];
     let mut session = Session::new(table.as_slice().into(), Settings::default());
-    session.calls(Limits { max_message_bytes: 100, one_message: false });
+    session.calls(Limits { max_message_bytes: 100, one_message: false, form });
     written(&mut session);
     let mut events: Vec<Event> = Vec::new();
     let mut feed = |session: &mut Session, input: &[u8]| {
@@ -110,7 +113,10 @@ fn run(pieces: &[&[u8]]) -> Vec<Event> {
     session.handle_request(0, Outgoing::Listed(0));
     written(&mut session);
     // HEADERS on stream 1: status 200 by the static table, and the content type.
-    let mut head = b"\0\0\0\x01\x04\0\0\0\x01\x88\0\x0ccontent-type\x10application/grpc".to_vec();
+    let mut head = b"\0\0\0\x01\x04\0\0\0\x01\x88\0\x0ccontent-type".to_vec();
+    let kind = form.content_type(CallKind::ServerStreaming);
+    head.push(kind.len() as u8);
+    head.extend_from_slice(kind.as_bytes());
     head[2] = (head.len() - 9) as u8;
     feed(&mut session, &head);
     for piece in pieces {

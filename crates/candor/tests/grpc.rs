@@ -1,5 +1,7 @@
 //! `candor grpc` against the embedded target, whose counts must equal the ledger, and what is refused.
 
+use candor_testkit::peer::{Peer, Script};
+
 use crate::common::*;
 
 const PROTO: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../serve/proto/candor/echo.proto");
@@ -231,6 +233,69 @@ fn a_value_that_does_not_fit_its_field_ends_the_run_with_a_sentence() {
     assert!(outcome.stdout.contains("has a value that does not fit"), "{}", outcome.stdout);
 }
 
+/// A server of HTTP/1.1 that answers each call with this body.
+fn web_peer(kind: &str, status: &str, body: &[u8]) -> Peer {
+    let head = format!(
+        "HTTP/1.1 {status}\r\nContent-Type: {kind}\r\nContent-Length: {}\r\n\r\n",
+        body.len()
+    );
+    Peer::start(Script::answers_with([head.as_bytes(), body].concat()))
+}
+
+#[test]
+fn grpc_web_and_connect_are_called_over_http_1() {
+    const WEB: &str = "application/grpc-web+proto";
+    // A message with seq 7.
+    let framed = b"\0\0\0\0\x02\x28\x07";
+    let of_web =
+        |end: &str| [&framed[..], &[0x80, 0, 0, 0, end.len() as u8], end.as_bytes()].concat();
+    let of_connect = [&framed[..], b"\x02\0\0\0\x02{}"].concat();
+    let error = br#"{"code":"not_found","message":"none"}"#;
+    let cases: [(&str, &str, Peer, &[(&str, u64)], u64); 5] = [
+        ("grpc-web", "Unary", web_peer(WEB, "200 OK", &of_web("grpc-status: 0\r\n")), &[], 20),
+        ("grpc-web", "Unary", web_peer(WEB, "200 OK", framed), &[("grpc-no-status", 20)], 20),
+        ("connect", "Unary", web_peer("application/proto", "200 OK", &framed[5..]), &[], 20),
+        (
+            "connect",
+            "Unary",
+            web_peer("application/json", "404 No", error),
+            &[("grpc-not-found", 20)],
+            0,
+        ),
+        (
+            "connect",
+            "ServerStream",
+            web_peer("application/connect+proto", "200 OK", &of_connect),
+            &[],
+            20,
+        ),
+    ];
+    for (protocol, method, peer, expected, messages) in cases {
+        let (url, method) = (peer.addr().to_string(), format!("candor.Echo/{method}"));
+        let calls = ["--protocol", protocol, "--proto", PROTO, "-d", "{\"seq\": ${seq}}"];
+        let to = [&url[..], &method];
+        let document = grpc(&[&calls[..], &["-n", "20", "-c", "2"], &to].concat()).document();
+        let errors = errors(&document);
+        let errors: Vec<_> = errors.iter().map(|(kind, count)| (&kind[..], *count)).collect();
+        assert_eq!(errors, expected, "{protocol} {method}");
+        let ok = if expected.is_empty() { 20 } else { 0 };
+        assert_eq!(document.ledger("ok"), ok, "{protocol} {method}");
+        if messages > 0 {
+            assert_eq!(document.count("/parts/count"), messages, "{protocol} {method}");
+        }
+        assert_eq!(peer.requests(), 20, "{protocol} {method}");
+        let url = format!("http://{url}/");
+        let calls = ["--protocol", protocol, "--proto", PROTO, "--call", &method, "-b", "{}"];
+        let tried = candor(&[&["try"], &calls[..], &[&url]].concat());
+        let shows = match expected {
+            [] => "\"seq\": \"7\"",
+            [("grpc-no-status", _)] => "without a status",
+            _ => "NOT_FOUND",
+        };
+        assert!(tried.stdout.contains(shows), "{protocol} {method}: {}", tried.stdout);
+    }
+}
+
 #[test]
 fn what_does_not_fit_is_refused() {
     let target = Target::start(&[]);
@@ -256,6 +321,8 @@ fn what_does_not_fit_is_refused() {
     says(&[&url, "candor.Echo/Unary", "-d", "{\"seq\": ${sec}}"], "${sec} is not known");
     says(&[&url, "candor.Echo/Unary", "-d", "{} {}"], "takes one message, and there are 2");
     says(&[&url, "candor.Echo/Unary", "--h1"], "--h1 cannot be used with --call");
+    says(&[&url, "candor.Echo/Bidi", "--protocol", "connect"], "which only grpc carries");
+    says(&[&url, "candor.Echo/Unary", "--protocol", "stomp"], "it is for WebSocket");
     says(&[&url, "candor.Echo/Unary", "-X", "GET"], "--method cannot be used with --call");
     says(&[&url, "candor.Echo/Unary", "--proto", "none.proto"], "there is no such file");
     says(&[&url, "candor.Echo/Unary", "--import-path", "."], "add --proto FILE");

@@ -59,7 +59,9 @@ pub use targets::{
     Tls, TlsVersion, Trust, allow,
 };
 pub use units::{NS_PER_S, Rate};
-pub use wire::{CallMethod, Calls, Messages, Reaction, Replies, SocketProtocol, WebSocket, Wire};
+pub use wire::{
+    CallForm, CallMethod, Calls, KnownProtocol, Messages, Reaction, Replies, WebSocket, Wire,
+};
 pub use work::journey::{self, Capture, Journey, OnFailure, Redirect, Step, Think};
 pub use work::{
     BodyExpect, Call, CallKind, DataFormat, DataOrder, DataSet, Delivery, Expect, Journeys,

@@ -4,8 +4,8 @@
 mod calls;
 mod websocket;
 
-pub use calls::{CallMethod, Calls, Messages};
-pub use websocket::{Reaction, Replies, SocketProtocol, WebSocket};
+pub use calls::{CallForm, CallMethod, Calls, Messages};
+pub use websocket::{KnownProtocol, Reaction, Replies, WebSocket};
 
 use serde::{Deserialize, Serialize};
 

@@ -40,6 +40,34 @@ fn a_call_is_a_post_over_http_2_with_its_message_encoded() {
 }
 
 #[test]
+fn grpc_web_and_connect_are_calls_over_either_http() {
+    let web =
+        plan(&["--protocol", "grpc-web", "--deadline", "1500ms", "-b", "{\"id\": 1}"]).unwrap();
+    let request = &web.work.requests()[0];
+    let field = |name: &str| {
+        request.headers.iter().find(|(own, _)| own == name).map(|(_, value)| &value[..])
+    };
+    assert_eq!(web.target.http, HttpVersion::H1);
+    assert_eq!(field("content-type"), Some("application/grpc-web+proto"));
+    assert_eq!((field("grpc-timeout"), field("te")), (Some("1500000u"), None));
+    assert_eq!(request.body.whole(), b"\0\0\0\0\x02\x08\x01");
+    let over_2 =
+        plan(&["--protocol", "connect", "--h2", "--deadline", "1500001us", "-b", "{\"id\": 1}"])
+            .unwrap();
+    let request = &over_2.work.requests()[0];
+    let field = |name: &str| {
+        request.headers.iter().find(|(own, _)| own == name).map(|(_, value)| &value[..])
+    };
+    assert_eq!(over_2.target.http, HttpVersion::H2);
+    assert_eq!(field("content-type"), Some("application/proto"));
+    assert_eq!(field("connect-protocol-version"), Some("1"));
+    assert_eq!((field("connect-timeout-ms"), field("grpc-timeout")), (Some("1501"), None));
+    assert_eq!(request.body.whole(), b"\x08\x01");
+    assert!(says(&["--protocol", "stomp"]).contains("it is for WebSocket"));
+    assert!(says(&["--protocol", "connect", "--h2c-upgrade"]).contains("--h2c-upgrade"));
+}
+
+#[test]
 fn a_message_with_holes_stays_json_and_the_plan_has_the_schema() {
     let plan = plan(&["-b", "{\"id\": ${seq}, \"m\": {\"s\": \"n${seq}\"}}"]).unwrap();
     let request = &plan.work.requests()[0];

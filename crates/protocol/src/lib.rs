@@ -13,6 +13,7 @@
 //!               entry.rs    what a protocol is to a run: name, transport, and its sessions, made of a plan
 //!               habits.rs   what requests ask of a worker beside their sessions
 //!  parts        parts/      events of a response                       grpc/      messages and status of a call
+//!               asked.rs   which of them a session is asked of
 //!  protocols    h1/         HTTP/1.1
 //!               made/       texts of requests, of scripts and templates: read and written as HTTP/1.1
 //!               h2/         HTTP/2; begins in HTTP/1.1 where it is an upgrade
@@ -24,6 +25,7 @@
 //! The seam that the engine drives is at the root of this crate; what belongs to one protocol is in its module.
 #![forbid(unsafe_code)]
 
+mod asked;
 mod capture;
 mod coding;
 mod entry;

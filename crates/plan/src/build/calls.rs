@@ -13,9 +13,10 @@ use crate::error::{PlanError, conflict, value, without_effect};
 use crate::holes;
 use crate::options::{Options, RequestOptions, Unanswered};
 use crate::plan::{Parts, Plan};
+use crate::targets::HttpVersion;
 use crate::url::HttpUrl;
 use crate::values::{CallName, PositiveNanos, Size};
-use crate::wire::{CallMethod, Calls, Messages, Wire};
+use crate::wire::{CallForm, CallMethod, Calls, KnownProtocol, Messages, Wire};
 use crate::work::journey::Variables;
 use crate::work::template::Names;
 use crate::work::{Call, CallKind, Request};
@@ -30,6 +31,11 @@ pub(super) fn are_asked(options: &Options) -> bool {
     let steps = options.requests.journey.iter().flat_map(|journey| &journey.step);
     let mut tables = options.requests.request.iter().chain(steps);
     options.calls.call.is_some() || tables.any(|table| table.call.is_some())
+}
+
+/// How calls are written into HTTP.
+pub(super) fn form(options: &Options) -> CallForm {
+    options.websocket.protocol.and_then(KnownProtocol::form).unwrap_or_default()
 }
 
 /// The method that the request of `table` calls; `None` in a plan without calls, which [`are_asked`] knows.
@@ -47,11 +53,7 @@ pub(super) fn call<'a>(
         return Err(conflict("a request without a call", CALL, why));
     };
     if url.is_websocket {
-        return Err(conflict(
-            "ws",
-            CALL,
-            "calls are requests of HTTP/2; write http:// or https://",
-        ));
+        return Err(conflict("ws", CALL, "calls are requests of HTTP; write http:// or https://"));
     }
     const WHY: &str = "the method of the service decides; leave it out";
     const STATUS: &str = "the status of the call decides whether it is right; leave it out";
@@ -90,9 +92,24 @@ pub(super) fn call<'a>(
 
 /// The header fields of a call besides those that the user gave.
 pub(super) fn fields(options: &Options) -> Vec<(String, String)> {
-    let deadline = options.calls.deadline.map(|ns| ("grpc-timeout", timeout(ns.get())));
-    let fixed = HEADERS.map(|(name, value)| (name, value.to_owned()));
-    fixed.into_iter().chain(deadline).map(|(name, value)| (name.to_owned(), value)).collect()
+    let form = form(options);
+    let fixed: &[(&str, &str)] = match form {
+        CallForm::Grpc => &HEADERS,
+        CallForm::GrpcWeb => &[("content-type", "application/grpc-web+proto"), ("x-grpc-web", "1")],
+        // The content type is by the method.
+        CallForm::Connect => &[("connect-protocol-version", "1")],
+    };
+    let deadline = options.calls.deadline.map(|ns| match form {
+        CallForm::Connect => ("connect-timeout-ms", whole_ms(ns.get()).to_string()),
+        _ => ("grpc-timeout", timeout(ns.get())),
+    });
+    let fixed = fixed.iter().map(|&(name, value)| (name, value.to_owned()));
+    fixed.chain(deadline).map(|(name, value)| (name.to_owned(), value)).collect()
+}
+
+/// At most ten digits, rounded up.
+fn whole_ms(ns: u64) -> u64 {
+    ns.div_ceil(1_000_000).min(9_999_999_999)
 }
 
 /// Makes the requests calls, if they are asked to be: their messages are still JSON.
@@ -116,6 +133,7 @@ pub(super) fn complete(
             .max_message
             .map_or(DEFAULT_MESSAGE_BYTES, |Size(bytes)| bytes),
         deadline_ns: options.calls.deadline.map(PositiveNanos::get),
+        form: form(options),
     });
     if let Some(deadline) = options.calls.deadline {
         parts.timeouts.request_ns = parts.timeouts.request_ns.min(deadline.get());
@@ -130,6 +148,16 @@ pub(super) fn complete(
         let names = Names { data, environment, captured: variables.before(number) };
         let messages = encode(names, &method, number, request)?;
         request.call = Some(Call { kind: method.kind, messages });
+        let form = form(options);
+        let has_type = |(name, _): &(String, String)| name.eq_ignore_ascii_case("content-type");
+        if form == CallForm::Connect && !request.headers.iter().any(has_type) {
+            let value = form.content_type(method.kind).to_owned();
+            request.headers.push(("content-type".to_owned(), value));
+        }
+        if !form.is_framed(method.kind) && request.literal_body {
+            let message = candor_grpc::split_message(request.body.whole());
+            request.body = message.map_or(Vec::new(), |(message, _)| message.to_vec()).into();
+        }
     }
     parts.work.requests_mut().clone_from_slice(&list);
     Ok(())
@@ -143,6 +171,7 @@ fn needless(options: &Options) -> Result<(), PlanError> {
         ("--import-path", !own.import_path.is_empty()),
         ("--protoset", own.protoset.is_some()),
         ("--deadline", own.deadline.is_some()),
+        ("--protocol", options.websocket.protocol.is_some_and(|one| one.form().is_some())),
     ];
     without_effect(given, "it is for calls of gRPC; add --call PACKAGE.SERVICE/METHOD")
 }
@@ -202,7 +231,7 @@ fn schema(
             Schema::from_protos(&protos, &roots, OnDisk(RefCell::new(files)))
                 .map_err(|error| value("--proto", error.to_string()))
         }
-        (None, true) => reflected(parts, names, files),
+        (None, true) => reflected(parts, form(options), names, files),
     }
 }
 
@@ -223,11 +252,16 @@ impl candor_grpc::Files for OnDisk<'_, '_> {
 }
 
 /// What the server says about itself.
-fn reflected(parts: &Parts, names: &[String], files: &Files<'_>) -> Result<Schema, PlanError> {
+fn reflected(
+    parts: &Parts,
+    form: CallForm,
+    names: &[String],
+    files: &Files<'_>,
+) -> Result<Schema, PlanError> {
     const REMEDY: &str = "give the schema with --proto FILE or --protoset FILE";
     let refused = |problem: String| value(CALL, format!("{problem}; {REMEDY}"));
     for version in [Version::V1, Version::V1Alpha] {
-        match asked(parts, version, names, files)? {
+        match asked(parts, form, version, names, files)? {
             Ok(schema) => return Ok(schema),
             Err(Unanswered::NoMethod) => {}
             Err(Unanswered::Because(why)) => {
@@ -243,6 +277,7 @@ fn reflected(parts: &Parts, names: &[String], files: &Files<'_>) -> Result<Schem
 /// Asks the server in one version of the service.
 fn asked(
     parts: &Parts,
+    form: CallForm,
     version: Version,
     names: &[String],
     files: &Files<'_>,
@@ -250,7 +285,7 @@ fn asked(
     let mut reflection = Reflection::of(names.iter().map(String::as_str)).map_err(of_schema)?;
     let strange = || Ok(Err(Unanswered::Because("its response is not one message".to_owned())));
     while let Some(question) = reflection.poll_question() {
-        let answer = match files.files.ask(&question_plan(parts, version, &question)?) {
+        let answer = match files.files.ask(&question_plan(parts, form, version, &question)?) {
             Ok(answer) => answer,
             Err(why) => return Ok(Err(why)),
         };
@@ -261,7 +296,12 @@ fn asked(
 }
 
 /// A plan with a single call: this question.
-fn question_plan(parts: &Parts, version: Version, question: &[u8]) -> Result<Plan, PlanError> {
+fn question_plan(
+    parts: &Parts,
+    form: CallForm,
+    version: Version,
+    question: &[u8],
+) -> Result<Plan, PlanError> {
     let mut parts = parts.clone();
     let mut request = parts.work.requests()[0].clone();
     let schema = version.schema().map_err(of_schema)?;
@@ -270,12 +310,24 @@ fn question_plan(parts: &Parts, version: Version, question: &[u8]) -> Result<Pla
     request.body = candor_grpc::framed(question).into();
     (request.holes, request.literal_body) = (false, true);
     request.headers.retain(|(_, value)| !holes::has_holes(value));
+    if parts.target.http != HttpVersion::H2 || form != CallForm::Grpc {
+        // It is asked as a server of gRPC.
+        const OWN: [&str; 5] =
+            ["content-type", "te", "x-grpc-web", "connect-protocol-version", "connect-timeout-ms"];
+        request.headers.retain(|(name, _)| !OWN.contains(&name.to_ascii_lowercase().as_str()));
+        request.headers.extend(HEADERS.map(|(name, value)| (name.to_owned(), value.to_owned())));
+        parts.target.http = HttpVersion::H2;
+        if let Some(tls) = &mut parts.target.tls {
+            tls.alpn = vec!["h2".to_owned()];
+        }
+    }
     request.call = Some(Call { kind: CallKind::Bidirectional, messages: 1 });
     parts.work = vec![request].into();
     parts.wire = Wire::Grpc(Calls {
         protoset: schema.protoset(&[version.path()]).map_err(of_schema)?.into(),
         message_bytes: MOST_REFLECTED_BYTES as u64,
         deadline_ns: None,
+        form: CallForm::Grpc,
     });
     parts.data = Vec::new();
     parts.connections.own = false;

@@ -7,6 +7,7 @@ use crate::run::{Frames, Windows};
 use crate::targets::{HttpVersion, Identity, Pem, Tls, TlsVersion, Trust};
 use crate::url::HttpUrl;
 use crate::values::{Names, OnOff, Size, SmallCount, WindowBits};
+use crate::wire::CallForm;
 
 /// Default windows of HTTP/2: the same as h2load's, so large that the peer never waits for us.
 const DEFAULT_WINDOW_BITS: u8 = 30;
@@ -39,11 +40,13 @@ pub(super) fn http(options: &Options, url: &HttpUrl) -> Result<HttpVersion, Plan
         ("--connection-window-bits", options.http2.connection_window_bits.is_some()),
     ];
     let are_calls = calls::are_asked(options);
-    let other = [("--h1", options.http2.h1), ("--h2c-upgrade", options.http2.h2c_upgrade)];
-    if are_calls {
-        exclude(other, "--call", "calls go over HTTP/2 from the start; leave it out")?;
-    }
-    let is_h2 = options.http2.h2 || options.http2.h2c || options.http2.h2c_upgrade || are_calls;
+    let is_grpc = are_calls && calls::form(options) == CallForm::Grpc;
+    let other = [
+        ("--h1", options.http2.h1 && is_grpc),
+        ("--h2c-upgrade", options.http2.h2c_upgrade && are_calls),
+    ];
+    exclude(other, "--call", "calls go over HTTP/2 from the start; leave it out")?;
+    let is_h2 = options.http2.h2 || options.http2.h2c || options.http2.h2c_upgrade || is_grpc;
     // A script's text is HTTP/1.1, so that is the protocol unless the user chose another.
     // So does a WebSocket: few servers open one over HTTP/2.
     let is_h1 = options.http2.h1

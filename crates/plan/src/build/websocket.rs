@@ -6,7 +6,7 @@ use crate::options::Options;
 use crate::redact;
 use crate::url::HttpUrl;
 use crate::values::{Size, SmallCount};
-use crate::wire::{Reaction, Replies, SocketProtocol, WebSocket};
+use crate::wire::{KnownProtocol, Reaction, Replies, WebSocket};
 use crate::work::StreamForm;
 use crate::work::journey::Known;
 use crate::work::template::{Names, compile_fixed};
@@ -22,7 +22,7 @@ pub(super) fn websocket(
     let own = &options.websocket;
     if !url.is_websocket {
         let given = [
-            ("--protocol", own.protocol.is_some()),
+            ("--protocol", own.protocol.is_some_and(|one| one.form().is_none())),
             ("--hello", own.hello.is_some()),
             ("--ready", own.ready.is_some()),
             ("--message-field", own.message_field.is_some()),
@@ -123,8 +123,10 @@ pub(super) fn complete(options: &mut Options) {
         }
     };
     match protocol {
+        // Of calls.
+        KnownProtocol::Grpc | KnownProtocol::GrpcWeb | KnownProtocol::Connect => {}
         // https://github.com/enisdenjo/graphql-ws/blob/master/PROTOCOL.md
-        SocketProtocol::GraphqlWs => {
+        KnownProtocol::GraphqlWs => {
             list(&mut own.subprotocol, &["graphql-transport-ws"]);
             text(&mut own.hello, r#"{"type":"connection_init"}"#);
             text(&mut own.ready, r#""type":\s*"connection_ack""#);
@@ -141,7 +143,7 @@ pub(super) fn complete(options: &mut Options) {
         }
         // The path is that of every server, unless the URL has one.
         // https://socket.io/docs/v4/engine-io-protocol/, https://socket.io/docs/v4/socket-io-protocol/
-        SocketProtocol::SocketIo => {
+        KnownProtocol::SocketIo => {
             if let Some(url) = &mut options.url
                 && let (_, rest) = url.split_once("://").unwrap_or(("", url))
                 && matches!(rest.split_once('/'), None | Some((_, "")))
@@ -159,7 +161,7 @@ pub(super) fn complete(options: &mut Options) {
             }
         }
         // https://docs.anycable.io/misc/action_cable_protocol
-        SocketProtocol::ActionCable => {
+        KnownProtocol::ActionCable => {
             list(&mut own.subprotocol, &["actioncable-v1-json"]);
             text(&mut own.ready, r#""type":\s*"welcome""#);
             if !no_reply {
@@ -167,7 +169,7 @@ pub(super) fn complete(options: &mut Options) {
             }
         }
         // https://stomp.github.io/stomp-specification-1.2.html
-        SocketProtocol::Stomp => {
+        KnownProtocol::Stomp => {
             list(&mut own.subprotocol, &["v12.stomp"]);
             text(&mut own.hello, "CONNECT\naccept-version:1.2\nhost:/\nheart-beat:0,0\n\n\0");
             text(&mut own.ready, "^CONNECTED");

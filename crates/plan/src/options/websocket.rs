@@ -2,19 +2,21 @@
 
 use super::group::group;
 use crate::values::{PositiveNanos, Size, SmallCount, one_or_many, typed};
-use crate::wire::{Replies, SocketProtocol};
+use crate::wire::{KnownProtocol, Replies};
 
 group! {
     "WebSocket",
     /// WebSocket: what messages are, and which message answers which.
     pub struct WebSocketOptions {
-        /// Speak a known protocol: sets what it needs of the options below
+        /// Speak a known protocol: over a WebSocket, or of calls [calls: grpc]
         ///
+        /// Calls: grpc over HTTP/2; grpc-web and connect over HTTP/1.1 or 2, unary and with streams of the server. Over a
+        /// WebSocket it sets what it needs of the options below.
         /// graphql-ws: graphql-transport-ws, subscribe to next and complete; socketio: engine.io 4, events with acknowledgements;
         /// actioncable: Rails; stomp: STOMP 1.2, SEND with receipts. What is given beside it goes before it; lists are
         /// joined.
         #[arg(long, value_name = "NAME")]
-        pub protocol: Option<SocketProtocol>,
+        pub protocol: Option<KnownProtocol>,
 
         /// Send this text first on each connection; `${env:NAME}` in it is a variable of the environment
         #[arg(long, value_name = "TEXT")]

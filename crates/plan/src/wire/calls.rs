@@ -4,6 +4,8 @@
 //! and no server. The body of a request without holes is encoded; with holes it is JSON, which every request
 //! encodes anew.
 
+use std::borrow::Cow;
+
 use candor_grpc::{Encoder, Schema, SchemaError};
 use serde::{Deserialize, Serialize};
 
@@ -14,7 +16,7 @@ use crate::escape::Escape;
 use crate::kept::Kept;
 use crate::targets::{HttpVersion, Target};
 use crate::work::template::{Names, Piece, Template, TemplateError};
-use crate::work::{Request, Work};
+use crate::work::{CallKind, Request, Work};
 
 /// The calls of a plan.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -27,6 +29,62 @@ pub struct Calls {
     /// How long a call may take. The server is told, and at this time we cancel the call ourselves.
     #[serde(default)]
     pub deadline_ns: Option<u64>,
+    /// How calls are written into HTTP.
+    #[serde(default)]
+    pub form: CallForm,
+}
+
+/// How calls are written into HTTP.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case")]
+pub enum CallForm {
+    /// gRPC over HTTP/2: the status is in trailers.
+    #[default]
+    Grpc,
+    /// gRPC-Web: the status is in the last frame of the body.
+    GrpcWeb,
+    /// Connect: the status is that of HTTP with a body of JSON; of a stream it is in the last frame of the body.
+    Connect,
+}
+
+impl CallForm {
+    /// The bit of a frame's first byte that says that it has the status, and not a message.
+    pub fn end_flag(self) -> Option<u8> {
+        match self {
+            CallForm::Grpc => None,
+            CallForm::GrpcWeb => Some(0x80),
+            CallForm::Connect => Some(0x02),
+        }
+    }
+
+    /// The content type of a call.
+    pub fn content_type(self, kind: CallKind) -> &'static str {
+        match self {
+            CallForm::Grpc => "application/grpc",
+            CallForm::GrpcWeb => "application/grpc-web+proto",
+            CallForm::Connect if self.is_framed(kind) => "application/connect+proto",
+            CallForm::Connect => "application/proto",
+        }
+    }
+
+    /// Whether each message has a flag and its length in front; otherwise the body is the only message.
+    pub fn is_framed(self, kind: CallKind) -> bool {
+        self != CallForm::Connect || kind != CallKind::Unary
+    }
+
+    /// The frames of messages in a body of a call, without the status behind them.
+    pub fn messages(self, kind: CallKind, body: &[u8]) -> Cow<'_, [u8]> {
+        if !self.is_framed(kind) {
+            return candor_grpc::framed(body).into();
+        }
+        let mut rest = body;
+        while let Some((_, behind)) = candor_grpc::split_message(rest) {
+            rest = behind;
+        }
+        let has_end = rest.first().is_some_and(|flag| Some(*flag) == self.end_flag());
+        body[..body.len() - if has_end { rest.len() } else { 0 }].into()
+    }
 }
 
 impl Calls {
@@ -38,7 +96,11 @@ impl Calls {
         names: &dyn Fn(u32) -> Names<'a>,
     ) -> Result<(), PlanError> {
         const CALL: &str = "--call";
-        need(target.http == HttpVersion::H2, "target.http", "is HTTP/2 for calls")?;
+        let carries = match self.form {
+            CallForm::Grpc => target.http == HttpVersion::H2,
+            CallForm::GrpcWeb | CallForm::Connect => target.http != HttpVersion::Upgrade,
+        };
+        need(carries, "target.http", "is HTTP/2 for calls of gRPC, and no upgrade for others")?;
         need(work.script().is_none(), "calls", "is all that is sent")?;
         if !(1..=u64::from(u32::MAX)).contains(&self.message_bytes) {
             return Err(value("--max-message", "a message has from 1 byte to 4 GiB"));
@@ -54,13 +116,25 @@ impl Calls {
             let is_call = one.call.is_some_and(|call| call.kind == method.kind);
             need(is_call && one.method == "POST", "a call", "is of a method of the schema")?;
             need(one.stream.is_none(), "a call", "has no stream of events")?;
+            if self.form != CallForm::Grpc && method.kind.client_streams() {
+                let why = "streams the client's messages, which only grpc carries; leave it out";
+                return Err(value("--protocol", format!("{} {why}", method.path)));
+            }
             if one.holes && !one.literal_body {
                 Messages::of(names(number), &method, number, one)?;
             } else {
-                need(has_messages(one), "the body of a call", "is its messages")?;
+                need(self.has_messages(one), "the body of a call", "is its messages")?;
             }
         }
         Ok(())
+    }
+
+    /// Whether a body is as many messages as the request says.
+    fn has_messages(&self, request: &Request) -> bool {
+        request.call.is_some_and(|call| {
+            let body = self.form.messages(call.kind, request.body.whole());
+            candor_grpc::messages(&body).is_some_and(|all| all.len() as u32 == call.messages)
+        })
     }
 
     /// The schema of the calls.
@@ -121,10 +195,4 @@ impl Messages {
             Encoder::compile(method, &pieces).map_err(|error| wrong(error.to_string()))?;
         Ok(Messages { encoder, holes })
     }
-}
-
-/// Whether a body is as many messages as the request says.
-fn has_messages(request: &Request) -> bool {
-    let count = candor_grpc::messages(request.body.whole()).map(|all| all.len() as u32);
-    count.is_some() && request.call.map(|call| call.messages) == count
 }

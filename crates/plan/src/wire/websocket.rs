@@ -7,6 +7,7 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
+use super::CallForm;
 use crate::error::{PlanError, conflict, need, value};
 use crate::holes;
 use crate::kept::Kept;
@@ -166,10 +167,10 @@ fn nothing() -> Kept<u8> {
     Vec::new().into()
 }
 
-/// A protocol over WebSocket whose rules are known.
+/// A protocol whose rules are known: over WebSocket, or of calls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum SocketProtocol {
+pub enum KnownProtocol {
     /// GraphQL over WebSocket (graphql-transport-ws)
     #[serde(rename = "graphql-ws")]
     GraphqlWs,
@@ -181,6 +182,25 @@ pub enum SocketProtocol {
     ActionCable,
     /// STOMP 1.2, of which a message is a frame with a receipt
     Stomp,
+    /// Calls as gRPC has them, over HTTP/2
+    Grpc,
+    /// Calls as gRPC-Web has them, over HTTP/1.1 or HTTP/2
+    #[serde(rename = "grpc-web")]
+    GrpcWeb,
+    /// Calls as Connect has them, over HTTP/1.1 or HTTP/2
+    Connect,
+}
+
+impl KnownProtocol {
+    /// The form of calls that it is; `None`: it is one over WebSocket.
+    pub fn form(self) -> Option<CallForm> {
+        match self {
+            KnownProtocol::Grpc => Some(CallForm::Grpc),
+            KnownProtocol::GrpcWeb => Some(CallForm::GrpcWeb),
+            KnownProtocol::Connect => Some(CallForm::Connect),
+            _ => None,
+        }
+    }
 }
 
 /// What is sent back when the server sends a message.

@@ -1,32 +1,55 @@
 //! One call: what its response has said so far.
 
+use candor_plan::CallForm;
 use candor_record::ErrorKind;
 
 use super::Limits;
+use super::end::End;
 use super::error::Error;
 use super::messages::{Ended, Splitter};
-use super::status::{Told, Wrong, kind, of_http};
+use super::status::{Content, Told, Wrong, kind, of_http};
 use crate::session::Failure;
 
 /// The response to one call, as it comes.
 #[derive(Debug)]
 pub(crate) struct Call {
     splitter: Splitter,
-    /// Messages that came.
+    /// Messages that came; of a body that is one, its bytes.
     messages: u32,
     /// What the header fields said, and the trailers after them.
     told: Told,
     /// There were trailers.
     has_trailers: bool,
-    /// The body is messages: a response of HTTP with status 200 and the right content type.
-    has_messages: bool,
+    body: Body,
+    /// The end of the body, if it has the status.
+    end: Option<Box<End>>,
+}
+
+/// What the body is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Body {
+    /// Not looked at: the response is none to a call.
+    Other,
+    /// Messages with their lengths.
+    Framed,
+    /// The message.
+    Message,
+    /// An error, as JSON.
+    Error,
 }
 
 impl Call {
     /// The header fields came, with the status of HTTP.
-    pub(crate) fn new(status: u16, told: Told) -> Self {
-        let has_messages = status == 200 && told.is_grpc;
-        Call { splitter: Splitter::default(), messages: 0, told, has_trailers: false, has_messages }
+    pub(crate) fn new(limits: &Limits, status: u16, told: Told) -> Self {
+        let body = match (status, told.content, limits.form) {
+            (200, Content::Connect, CallForm::Connect) if limits.one_message => Body::Other,
+            (200, content, form) if content == framed(form) => Body::Framed,
+            (200, Content::Message, CallForm::Connect) => Body::Message,
+            (300.., Content::Json, CallForm::Connect) => Body::Error,
+            _ => Body::Other,
+        };
+        let splitter = Splitter::default();
+        Call { splitter, messages: 0, told, has_trailers: false, body, end: None }
     }
 
     /// The trailers came.
@@ -41,30 +64,65 @@ impl Call {
     /// Takes the next bytes of the body: the messages that ended in them, and what is wrong after those.
     #[inline]
     pub(crate) fn handle(&mut self, limits: &Limits, bytes: &[u8]) -> (Ended, Option<Error>) {
-        if !self.has_messages {
-            return (Ended::default(), None);
-        }
         let (most, is_encoded) = (limits.max_message_bytes, self.told.is_encoded);
-        let (ended, wrong) = self.splitter.handle(bytes, most, is_encoded);
-        self.messages = self.messages.saturating_add(ended.count);
-        (ended, wrong)
+        match self.body {
+            Body::Framed => {
+                let (flag, end) = (limits.form.end_flag(), &mut self.end);
+                let (ended, wrong) = self.splitter.handle(bytes, most, is_encoded, flag, end);
+                self.messages = self.messages.saturating_add(ended.count);
+                (ended, wrong)
+            }
+            Body::Other => (Ended::default(), None),
+            Body::Message => {
+                let length = u32::try_from(bytes.len()).unwrap_or(u32::MAX);
+                self.messages = self.messages.saturating_add(length);
+                let wrong = match self.messages {
+                    _ if is_encoded => Some(Error::Compressed),
+                    length if length > most => Some(Error::MessageTooLong(length)),
+                    _ => None,
+                };
+                (Ended::default(), wrong)
+            }
+            Body::Error => (Ended::default(), self.end.get_or_insert_default().take(bytes).err()),
+        }
+    }
+
+    /// The body is complete: the message that it is.
+    pub(crate) fn handle_end(&self) -> Option<Ended> {
+        let is_message = self.body == Body::Message;
+        is_message.then_some(Ended { count: 1, bytes: u64::from(self.messages) })
     }
 
     /// The verdict when the response is complete. `message` is the server's, taken if there is a use for it.
     pub(crate) fn finish(
-        &self,
+        mut self,
         limits: &Limits,
         http_status: u16,
         message: &mut String,
     ) -> Result<(), Failure> {
         let wrong = |error: Error| Err(Failure::Malformed(error.into()));
+        if limits.form == CallForm::Connect {
+            // Fields of gRPC say nothing of it.
+            (self.told.code, self.told.wrong) = (None, None);
+        }
+        match (&self.end.take(), self.body) {
+            (_, Body::Message) => return Ok(()),
+            (Some(end), Body::Error) => {
+                self.told = Told { code: end.of_error(message), ..self.told }
+            }
+            (Some(end), _) if self.splitter.has_ended() => {
+                self.handle_trailers(end.of_frame(limits.form, message));
+            }
+            _ => {}
+        }
         if let Some(error) = self.told.wrong {
             return wrong(error.into());
         }
         // Only what is the end of a response has its status.
         let is_early = self.messages > 0 && !self.has_trailers;
+        let is_right = self.body != Body::Other;
         match self.told.code.filter(|_| !is_early) {
-            Some(0) if http_status == 200 && !self.told.is_grpc => wrong(Error::ContentType),
+            Some(0) if http_status == 200 && !is_right => wrong(not_of(limits)),
             Some(0) if !self.splitter.is_between() => wrong(Error::CutMessage),
             Some(0) if limits.one_message && self.messages != 1 => {
                 wrong(Error::NotOneMessage(self.messages))
@@ -74,9 +132,28 @@ impl Call {
                 let message = std::mem::take(message).into();
                 Err(Failure::Call { kind: kind(code), message })
             }
-            None if http_status != 200 => Err(of_http(http_status)),
-            None if !self.told.is_grpc => wrong(Error::ContentType),
+            None if http_status != 200 => Err(of_http(limits.form, http_status)),
+            None if !is_right => wrong(not_of(limits)),
             None => Err(Failure::Call { kind: ErrorKind::GrpcNoStatus, message: "".into() }),
         }
+    }
+}
+
+/// The content type of messages with their lengths.
+fn framed(form: CallForm) -> Content {
+    match form {
+        CallForm::Grpc => Content::Grpc,
+        CallForm::GrpcWeb => Content::Web,
+        CallForm::Connect => Content::Connect,
+    }
+}
+
+/// That the content type is another.
+fn not_of(limits: &Limits) -> Error {
+    match limits.form {
+        CallForm::Grpc => Error::ContentType,
+        CallForm::GrpcWeb => Error::OtherType("application/grpc-web"),
+        CallForm::Connect if limits.one_message => Error::OtherType("application/proto"),
+        CallForm::Connect => Error::OtherType("application/proto or application/connect+proto"),
     }
 }

@@ -8,6 +8,9 @@ pub enum Error {
     /// The content type does not begin with `application/grpc`.
     #[error("the response is not gRPC: its content-type does not begin with application/grpc")]
     ContentType,
+    /// The content type is none of gRPC-Web, or of Connect.
+    #[error("the response is not of the protocol of the call: its content-type is not {0}")]
+    OtherType(&'static str),
     /// A message is longer than [`Limits::max_message_bytes`](super::Limits).
     #[error("a message of {0} bytes is longer than the limit")]
     MessageTooLong(u32),
@@ -29,6 +32,15 @@ pub enum Error {
     /// There are two of `grpc-status`.
     #[error("the response has more than one grpc-status")]
     DoubledStatus,
+    /// The end of the body that has the status is not fields, or not JSON.
+    #[error("the end of the body has no status that can be read: it is garbage")]
+    End,
+    /// The same, longer than 16 KiB.
+    #[error("the end of the body, which has the status, is longer than 16 KiB")]
+    EndTooLong,
+    /// There is more after the end.
+    #[error("the body goes on after the frame with the status")]
+    AfterEnd,
     /// `OK`, with another number of messages than one where the method has one.
     #[error("the method responds with one message, and the status is OK with {0}")]
     NotOneMessage(u32),

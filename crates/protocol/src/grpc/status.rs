@@ -1,5 +1,6 @@
 //! The status of a call: from fields of trailers, or from the status of HTTP where there is none.
 
+use candor_plan::CallForm;
 use candor_record::ErrorKind;
 use percent_encoding::percent_decode;
 
@@ -28,7 +29,7 @@ pub(crate) fn of_reset(code: u32) -> Failure {
 }
 
 /// The status of a response without `grpc-status` (gRPC's "HTTP to gRPC Status Code Mapping").
-pub(super) fn of_http(status: u16) -> Failure {
+pub(super) fn of_http(form: CallForm, status: u16) -> Failure {
     let code = match status {
         400 => INTERNAL,
         401 => UNAUTHENTICATED,
@@ -37,7 +38,8 @@ pub(super) fn of_http(status: u16) -> Failure {
         429 | 502 | 503 | 504 => UNAVAILABLE,
         _ => UNKNOWN,
     };
-    let message = format!("the response is HTTP {status} without a grpc-status");
+    let what = if form == CallForm::Connect { "an error of Connect" } else { "a grpc-status" };
+    let message = format!("the response is HTTP {status} without {what}");
     Failure::Call { kind: kind(code), message: message.into() }
 }
 
@@ -62,10 +64,27 @@ pub(crate) struct Told {
     pub(super) code: Option<u8>,
     /// What is wrong with it.
     pub(super) wrong: Option<Wrong>,
-    /// The content type is one of gRPC.
-    pub(super) is_grpc: bool,
-    /// There is a `grpc-encoding` other than `identity`.
+    /// What the content type is.
+    pub(super) content: Content,
+    /// There is an encoding other than `identity`.
     pub(super) is_encoded: bool,
+}
+
+/// What a body is by its content type.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) enum Content {
+    #[default]
+    Other,
+    /// Messages of gRPC.
+    Grpc,
+    /// Messages of gRPC-Web.
+    Web,
+    /// A message alone.
+    Message,
+    /// Messages of a stream of Connect.
+    Connect,
+    /// JSON.
+    Json,
 }
 
 /// What can be wrong with a `grpc-status`: one byte, since each head of a response has it.
@@ -75,6 +94,8 @@ pub(super) enum Wrong {
     Digits,
     /// There are two.
     Doubled,
+    /// The end of the body that has it is not fields, or not JSON.
+    End,
 }
 
 impl From<Wrong> for Error {
@@ -82,6 +103,7 @@ impl From<Wrong> for Error {
         match wrong {
             Wrong::Digits => Error::Status,
             Wrong::Doubled => Error::DoubledStatus,
+            Wrong::End => Error::End,
         }
     }
 }
@@ -100,15 +122,19 @@ impl Told {
             },
             b"grpc-message" => {
                 let value = &value[..value.len().min(MOST_MESSAGE_BYTES)];
-                let text = percent_decode(value).decode_utf8_lossy();
-                // The text goes to terminals.
-                let shown = |c: char| if c.is_control() { '\u{fffd}' } else { c };
-                *message = text.chars().map(shown).collect();
+                put(&percent_decode(value).decode_utf8_lossy(), message);
             }
-            b"grpc-encoding" => self.is_encoded = value != b"identity",
-            b"content-type" => self.is_grpc = is_grpc(value),
+            b"grpc-encoding" | b"content-encoding" | b"connect-content-encoding" => {
+                self.is_encoded |= value != b"identity";
+            }
+            b"content-type" => self.content = content(value),
             _ => {}
         }
+    }
+
+    /// That there is this code.
+    pub(super) fn of_code(code: u8) -> Self {
+        Told { code: Some(code), ..Told::default() }
     }
 
     /// Whether a block with the same bytes says the same: one with a message of the server's does not.
@@ -124,9 +150,54 @@ fn code(value: &[u8]) -> Option<u8> {
     digits.then(|| value.iter().fold(0, next))
 }
 
-/// `application/grpc`, or with a `+` or a `;` and more behind.
-fn is_grpc(value: &[u8]) -> bool {
-    const TYPE: &[u8] = b"application/grpc";
-    let Some((begin, rest)) = value.split_at_checked(TYPE.len()) else { return false };
-    begin.eq_ignore_ascii_case(TYPE) && matches!(rest.first(), None | Some(b'+' | b';' | b' '))
+/// The text of a status, which goes to terminals.
+pub(super) fn put(text: &str, message: &mut String) {
+    let shown = |c: char| if c.is_control() { '\u{fffd}' } else { c };
+    message.clear();
+    message.extend(text.chars().take(MOST_MESSAGE_BYTES).map(shown));
+}
+
+/// The code with this name in Connect, such as `not_found`.
+pub(super) fn name_code(name: &str) -> Option<u8> {
+    const NAMES: [&str; 16] = [
+        "canceled",
+        "unknown",
+        "invalid_argument",
+        "deadline_exceeded",
+        "not_found",
+        "already_exists",
+        "permission_denied",
+        "resource_exhausted",
+        "failed_precondition",
+        "aborted",
+        "out_of_range",
+        "unimplemented",
+        "internal",
+        "unavailable",
+        "data_loss",
+        "unauthenticated",
+    ];
+    NAMES.iter().position(|one| *one == name).map(|at| at as u8 + 1)
+}
+
+/// What a content type is: of gRPC and gRPC-Web also with a `+` and more behind, of all with parameters.
+fn content(value: &[u8]) -> Content {
+    const TYPES: [(&[u8], Content); 5] = [
+        (b"application/grpc", Content::Grpc),
+        (b"application/grpc-web", Content::Web),
+        (b"application/proto", Content::Message),
+        (b"application/connect+proto", Content::Connect),
+        (b"application/json", Content::Json),
+    ];
+    let is = |(name, content): &&(&[u8], Content)| {
+        let Some((begin, rest)) = value.split_at_checked(name.len()) else { return false };
+        let has_suffix = matches!(content, Content::Grpc | Content::Web);
+        begin.eq_ignore_ascii_case(name)
+            && match rest.first() {
+                None | Some(b';' | b' ') => true,
+                Some(b'+') => has_suffix,
+                _ => false,
+            }
+    };
+    TYPES.iter().find(is).map_or(Content::Other, |(_, content)| *content)
 }

@@ -10,6 +10,7 @@ use super::request::{Via, prepare_via};
 use super::session::Session;
 use super::settings::Limits;
 use crate::entry::{Entry, To, make};
+use crate::grpc;
 use crate::parts::Rules;
 use crate::session::Protocol;
 
@@ -34,6 +35,7 @@ pub fn sessions(to: To<'_>) -> impl Fn() -> Session + use<> {
     });
     let memo = Rc::new(Memo::default());
     let (rules, room) = (Rules::table(plan.work.requests()), to.room.cloned());
+    let calls = grpc::Limits::of(plan);
     move || {
         let (table, memo) = (Arc::clone(&table), Rc::clone(&memo));
         let mut session = Session::with_memo(table, pipeline, Limits::default(), memo);
@@ -42,6 +44,9 @@ pub fn sessions(to: To<'_>) -> impl Fn() -> Session + use<> {
         }
         if let Some(room) = &room {
             session.capture(room);
+        }
+        if let Some(limits) = calls {
+            session.calls(limits);
         }
         if let Some(rules) = &rules {
             session.split(rules);

@@ -8,6 +8,7 @@
 use super::body::Body;
 use super::field::{FieldLine, check_text, trim};
 use super::{Error, Prepared};
+use crate::grpc::Told;
 use crate::http::{decimal, is_token_byte};
 use crate::session::Deviations;
 
@@ -21,6 +22,9 @@ pub(super) struct Head {
     coding: Coding,
     content_length: Option<u64>,
     folded: bool,
+    /// What it says of a call, where there are calls.
+    pub(super) told: Told,
+    is_told: bool,
 }
 
 /// The last transfer coding that was named.
@@ -42,6 +46,9 @@ pub(super) struct Framing {
     /// What is read although it is not as the RFC asks.
     pub(super) deviations: Deviations,
 }
+
+/// The longest name of a field that says something of a call: `connect-content-encoding`.
+const MOST_NAME_BYTES: usize = 24;
 
 /// How every status line begins.
 const HTTP: &[u8] = b"HTTP/";
@@ -85,6 +92,8 @@ impl Head {
             coding: Coding::None,
             content_length: None,
             folded: false,
+            told: Told::default(),
+            is_told: false,
         })
     }
 
@@ -103,6 +112,23 @@ impl Head {
     /// Whether one was.
     pub(super) fn is_folded(&self) -> bool {
         self.folded
+    }
+
+    /// Takes what a header line, which is one, says of a call; `message` becomes the text of its status.
+    pub(super) fn tell(&mut self, line: &[u8], message: &mut String) {
+        let Ok(FieldLine { name, value }) = FieldLine::read(line) else { return };
+        let mut lower = [0; MOST_NAME_BYTES];
+        self.is_told = true;
+        if let Some(lower) = lower.get_mut(..name.len()) {
+            lower.copy_from_slice(name);
+            lower.make_ascii_lowercase();
+            self.told.take(lower, trim(value), message);
+        }
+    }
+
+    /// Whether it was looked at as that of a call.
+    pub(super) fn is_told(&self) -> bool {
+        self.is_told
     }
 
     /// Takes a header line, without its line end, not folded and not empty.

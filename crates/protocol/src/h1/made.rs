@@ -66,6 +66,9 @@ impl Extras {
 
     /// What was kept of the response before, or of an interim one, is over.
     pub(super) fn begin_block(&mut self, request: u32) {
+        if let Some(events) = &mut self.events {
+            events.begin_block();
+        }
         self.capture = None;
         self.capture = self.room.as_ref().and_then(|room| room.begin(request));
     }

@@ -88,6 +88,8 @@ impl Session {
         let State::Fields { head, block_bytes } = &mut self.state else {
             return Ok(None);
         };
+        let events = self.extras.as_mut().and_then(|extras| extras.events.as_deref_mut());
+        let mut message = events.and_then(|events| events.asked.message());
         loop {
             let left = self.limits.header_block_bytes.saturating_sub(*block_bytes);
             let line = match self.lines.take_field(input, left.min(self.limits.line_bytes)) {
@@ -102,7 +104,12 @@ impl Session {
             *block_bytes += line.len();
             match without_end(line) {
                 [] => break,
-                field => head.handle_field(field)?,
+                field => {
+                    head.handle_field(field)?;
+                    if let Some(message) = &mut message {
+                        head.tell(field, message);
+                    }
+                }
             }
             if input.is_empty() {
                 return Ok(None);
@@ -110,6 +117,7 @@ impl Session {
         }
         let (head, block_bytes) = (*head, *block_bytes);
         if let Some(ticket) = self.ticket.take()
+            && head.told.is_plain()
             && let Some(current) = self.outstanding.front()
         {
             self.memo.learn(ticket, self.entry(current.request), head, block_bytes);
@@ -128,6 +136,11 @@ impl Session {
             && let Some(extras) = &mut self.extras
         {
             extras.unfold_block();
+        }
+        if head.is_told()
+            && let Some(events) = self.events()
+        {
+            events.told = head.told;
         }
         let current = self.outstanding.front().ok_or(Error::AnswerWithoutRequest)?;
         let mut framing = head.framing(self.prepared(current.request))?;
@@ -201,29 +214,29 @@ impl Session {
         };
         let current = self.outstanding.front().ok_or(Error::AnswerWithoutRequest)?;
         let mut capture = extras.capture.take();
-        let mut splitter = extras.events.as_mut().and_then(|events| events.splitter.take());
+        let mut events = extras.events.take();
         let expect = &find(&self.table, Some(extras), current.request).expect.body;
         let check = &mut self.check;
         let content = |content: &[u8], ends_chunk: bool| {
             check.handle(expect, content);
-            match (&mut capture, &mut splitter) {
-                (Some(capture), Some(splitter)) => {
-                    capture.feed_body(content, &mut |plain| splitter.feed(plain));
+            let is_fed = capture.is_some();
+            if let Some(capture) = &mut capture {
+                match events.as_mut().and_then(|events| events.splitter()) {
+                    Some(splitter) => {
+                        capture.feed_body(content, &mut |plain| splitter.feed(plain));
+                    }
+                    None => capture.keep_body(content),
                 }
-                (Some(capture), None) => capture.keep_body(content),
-                (None, Some(splitter)) => splitter.feed(content),
-                (None, None) => {}
             }
-            if ends_chunk && let Some(splitter) = &mut splitter {
-                splitter.end_chunk();
+            if let Some(events) = &mut events {
+                events.feed(content, is_fed, ends_chunk);
             }
         };
         let outcome = body.handle_input(input, &mut self.lines, &self.limits, content);
         extras.capture = capture;
-        if let Some(events) = &mut extras.events {
-            events.splitter = splitter;
-        }
-        if outcome? || extras.not_kept().is_some() {
+        let is_wrong = events.as_ref().is_some_and(|events| events.is_wrong());
+        extras.events = events;
+        if outcome? || is_wrong || extras.not_kept().is_some() {
             return Ok(self.finish());
         }
         let id = current.id;
@@ -246,7 +259,7 @@ impl Session {
             return None;
         };
         if let Some(why) = self.not_kept() {
-            return Some(self.give_up(why));
+            return Some(self.give_up(Failure::NotKept(why)));
         }
         let check = std::mem::take(&mut self.check);
         // Its own request is still being written, as those behind it are.
@@ -322,13 +335,13 @@ impl Session {
         self.extras.as_ref()?.not_kept()
     }
 
-    /// The response is more than is kept for the script.
+    /// The rest of the response is not read: it is more than is kept for the script, or wrong.
     #[cold]
-    fn give_up(&mut self, why: NotKept) -> Event {
+    pub(super) fn give_up(&mut self, failure: Failure) -> Event {
         let id = self.pop_outstanding().map(|current| current.id);
         self.state = State::Dead;
         self.lines.release();
-        self.after_events(id, Event::Failed { id, failure: Failure::NotKept(why) })
+        self.after_events(id, Event::Failed { id, failure })
     }
 
     #[inline]

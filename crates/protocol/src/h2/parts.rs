@@ -5,41 +5,11 @@
 use super::Session;
 use super::error::code;
 use super::input::Reading;
+use crate::asked::{Asked, Parts};
 use crate::capture::NotKept;
-use crate::grpc::{Call, Ended, Limits, Told};
+use crate::grpc::{Ended, Limits, Told};
 use crate::parts::{MOST_TEXT_BYTES, Splitter, Splitting, Table};
 use crate::session::{Event, Failure, Part, PartKind, RequestId};
-
-/// What is asked of the parts of responses.
-#[derive(Debug)]
-pub(super) enum Asked {
-    /// Their events.
-    Events(Splitting),
-    /// The messages and the status of calls of gRPC.
-    Calls {
-        limits: Limits,
-        /// What the server said last about the status of a call.
-        message: String,
-    },
-}
-
-impl Asked {
-    /// Where the server's words about a status are put, cleared.
-    pub(super) fn message(&mut self) -> Option<&mut String> {
-        let Asked::Calls { message, .. } = self else { return None };
-        message.clear();
-        Some(message)
-    }
-}
-
-/// The parts of one response.
-#[derive(Debug)]
-pub(super) enum Parts {
-    /// Events.
-    Events(Box<Splitter>),
-    /// Messages of a call.
-    Messages(Call),
-}
 
 impl Session {
     /// From now on, tells of the events of responses as these rules ask.
@@ -47,10 +17,10 @@ impl Session {
         self.asked = Some(Box::new(Asked::Events(Splitting::new(rules))));
     }
 
-    /// From now on, requests are calls of gRPC: their messages are told of as parts, and their status says whether
+    /// From now on, requests are calls: their messages are told of as parts, and their status says whether
     /// a response is the expected one, not the plan.
     pub fn calls(&mut self, limits: Limits) {
-        self.asked = Some(Box::new(Asked::Calls { limits, message: String::new() }));
+        self.asked = Some(Box::new(Asked::calls(limits)));
     }
 
     /// Whether requests are calls.
@@ -63,15 +33,9 @@ impl Session {
     pub(super) fn begin_parts(&mut self, id: u32, told: Told) {
         let Some(asked) = self.asked.as_deref_mut() else { return };
         let Some(stream) = self.streams.get(id) else { return };
-        stream.parts = match asked {
-            Asked::Calls { .. } => Some(Parts::Messages(Call::new(stream.status, told))),
-            Asked::Events(splitting) => {
-                let expect = &self.table[stream.request as usize].expect;
-                let is_expected = expect.status.contains(stream.status);
-                let splitter = if is_expected { splitting.begin(stream.request) } else { None };
-                splitter.map(Parts::Events)
-            }
-        };
+        let expect = &self.table[stream.request as usize].expect;
+        let is_expected = expect.status.contains(stream.status);
+        stream.parts = asked.begin(stream.request, stream.status, is_expected, told);
     }
 
     /// Takes content with parts; its frame ends with it if the next one is awaited. `is_over`: it is the last, or the
@@ -109,8 +73,7 @@ impl Session {
                 }
                 self.news.any |= outcome.is_some();
                 self.news.next.extend(outcome);
-                let kind = PartKind::Message;
-                Some(Event::Part(Part { id: Some(request), kind, bytes, count, tokens: 0 }))
+                Some(messages(request, count, bytes))
             }
         }
     }
@@ -141,9 +104,15 @@ impl Session {
                 if let (Event::Done(answer), Some(Asked::Calls { limits, message })) =
                     (&mut outcome, asked)
                 {
+                    let body = call.handle_end();
                     match call.finish(limits, status, message) {
                         Ok(()) => answer.expected = Ok(()),
-                        Err(failure) => return Event::RequestFailed { id: request, failure },
+                        Err(failure) => outcome = Event::RequestFailed { id: request, failure },
+                    }
+                    if let Some(Ended { count, bytes }) = body {
+                        self.news.any = true;
+                        self.news.next.push_back(outcome);
+                        return messages(request, count, bytes);
                     }
                 }
                 outcome
@@ -159,4 +128,9 @@ impl Session {
         self.news.any = true;
         self.news.next.pop_front().unwrap_or(Event::Changed)
     }
+}
+
+/// Messages of a call that ended.
+fn messages(request: RequestId, count: u32, bytes: u64) -> Event {
+    Event::Part(Part { id: Some(request), kind: PartKind::Message, bytes, count, tokens: 0 })
 }

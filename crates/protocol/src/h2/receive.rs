@@ -10,9 +10,9 @@ use super::frame::{self, Header, MAX_31, flag, kind};
 use super::head::{self, Head};
 use super::input::OpenBlock;
 use super::memo::Holds;
-use super::parts::{Asked, Parts};
 use super::settings::DEFAULT_WINDOW;
 use super::{Error, Session};
+use crate::asked::{Asked, Parts};
 use crate::grpc;
 use crate::session::{Abilities, Answer, Deviations, Event, Failure, GoAway, Last};
 
@@ -222,7 +222,10 @@ impl Session {
         let request = begins.map(|stream| stream.request);
         let mut capture = self.room.as_ref().and_then(|room| room.begin(request?));
         let most = self.settings.limits.header_list_bytes;
-        let message = self.asked.as_deref_mut().and_then(Asked::message);
+        let mut message = self.asked.as_deref_mut().and_then(Asked::message);
+        if let Some(message) = &mut message {
+            message.clear();
+        }
         let head = head::read(&mut self.decoder, block, most, capture.as_mut(), message)?;
         if let Some(stream) = self.streams.get(id).filter(|_| request.is_some()) {
             stream.capture = capture.map(Box::new);

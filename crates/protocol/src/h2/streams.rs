@@ -8,8 +8,8 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use super::parts::Parts;
 use super::{Error, Prepared};
+use crate::asked::Parts;
 use crate::capture::Capture;
 use crate::expect::BodyCheck;
 use crate::session::RequestId;

@@ -41,6 +41,8 @@ pub struct Form {
     /// The version and the header lines, each with its end.
     fields: Vec<Piece>,
     body: Body,
+    /// Where the body begins in what is filled: behind its length, if it goes without.
+    body_start: usize,
     /// The request has a Content-Length of its own.
     has_length: bool,
     /// It may have a Cookie field.
@@ -82,7 +84,13 @@ pub fn forms(plan: &Parts) -> Vec<Option<Form>> {
         let authority = &plan.target_of(request).authority;
         let form = Form::new(template, request, number, authority, cookies);
         Some(match messages {
-            Some(messages) => Form { body: Body::Messages(Box::new(messages)), ..form },
+            Some(messages) => {
+                let goes_without = plan.wire.calls().zip(request.call);
+                let goes_without =
+                    goes_without.is_some_and(|(all, one)| !all.form.is_framed(one.kind));
+                let body_start = if goes_without { candor_grpc::framed(&[]).len() } else { 0 };
+                Form { body: Body::Messages(Box::new(messages)), body_start, ..form }
+            }
             None => form,
         })
     };
@@ -147,6 +155,7 @@ impl Form {
             path: template.path,
             fields: fields.0,
             body: Body::Text(template.body),
+            body_start: 0,
             has_length: has("content-length"),
             has_cookies,
             text: Vec::new(),
@@ -198,6 +207,7 @@ impl Form {
             Body::Text(pieces) => put(pieces, values, filled_body, scratch),
             Body::Messages(messages) => encode(messages, values, filled_body, scratch),
         }
+        let filled_body = filled_body.get(self.body_start..).unwrap_or_default();
         let wants_length = wants_length(&text[..shape.method_bytes]);
         if (wants_length || !filled_body.is_empty()) && !self.has_length {
             text.extend_from_slice(b"Content-Length: ");

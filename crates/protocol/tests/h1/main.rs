@@ -1,5 +1,6 @@
 //! The HTTP/1.1 session against the RFCs, against itself and against other parsers.
 
+mod calls;
 mod captures;
 mod clauses;
 mod events;

@@ -1,6 +1,7 @@
 //! Calls of gRPC, against peers scripted to the byte.
 
 use candor_grpc::{framed as message, messages};
+use candor_plan::CallForm;
 use candor_protocol::expect::Mismatch;
 use candor_protocol::grpc::{Error, Limits};
 use candor_protocol::h2::{Session, Settings};
@@ -335,6 +336,45 @@ fn methods_with_one_message_have_exactly_one() {
     let failing = [head(), trailers(&[("grpc-status", "7")])].concat();
     let expected = failed(ErrorKind::GrpcPermissionDenied, "");
     assert_eq!(said_with(limits, &failing), [FIRST, expected]);
+}
+
+#[test]
+fn grpc_web_and_connect_have_their_status_in_the_body() {
+    let frame = |flag: u8, text: &str| {
+        let mut frame = message(text.as_bytes());
+        frame[0] = flag;
+        frame
+    };
+    let last = |piece: &[u8]| {
+        let mut frame = data(1, piece);
+        frame[4] |= 1;
+        frame
+    };
+    let head = |status: &[u8], kind: &str| {
+        headers(1, &[status, &block(&[("content-type", kind)])].concat())
+    };
+    let web = Limits { one_message: true, form: CallForm::GrpcWeb, ..Limits::default() };
+    let of_web = head(OK, "application/grpc-web+proto");
+    let ok = [message(b"m"), frame(0x80, "grpc-status: 0\r\n")].concat();
+    let input = [of_web.clone(), last(&ok)].concat();
+    let length = ok.len() as u64;
+    assert_eq!(said_with(web, &input), [FIRST, part(1, 1), ended(200, length, Ok(()))]);
+    let input =
+        [of_web.clone(), last(&frame(0x80, "grpc-status: 5\r\ngrpc-message: a\r\n"))].concat();
+    assert_eq!(said_with(web, &input), [FIRST, failed(ErrorKind::GrpcNotFound, "a")]);
+    let input = [of_web, data(1, &[0x81; 5])].concat();
+    assert_eq!(said_with(web, &input), [FIRST, wrong(Error::Flag(0x81))]);
+    let connect = Limits { form: CallForm::Connect, ..web };
+    let input = [head(OK, "application/proto"), last(b"mm")].concat();
+    assert_eq!(said_with(connect, &input), [FIRST, part(1, 2), ended(200, 2, Ok(()))]);
+    let json = br#"{"code":"aborted","message":"b"}"#;
+    let input = [head(&literal(":status", "409"), "application/json"), last(json)].concat();
+    assert_eq!(said_with(connect, &input), [FIRST, failed(ErrorKind::GrpcAborted, "b")]);
+    let streams = Limits { one_message: false, ..connect };
+    let body = [message(b"m"), message(b"n"), frame(2, "{}")].concat();
+    let input = [head(OK, "application/connect+proto"), last(&body)].concat();
+    let length = body.len() as u64;
+    assert_eq!(said_with(streams, &input), [FIRST, part(2, 2), ended(200, length, Ok(()))]);
 }
 
 #[test]

@@ -263,10 +263,12 @@ impl<'a> View<'a> {
     fn messages(&mut self, mark: char, request: usize, body: &Text, is_response: bool) {
         let plan = &self.trial.plan;
         let path = &plan.work.requests()[request].path;
-        let schema = plan.wire.calls().and_then(|calls| calls.schema().ok());
-        let Some(method) = schema.and_then(|schema| schema.method(path).ok()) else { return };
+        let Some(calls) = plan.wire.calls() else { return };
+        let method = calls.schema().and_then(|schema| schema.method(path));
+        let Ok(method) = method else { return };
         let kind = if is_response { &method.output } else { &method.input };
-        let mut rest = &body.bytes[..];
+        let frames = calls.form.messages(method.kind, &body.bytes);
+        let mut rest = &frames[..];
         while let Some((message, behind)) = candor_grpc::split_message(rest) {
             let shown = match candor_grpc::show(kind, message, MOST_SHOWN_BYTES) {
                 Ok(json) => self.masks.json(&json).unwrap_or_else(|| self.masks.text(&json)),
