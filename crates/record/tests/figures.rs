@@ -340,12 +340,12 @@ fn the_bytes_of_figures_do_not_change() {
     kernel.service.record(7);
     kernel.refusal = Some("no".to_owned());
     kernel.conversion_error_ns = 300;
-    assert_eq!(wire::VERSION, 17);
+    assert_eq!(wire::VERSION, 18);
     let all = [wire::to_bytes(&filled(1)), wire::to_bytes(&empty()), wire::to_bytes(&kernel)];
     let known = [
-        (980, 7_404_065_942_618_273_914),
-        (421, 4_448_778_064_411_167_438),
-        (70, 1_225_464_194_721_203_414),
+        (980, 17_397_628_939_409_327_805),
+        (421, 12_187_756_627_230_633_395),
+        (70, 1_631_969_704_163_085_689),
     ];
     assert_eq!(all.map(|bytes| of(&bytes)), known);
 }
