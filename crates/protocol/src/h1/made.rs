@@ -73,6 +73,12 @@ impl Extras {
         self.capture = self.room.as_ref().and_then(|room| room.begin(request));
     }
 
+    /// Whether anything looks into the response that is being read.
+    #[inline]
+    pub(super) fn looks(&self) -> bool {
+        self.capture.is_some() || self.events.is_some()
+    }
+
     /// Keeps a piece of the header block.
     pub(super) fn keep_block(&mut self, taken: &[u8]) {
         if let Some(capture) = &mut self.capture {
