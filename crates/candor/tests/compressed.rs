@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex};
 use flate2::Compression;
 use flate2::write::GzEncoder;
 
-use crate::common::{CANDOR, Candor, Outcome, candor};
+use crate::common::{CANDOR, Candor, Outcome, Target, candor};
 
 const TEXT: &str = r#"{"token":"abc","items":[0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19]}"#;
 /// The text as Node's zlib and the zstd command write it.
@@ -131,9 +131,31 @@ fn captures_and_expectations_look_into_each_coding() {
         }
     }
     server.take();
-    let own = "compressed = true\nheader = ['Accept-Encoding: gzip']";
-    assert_eq!(run_plan(&capture(&server, "/gzip", own)).document().ledger("ok"), 3);
-    assert_eq!(server.take(), ["Accept-Encoding: gzip"], "never two");
+    // Who asks in a header of his own has asked.
+    for more in ["compressed = true\n", ""] {
+        let own = format!("{more}header = ['Accept-Encoding: gzip']");
+        let document = run_plan(&capture(&server, "/gzip", &own)).document();
+        assert_eq!(document.ledger("ok"), 3, "{more}");
+        assert_eq!(document.count("/bytes/coded"), 3 * gzip(TEXT.as_bytes()).len() as u64);
+        assert_eq!(document.count("/bytes/decoded"), 3 * TEXT.len() as u64);
+        assert_eq!(server.take(), ["Accept-Encoding: gzip"], "never two");
+    }
+}
+
+#[test]
+fn bodies_are_decoded_over_http_2_too() {
+    let target = Target::start(&[]);
+    for version in ["h1", "h2"] {
+        let plan = format!(
+            "url = '{}'\nrequests = 3\n{version} = true\ncompressed = true\nexpect-body-bytes = 16384\n",
+            target.url("/gzip")
+        );
+        let document = run_plan(&plan).document();
+        assert_eq!(document.ledger("ok"), 3, "{version}");
+        let [coded, decoded] =
+            ["coded", "decoded"].map(|one| document.count(&format!("/bytes/{one}")));
+        assert_eq!((coded, decoded), (document.count("/bytes/bodies"), 3 * 16384), "{version}");
+    }
 }
 
 #[test]

@@ -36,6 +36,8 @@ struct Room {
     most_bytes: usize,
     /// Taken by all captures that there are.
     held_bytes: Cell<usize>,
+    /// Of the bodies that were decoded last: the bytes as received, and decoded.
+    decoded: Cell<(u64, u64)>,
     spare: RefCell<Vec<Buffers>>,
 }
 
@@ -108,6 +110,7 @@ impl CaptureRoom {
             most_body_bytes,
             most_bytes,
             held_bytes: Cell::default(),
+            decoded: Cell::default(),
             spare: RefCell::default(),
         }))
     }
@@ -115,6 +118,16 @@ impl CaptureRoom {
     /// What all sessions hold at present, in bytes.
     pub fn held_bytes(&self) -> usize {
         self.0.held_bytes.get()
+    }
+
+    /// Whether bodies are decoded in it.
+    pub fn decodes(&self) -> bool {
+        self.0.codings == Codings::Decoded
+    }
+
+    /// Takes the bytes of the bodies that were decoded since the last time: as received, and decoded.
+    pub fn take_decoded(&self) -> (u64, u64) {
+        self.0.decoded.take()
     }
 
     /// A response to this request of the plan begins.
@@ -274,7 +287,12 @@ impl Capture {
             // A response with another status is not looked into.
             (_, Err(Mismatch::Status(_))) => found,
             (Coded::Failed(why), _) => Err(Mismatch::Coding(*why)),
-            (Coded::Decoded(_), _) if expect.body != BodyExpect::Any => {
+            (Coded::Decoded(bytes), _) => {
+                let (coded, decoded) = self.room.decoded.get();
+                self.room.decoded.set((coded + self.wire_bytes as u64, decoded + bytes));
+                if expect.body == BodyExpect::Any {
+                    return found;
+                }
                 let mut check = BodyCheck::default();
                 check.handle(&expect.body, &self.buffers.body);
                 check.finish_body(&expect.body)

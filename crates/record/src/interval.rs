@@ -55,6 +55,12 @@ figures! {
         /// The decoded names and values of those.
         #[serde(default)]
         pub headers_decoded: u64,
+        /// Of the bodies, those with a content coding that something looked into, as received.
+        #[serde(default)]
+        pub coded: u64,
+        /// What those were decoded to.
+        #[serde(default)]
+        pub decoded: u64,
     }
 }
 

@@ -583,6 +583,12 @@ impl Recorder {
         self.current.bytes.headers_decoded += decoded;
     }
 
+    /// A body that was received as `coded` bytes was decoded to `decoded`.
+    pub fn decoded(&mut self, coded: u64, decoded: u64) {
+        self.current.bytes.coded += coded;
+        self.current.bytes.decoded += decoded;
+    }
+
     /// A connection was established, `took_ns` after the attempt began.
     pub fn connected(&mut self, now_ns: u64, took_ns: u64) {
         self.advance(now_ns);

@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 use candor_plan::Request;
 use candor_protocol::expect::Mismatch;
-use candor_protocol::{Answer, Deviations, Part, RequestId, Session, Undecoded};
+use candor_protocol::{Answer, CaptureRoom, Deviations, Part, RequestId, Session, Undecoded};
 use candor_record::trace::Tracer;
 use candor_record::{
     DeviationKind, ErrorKind, FailedRequest, Outcome, Reason, Recorder, Sample, Traced,
@@ -49,6 +49,8 @@ pub(crate) struct Books {
     streams: Option<Box<Streams>>,
     /// Addresses, if there are some to tell apart.
     pub(crate) addresses: Option<Box<Addresses>>,
+    /// Where bodies are decoded, if some are.
+    decoding: Option<CaptureRoom>,
     /// Whether a response has a place beside the recorder.
     has_beside: bool,
     /// When the last response was complete, as expected or not.
@@ -79,10 +81,17 @@ impl Books {
             tracer,
             streams,
             addresses,
+            decoding: None,
             has_beside,
             answered_ns: 0,
             names,
         }
+    }
+
+    /// Counts the bytes of bodies that sessions decode in this room.
+    pub(crate) fn count_decoded(&mut self, room: CaptureRoom) {
+        self.decoding = Some(room);
+        self.has_beside = true;
     }
 
     /// A request is handed to a session.
@@ -192,11 +201,15 @@ impl Books {
         }
     }
 
-    /// The same for the trace, for streams and for addresses, which plain runs do not have.
+    /// The same for what plain runs do not have.
     #[cold]
     fn complete_beside(&mut self, id: RequestId, flight: Flight, sample: &Sample, at_ns: u64) {
         if let Some(streams) = &mut self.streams {
             streams.ended(id, sample, at_ns, &mut self.recorder);
+        }
+        if let Some(room) = &self.decoding {
+            let (coded, decoded) = room.take_decoded();
+            self.recorder.decoded(coded, decoded);
         }
         if let Some(tracer) = &mut self.tracer {
             let flight = Flight { first_byte_ns: sample.first_byte_ns, ..flight };

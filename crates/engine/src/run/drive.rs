@@ -2,7 +2,7 @@
 
 use candor_pace::Share;
 use candor_plan::Plan;
-use candor_protocol::Protocol;
+use candor_protocol::{CaptureRoom, Protocol};
 use candor_record::{Collector, Interval, Machine, RunRecord, Traced, WorkerReport, Workers};
 
 use super::collecting_part;
@@ -128,7 +128,8 @@ fn drive_workers<R: Reactor>(
             back: Vec::new(),
             observer: &mut *observer,
         };
-        let drive = Drive { plan, tables: &tables, share, reactor, script, control, sink };
+        let (tables, decoding) = (&tables, recipe.decoding());
+        let drive = Drive { plan, tables, share, reactor, script, decoding, control, sink };
         let (origin_ns, report) = with(&recipe, drive);
         if at == 0 {
             origin_monotonic_ns = origin_ns;
@@ -146,6 +147,7 @@ struct Drive<'a, R> {
     share: Share,
     reactor: R,
     script: Option<Scripted>,
+    decoding: Option<CaptureRoom>,
     control: &'a Control,
     sink: Alone<'a>,
 }
@@ -155,8 +157,9 @@ impl<R: Reactor> Use for Drive<'_, R> {
     type Output = (u64, WorkerReport);
 
     fn with<S: Protocol>(self, sessions: Sessions<S>) -> (u64, WorkerReport) {
-        let Drive { plan, tables, share, reactor, script, control, mut sink } = self;
+        let Drive { plan, tables, share, reactor, script, decoding, control, mut sink } = self;
         let mut worker = Worker::new(plan, tables, share, script, reactor, sessions);
+        worker.count_decoded(decoding);
         worker.prepare(control);
         let origin_ns = worker.now_ns();
         if sink.at == 0 {

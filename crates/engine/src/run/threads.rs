@@ -11,7 +11,7 @@ use std::thread;
 
 use candor_pace::Share;
 use candor_plan::Plan;
-use candor_protocol::Protocol;
+use candor_protocol::{CaptureRoom, Protocol};
 use candor_record::{
     Collector, Interval, Machine, RunRecord, Traced, WorkerHealth, WorkerReport, Workers,
 };
@@ -169,10 +169,20 @@ pub(super) fn run_on(
                 }
                 let script = scripts.take(share.worker);
                 let recipe = Recipe::new(plan, script.as_ref(), exchanges);
-                begin(
-                    &recipe,
-                    Thread { plan, tables, script, share, part, link, core, meeting, control },
-                );
+                let decoding = recipe.decoding();
+                let thread = Thread {
+                    plan,
+                    tables,
+                    script,
+                    decoding,
+                    share,
+                    part,
+                    link,
+                    core,
+                    meeting,
+                    control,
+                };
+                begin(&recipe, thread);
             });
             missing = missing.or_else(|| started.err().map(|error| error.to_string()));
         }
@@ -217,6 +227,7 @@ pub(super) struct Thread<'a> {
     plan: &'a Plan,
     tables: &'a Tables,
     script: Option<Scripted>,
+    decoding: Option<CaptureRoom>,
     share: Share,
     part: Part,
     link: Channel,
@@ -242,11 +253,13 @@ impl<U: Start> Use for OnReactor<'_, U> {
 
     fn with<S: Protocol>(self, sessions: Sessions<S>) {
         let OnReactor { thread, reactor } = self;
-        let Thread { plan, tables, script, share, part, mut link, core, meeting, control } = thread;
+        let Thread { plan, tables, script, decoding, share, part, .. } = thread;
+        let Thread { mut link, core, meeting, control, .. } = thread;
         let core = core.filter(|&core| keep_to_cores(&[core]));
         let thread = rustix::thread::gettid().as_raw_nonzero().get();
         meeting.threads[link.worker].store(thread, Ordering::Relaxed);
         let mut worker = Worker::new(plan, tables, share, script, reactor.start(), sessions);
+        worker.count_decoded(decoding);
         meeting.memory.add_tables(worker.connection_table_bytes());
         if meeting.barrier.wait().is_leader() {
             meeting.memory.made();

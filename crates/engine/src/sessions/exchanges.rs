@@ -70,8 +70,10 @@ pub struct Response {
     pub status: u16,
     /// Header lines, each `Name: value` with its line end.
     pub fields: Text,
-    /// The body, framing removed.
+    /// The body, framing removed, and decoded if its coding was asked for; its length is that of what was received.
     pub body: Text,
+    /// The length that it was decoded to, if it was.
+    pub decoded_bytes: Option<u64>,
     /// For each capture of the step its value, or why it has none. Empty after an unexpected response, of which
     /// nothing is captured.
     pub captured: Vec<Result<Text, String>>,
@@ -230,7 +232,7 @@ impl Watched {
             };
             let of_step =
                 captures.get(exchange.request as usize).filter(|_| answer.expected.is_ok());
-            let captured = of_step.map(|sources| {
+            let values = of_step.map(|sources| {
                 let body = bodies.read(exchange.request, body);
                 let value = |source: &Source| match source.find(fields, &body) {
                     Ok(value) => Ok(list.text(&value, value.len() as u64)),
@@ -238,13 +240,14 @@ impl Watched {
                 };
                 sources.iter().map(value).collect()
             });
-            let captured = captured.unwrap_or_default();
+            let values = values.unwrap_or_default();
             exchange.problem = answer.expected.as_ref().err().map(|mismatch| mismatch.to_string());
             exchange.response = Some(Response {
                 status: answer.status.map_or(0, std::num::NonZeroU16::get),
                 fields: list.text(fields, fields.len() as u64),
                 body: list.text(body, answer.body_bytes),
-                captured,
+                decoded_bytes: captured.as_ref().and_then(Capture::decoded_bytes),
+                captured: values,
             });
         });
         self.captured = captured;

@@ -131,6 +131,11 @@ impl<'p> Recipe<'p> {
         Recipe { plan: own, room, watch }
     }
 
+    /// Where sessions decode bodies, if they do.
+    pub(crate) fn decoding(&self) -> Option<CaptureRoom> {
+        self.room.as_ref().filter(|room| room.decodes()).cloned()
+    }
+
     fn to<'t>(&'t self, number: u32, target: &'t Target) -> To<'t> {
         let room = self.room.as_ref();
         To { plan: &self.plan, number, target, room, draw: candor_pace::draw }

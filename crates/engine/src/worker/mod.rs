@@ -37,7 +37,7 @@ mod waiting;
 
 use candor_pace::Share;
 use candor_plan::Plan;
-use candor_protocol::Protocol;
+use candor_protocol::{CaptureRoom, Protocol};
 use candor_record::{HeldUp, Interval, Recorder, RecorderSettings, Traced, WorkerReport};
 
 use self::acks::Acks;
@@ -191,6 +191,13 @@ impl<R: Reactor, S: Protocol> Worker<R, S> {
         };
         worker.limit_rows(tables);
         worker
+    }
+
+    /// Counts the bytes of bodies that its sessions decode, where they do.
+    pub(crate) fn count_decoded(&mut self, decoding: Option<CaptureRoom>) {
+        if let Some(room) = decoding {
+            self.books.count_decoded(room);
+        }
     }
 
     /// Memory that was taken for connections before there are any.

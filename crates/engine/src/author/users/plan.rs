@@ -138,9 +138,14 @@ pub(crate) fn kept(plan: &Plan) -> Option<Box<[Keep]>> {
     kept.iter().any(|one| *one != Keep::Nothing).then(|| kept.into())
 }
 
-/// What becomes of the content codings of responses.
+/// What becomes of the content codings of responses: who asks for one in a field of his own can read it, too.
 pub(crate) fn codings(plan: &Plan) -> Codings {
-    if plan.compressed { Codings::Decoded } else { Codings::Refused }
+    let asks = |(name, value): &(String, String)| {
+        name.eq_ignore_ascii_case("accept-encoding") && value != "identity"
+    };
+    let asked = plan.compressed
+        || plan.work.requests().iter().any(|request| request.headers.iter().any(asks));
+    if asked { Codings::Decoded } else { Codings::Refused }
 }
 
 /// How long a user thinks, drawn by random bits.
