@@ -6,7 +6,7 @@ use std::sync::Arc;
 use candor_plan::{BodyExpect, Delivery, Expect, Request, StatusSet};
 use candor_protocol::h1::{Limits, Prepared, Session, prepare};
 use candor_protocol::made::Batch;
-use candor_protocol::{Event, Input, Outgoing, Session as _};
+use candor_protocol::{CaptureRoom, Codings, Event, Input, Keep, Outgoing, Session as _};
 
 use crate::pieces::cuts;
 
@@ -101,6 +101,44 @@ pub(crate) fn chunks(bytes: &[u8]) {
     {
         assert_eq!(answer.body_bytes, length);
     }
+}
+
+/// The first byte chooses a content coding, the others are the body: what it decodes to, and what is wrong with it, is
+/// the same however it is cut, and within a bound.
+pub(crate) fn codings(bytes: &[u8]) {
+    const MOST_BYTES: usize = 64 << 10;
+    let [choice, body @ ..] = bytes else { return };
+    let coding = ["gzip", "br", "zstd"][usize::from(*choice) % 3];
+    let length = body.len();
+    let head = format!(
+        "HTTP/1.1 200 OK\r\nContent-Encoding: {coding}\r\nContent-Length: {length}\r\n\r\n"
+    );
+    let decoded = |pieces: &[&[u8]]| {
+        let room = CaptureRoom::for_requests([Keep::Whole].into(), Codings::Decoded, MOST_BYTES, 2);
+        let mut session =
+            Session::new([prepare(&request("GET", b""), "example")].into(), 1, Limits::default());
+        session.capture(&room);
+        session.handle_request(0, Outgoing::Listed(0));
+        session.handle_transmitted(0, MOST_BYTES, &mut |_| {});
+        let mut events = Vec::new();
+        for piece in pieces {
+            let mut input = Input::Stream(piece);
+            while let Some(event) = session.handle_input(0, &mut input) {
+                events.push(event);
+            }
+        }
+        let last = events.pop().expect("the response is complete, or given up");
+        let capture = session.take_captured();
+        let kept = capture.as_ref().map_or(&b""[..], |capture| capture.get().body);
+        assert!(kept.len() <= MOST_BYTES && room.held_bytes() <= 4 * MOST_BYTES);
+        // How much of a damaged body was decoded depends on how it came.
+        let is_right = matches!(&last, Event::Done(answer) if answer.expected.is_ok());
+        let kept = is_right.then(|| kept.to_vec());
+        (last, kept)
+    };
+    let [whole, single, some] = cuts(&[head.as_bytes(), body].concat()).map(|all| decoded(&all));
+    assert_eq!(whole, single, "whole and byte by byte");
+    assert_eq!(whole, some, "whole and in pieces");
 }
 
 fn body_by_httparse(mut bytes: &[u8]) -> Option<u64> {

@@ -48,6 +48,7 @@ const fn target(name: &'static str, run: fn(&[u8]), inputs: u32) -> Target {
 pub const TARGETS: &[Target] = &[
     target("h1", h1::response, 3000),
     target("chunks", h1::chunks, 3000),
+    target("codings", h1::codings, 1000),
     target("h2", h2::frames, 2000),
     target("hpack", h2::hpack, 3000),
     target("calls", grpc::call, 2000),
