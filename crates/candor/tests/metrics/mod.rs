@@ -2,6 +2,7 @@
 
 mod exposition;
 mod native;
+mod receiver;
 mod sent;
 
 use std::fs;

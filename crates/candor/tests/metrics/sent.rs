@@ -1,49 +1,19 @@
 //! Metrics that are sent: points to InfluxDB, datagrams to StatsD.
 
 use std::collections::BTreeMap;
-use std::io::{Read, Write};
+use std::fs;
 use std::net::{TcpListener, UdpSocket};
 use std::process::Command;
-use std::sync::mpsc::{Receiver, channel};
-use std::thread;
 use std::time::Duration;
 
+use rcgen::{CertificateParams, KeyPair};
+use rustls::ServerConfig;
+use rustls::pki_types::PrivatePkcs8KeyDer;
+
 use super::USAGE;
+use super::receiver::Reply::Status;
+use super::receiver::{Request, receiver, secure_receiver};
 use crate::common::{CANDOR, Candor, Target, candor};
-
-/// A request that a server got: its head and its body.
-type Request = (String, String);
-
-/// A server with these statuses, one after the other, and 204 after them. It ends with the test's process.
-fn server(statuses: &'static [u16]) -> (String, Receiver<Request>) {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let address = listener.local_addr().unwrap().to_string();
-    let (out, requests) = channel();
-    thread::spawn(move || {
-        let statuses = statuses.iter().copied().chain(std::iter::repeat(204));
-        for (stream, status) in listener.incoming().zip(statuses) {
-            let mut stream = stream.unwrap();
-            let (mut text, mut part) = (Vec::new(), [0; 4096]);
-            let request = loop {
-                let count = stream.read(&mut part).unwrap();
-                assert!(count > 0, "the request ends early");
-                text.extend_from_slice(&part[..count]);
-                let text = std::str::from_utf8(&text).unwrap();
-                let Some((head, body)) = text.split_once("\r\n\r\n") else { continue };
-                let length = head.split_once("Content-Length: ").unwrap().1;
-                let length: usize = length.split("\r\n").next().unwrap().parse().unwrap();
-                if body.len() == length {
-                    break (head.to_owned(), body.to_owned());
-                }
-            };
-            write!(stream, "HTTP/1.1 {status} X\r\nContent-Length: 0\r\n\r\n").unwrap();
-            if status == 204 && out.send(request).is_err() {
-                return;
-            }
-        }
-    });
-    (address, requests)
-}
 
 /// A point: measurement with tags, fields, time.
 fn point(line: &str) -> (String, BTreeMap<String, String>, u64) {
@@ -63,7 +33,7 @@ fn point(line: &str) -> (String, BTreeMap<String, String>, u64) {
 #[test]
 fn each_interval_is_a_point_with_the_figures_of_the_result() {
     let target = Target::start(&[]);
-    let (address, requests) = server(&[503, 429]);
+    let (address, requests) = receiver(&[Status(503), Status(429)]);
     let out = format!("influx:http://me:pa55@{address}/api/v2/write?org=o&token=t0ken");
     let flags =
         ["-R", "200", "-c", "2", "-d", "1500ms", "--interval", "100ms", "--tag", "env=a b,c"];
@@ -75,11 +45,11 @@ fn each_interval_is_a_point_with_the_figures_of_the_result() {
     let shown = outcome.file("result.json");
     assert!(!shown.contains("pa55") && !shown.contains("t0ken"), "{}", document.at("/arguments"));
     let requests: Vec<Request> = requests.try_iter().collect();
-    for (head, _) in &requests {
+    for Request { head, .. } in &requests {
         assert!(head.starts_with("POST /api/v2/write?org=o&token=t0ken HTTP/1.1\r\n"), "{head}");
         assert!(head.contains("\r\nAuthorization: Basic bWU6cGE1NQ==\r\n"), "{head}");
     }
-    let lines = requests.iter().flat_map(|(_, body)| body.lines());
+    let lines = requests.iter().flat_map(|one| one.text().lines());
     let (objectives, points): (Vec<_>, Vec<_>) =
         lines.map(point).partition(|(name, ..)| name.starts_with("candor_objective"));
     let intervals = document.list("/intervals");
@@ -130,12 +100,13 @@ fn points_that_are_lost_are_counted() {
         });
         run.finish()
     };
-    let (address, requests) = server(&[401]);
+    let (address, requests) = receiver(&[Status(401)]);
     let some = run(&address, "key");
     assert_eq!(some.code(), 0, "{}", some.stderr);
     let words = ["1 of 1", "points were lost: the server's status was 401"];
     assert!(words.iter().all(|word| some.stderr.contains(word)), "{}", some.stderr);
-    let (head, body) = requests.try_iter().next().unwrap();
+    let first = requests.try_iter().next().unwrap();
+    let (head, body) = (&first.head, first.text());
     assert!(head.contains("\r\nAuthorization: Token key\r\n"), "{head}");
     assert!(point(body.lines().next().unwrap()).1.contains_key("error_status"), "{body}");
 
@@ -156,9 +127,46 @@ fn points_that_are_lost_are_counted() {
         candor(&["-d", "100ms", "--out", out, &url]).assert_refused(USAGE, &[word]);
     };
     refused("influx", "--out influx needs an address");
-    refused("influx:https://127.0.0.1/write", "http:// only");
+    refused("influx:ws://127.0.0.1/write", "not sent by WebSocket");
     refused("influx:http://127.0.0.1:8086", "the URL has no path");
     refused("influx:http://no.such.host.invalid/write", "not an address");
+}
+
+#[test]
+fn a_receiver_over_tls_must_have_a_certificate_that_the_system_trusts() {
+    let key = KeyPair::generate().unwrap();
+    let params = CertificateParams::new(vec!["127.0.0.1".to_owned()]).unwrap();
+    let certificate = params.self_signed(&key).unwrap();
+    let config = ServerConfig::builder().with_no_client_auth().with_single_cert(
+        vec![certificate.der().clone()],
+        PrivatePkcs8KeyDer::from(key.serialize_der()).into(),
+    );
+    let (address, requests) = secure_receiver(config.unwrap());
+    let target = Target::start(&[]);
+    let (out, url) = (format!("influx:https://{address}/write?db=x"), target.url("/"));
+    let run = |trusted: String| {
+        let run = Candor::start_as(Command::new(CANDOR), |directory, command| {
+            let file = directory.join("trusted.pem");
+            fs::write(&file, trusted).unwrap();
+            command.args(["-c", "1", "-d", "300ms", "--interval", "100ms", "--out", &out, &url]);
+            command.env("SSL_CERT_FILE", file).current_dir(directory);
+        });
+        run.finish()
+    };
+    let trusted = run(certificate.pem());
+    assert_eq!(trusted.code(), 0, "{}", trusted.stderr);
+    let arrived: Vec<Request> = requests.try_iter().collect();
+    assert!(arrived.iter().any(|one| one.text().starts_with("candor ")));
+    let other = CertificateParams::new(vec!["127.0.0.1".to_owned()]).unwrap();
+    let other = other.self_signed(&KeyPair::generate().unwrap()).unwrap();
+    let stranger = run(other.pem());
+    assert_eq!(stranger.code(), 1, "{}", stranger.stderr);
+    assert!(
+        stranger.stderr.contains("points were lost: invalid peer certificate"),
+        "{}",
+        stranger.stderr
+    );
+    assert_eq!(requests.try_iter().count(), 0);
 }
 
 #[test]
@@ -169,9 +177,9 @@ fn counts_are_sent_as_datagrams() {
     let out = format!("statsd:{}", receiver.local_addr().unwrap());
     let flags =
         ["-R", "100", "-c", "1", "-d", "1s", "--interval", "100ms", "--shed-after", "100ms"];
-    let more =
-        ["--json", "result.json", "--tag", "env=a", "--out", &out, &target.url("/delay/20ms")];
-    let outcome = candor(&[&flags[..], &more].concat());
+    let more = ["--json", "result.json", "--tag", "env=a", "--expect", "service p50 < 1h"];
+    let to = ["--out", &out, &target.url("/delay/20ms")];
+    let outcome = candor(&[&flags[..], &more, &to].concat());
     assert_eq!(outcome.code(), 0, "{}", outcome.stderr);
     let document = outcome.document();
     let (mut counts, mut gauges) = (BTreeMap::new(), BTreeMap::new());
@@ -193,15 +201,27 @@ fn counts_are_sent_as_datagrams() {
     for (name, place) in [
         ("requests.scheduled", "scheduled"),
         ("requests.sent", "sent"),
-        ("outcomes.ok", "ok"),
-        ("outcomes.shed", "shed"),
+        ("requests.ok", "ok"),
+        ("requests.shed", "shed"),
     ] {
         assert_eq!(counts.get(name).copied(), Some(document.ledger(place)), "{name} {counts:?}");
     }
-    let outcomes = counts.iter().filter(|(name, _)| name.starts_with("outcomes."));
+    let all = counts.iter().filter(|(name, _)| name.starts_with("requests."));
+    let twice = ["requests.scheduled", "requests.sent"];
+    let outcomes = all.filter(|(name, _)| !twice.contains(&name.as_str()));
     assert_eq!(outcomes.map(|(_, count)| count).sum::<u64>(), document.ledger("scheduled"));
-    let ended = ["backlog", "connections", "in_flight"].map(|name| (name.to_owned(), 0));
-    assert_eq!(gauges, BTreeMap::from(ended));
+    let used = |field: &str| document.list("/workers")[0][field].as_u64().unwrap();
+    assert!(counts["loader_cpu_ms"] >= (used("cpu_user_ns") + used("cpu_system_ns")) / 1_000_000);
+    let ended = [
+        ("backlog", 0),
+        ("connections", 0),
+        ("in_flight", 0),
+        ("objective.service_p50_lt_1h.cannot_tell", 0),
+        ("objective.service_p50_lt_1h.met", 1),
+        ("objective.service_p50_lt_1h.not_met", 0),
+        ("run_over", 1),
+    ];
+    assert_eq!(gauges, BTreeMap::from(ended.map(|(name, value)| (name.to_owned(), value))));
 
     let url = target.url("/");
     let wrong = candor(&["-d", "100ms", "--out", "statsd:9", "--tag", "a=b|c", &url]);

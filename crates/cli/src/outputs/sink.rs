@@ -16,21 +16,42 @@ use std::time::{Duration, Instant};
 const PATIENCE: Duration = Duration::from_secs(2);
 /// The time between two attempts while the channel is full at the end.
 const AGAIN: Duration = Duration::from_millis(1);
+/// The time between two looks at whether to wait at all.
+const LOOK: Duration = Duration::from_millis(20);
 
 /// Some bytes, and the number of their items.
 type Piece = (Vec<u8>, u64);
 
 /// What a sink writes to.
-pub(super) trait Target: Write + Send + 'static {
-    /// A write failed, after `bytes` that stand in whole pieces: removes the rest, where there is a way.
+pub(super) trait Target: Send + 'static {
+    /// Takes a piece with `items` items.
+    fn put(&mut self, bytes: &[u8], items: u64) -> io::Result<()>;
+
+    /// A piece failed, after `bytes` that stand in whole pieces: removes the rest, where there is a way.
     fn cut(&mut self, bytes: u64) {
         let _ = bytes;
     }
+
+    /// There are no more pieces.
+    fn finish(&mut self) {}
 }
 
-impl Target for io::Stdout {}
+fn write(mut to: impl Write, bytes: &[u8]) -> io::Result<()> {
+    to.write_all(bytes)?;
+    to.flush()
+}
+
+impl Target for io::Stdout {
+    fn put(&mut self, bytes: &[u8], _: u64) -> io::Result<()> {
+        write(self, bytes)
+    }
+}
 
 impl Target for File {
+    fn put(&mut self, bytes: &[u8], _: u64) -> io::Result<()> {
+        write(self, bytes)
+    }
+
     fn cut(&mut self, bytes: u64) {
         // A pipe or a device cannot, and what was read of it is read.
         let _ = self.set_len(bytes);
@@ -67,15 +88,16 @@ impl Sink {
             let mut whole = 0;
             let mut write = |to: &mut dyn Target| -> io::Result<()> {
                 for (bytes, items) in &pending {
-                    to.write_all(&bytes).and_then(|()| to.flush())?;
+                    to.put(&bytes, items)?;
                     whole += bytes.len() as u64;
                     counted.fetch_add(items, Ordering::Relaxed);
                 }
                 Ok(())
             };
             let error = write(&mut to).err();
-            if error.is_some() {
-                to.cut(whole);
+            match &error {
+                Some(_) => to.cut(whole),
+                None => to.finish(),
             }
             let _ = end.send(error);
         })?;
@@ -96,24 +118,38 @@ impl Sink {
 
     /// Offers the `last` bytes, and waits until everything is written, but not forever.
     pub(super) fn end(self, last: Vec<u8>) -> Drained {
+        self.end_unless(last, || false)
+    }
+
+    /// The same, and waits no longer once `stopped`.
+    pub(super) fn end_unless(self, last: Vec<u8>, stopped: impl Fn() -> bool) -> Drained {
         let Sink { out, ended, written, .. } = self;
         let until = Instant::now() + PATIENCE;
         let mut piece = (last, 0);
         while let Err(TrySendError::Full(again)) = out.try_send(piece) {
-            if Instant::now() >= until {
+            if Instant::now() >= until || stopped() {
                 break;
             }
             piece = again;
             thread::sleep(AGAIN);
         }
         drop(out);
-        let error = match ended.recv_timeout(until.saturating_duration_since(Instant::now())) {
-            Ok(error) => error,
-            Err(RecvTimeoutError::Timeout) => {
-                let why = format!("it accepted nothing for {} s", PATIENCE.as_secs());
-                Some(io::Error::other(why))
+        let error = loop {
+            let left = until.saturating_duration_since(Instant::now());
+            match ended.recv_timeout(left.min(LOOK)) {
+                Ok(error) => break error,
+                Err(RecvTimeoutError::Timeout) if stopped() => {
+                    break Some(io::Error::other("a signal ended the wait"));
+                }
+                Err(RecvTimeoutError::Timeout) if !left.is_zero() => {}
+                Err(RecvTimeoutError::Timeout) => {
+                    let why = format!("it accepted nothing for {} s", PATIENCE.as_secs());
+                    break Some(io::Error::other(why));
+                }
+                Err(RecvTimeoutError::Disconnected) => {
+                    break Some(io::Error::other("its thread failed"));
+                }
             }
-            Err(RecvTimeoutError::Disconnected) => Some(io::Error::other("its thread failed")),
         };
         Drained { written: written.load(Ordering::Relaxed), error }
     }
@@ -128,16 +164,9 @@ mod tests {
     /// Writes nothing until it is allowed to.
     struct Gate(Receiver<()>);
 
-    impl Target for Gate {}
-
-    impl Write for Gate {
-        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-            self.0.recv().map_err(|_| io::Error::from(io::ErrorKind::BrokenPipe))?;
-            Ok(bytes.len())
-        }
-
-        fn flush(&mut self) -> io::Result<()> {
-            Ok(())
+    impl Target for Gate {
+        fn put(&mut self, _: &[u8], _: u64) -> io::Result<()> {
+            self.0.recv().map_err(|_| io::Error::from(io::ErrorKind::BrokenPipe))
         }
     }
 
@@ -166,6 +195,19 @@ mod tests {
         drop(open);
     }
 
+    #[test]
+    fn who_is_stopped_does_not_wait() {
+        let (open, gate) = channel();
+        let mut sink = Sink::new(Gate(gate), 1).unwrap();
+        (0..3).for_each(|_| sink.offer(b"line\n".to_vec(), 1));
+        let Drained { written, error } = sink.end_unless(b"end\n".to_vec(), || true);
+        assert_eq!(
+            (written, error.unwrap().to_string()),
+            (0, "a signal ended the wait".to_owned())
+        );
+        drop(open);
+    }
+
     /// A file that may not grow beyond a length, as on a full disk.
     struct Full(File, usize);
 
@@ -185,6 +227,10 @@ mod tests {
     }
 
     impl Target for Full {
+        fn put(&mut self, bytes: &[u8], _: u64) -> io::Result<()> {
+            write(self, bytes)
+        }
+
         fn cut(&mut self, bytes: u64) {
             self.0.cut(bytes);
         }

@@ -5,11 +5,14 @@
 //! all.
 
 pub(super) mod influx;
+mod message;
+mod post;
 pub(super) mod prometheus;
 mod protobuf;
 mod scrape;
 pub(super) mod statsd;
 mod text;
+mod timed;
 mod totals;
 
 use std::net::{Ipv4Addr, SocketAddr, ToSocketAddrs};
@@ -21,6 +24,8 @@ use crate::exit::UserError;
 
 /// The kinds of outputs that have tags.
 const KINDS: [&str; 3] = [prometheus::NAME, influx::NAME, statsd::NAME];
+/// The lowest priority, of threads beside a run.
+const NICEST: i32 = 19;
 /// The most tags of a run. Each metric has all of them.
 const MOST_TAGS: usize = 16;
 

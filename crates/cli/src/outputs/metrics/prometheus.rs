@@ -52,10 +52,7 @@ impl Output for Prometheus {
     }
 
     fn settle(&mut self, record: &mut RunRecord) {
-        // With intervals that came too late to be shown.
-        let mut whole = Totals::default();
-        whole.add(&record.total);
-        *self.board.totals() = whole;
+        *self.board.totals() = Totals::whole(&record.total);
     }
 
     fn end(self: Box<Self>, document: &Document) -> Result<(), UserError> {

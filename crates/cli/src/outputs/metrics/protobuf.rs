@@ -3,60 +3,21 @@
 
 use candor_plan::Tag;
 
+use super::message::Message;
 use super::totals::{Family, Metrics, Times};
 
 pub(super) const TYPE: &str =
     "application/vnd.google.protobuf; proto=io.prometheus.client.MetricFamily; encoding=delimited";
 
-/// A message under way.
-#[derive(Default)]
-struct Message(Vec<u8>);
-
-impl Message {
-    fn varint(mut self, mut value: u64) -> Self {
-        while value > 0x7f {
-            self.0.push(value as u8 | 0x80);
-            value >>= 7;
-        }
-        self.0.push(value as u8);
-        self
-    }
-
-    fn count(self, field: u64, value: u64) -> Self {
-        self.varint(field << 3).varint(value)
-    }
-
-    /// A number that may be negative, as sint32 or sint64.
-    fn signed(self, field: u64, value: i64) -> Self {
-        self.count(field, ((value << 1) ^ (value >> 63)) as u64)
-    }
-
-    fn double(self, field: u64, value: f64) -> Self {
-        let mut message = self.varint(field << 3 | 1);
-        message.0.extend_from_slice(&value.to_le_bytes());
-        message
-    }
-
-    fn bytes(self, field: u64, bytes: &[u8]) -> Self {
-        let mut message = self.varint(field << 3 | 2).varint(bytes.len() as u64);
-        message.0.extend_from_slice(bytes);
-        message
-    }
-
-    fn message(self, field: u64, one: Message) -> Self {
-        self.bytes(field, &one.0)
-    }
-}
-
 /// All families. Each metric has the tags.
 pub(super) fn bytes(families: &[Family<'_>], tags: &[Tag]) -> Vec<u8> {
     let mut all = Message::default();
-    for Family { name, about, metrics } in families {
+    for family in families {
+        let Family { about, metrics, .. } = family;
         let metric = |own: &[(&str, &str)]| {
             let tags = tags.iter().map(|tag| (tag.name.as_str(), tag.value.as_str()));
             tags.chain(own.iter().copied()).fold(Message::default(), |metric, (name, value)| {
-                let label = Message::default().bytes(1, name.as_bytes());
-                metric.message(1, label.bytes(2, value.as_bytes()))
+                metric.message(1, Message::pair(name, value))
             })
         };
         // The type, and the field of a metric that has the value.
@@ -65,7 +26,7 @@ pub(super) fn bytes(families: &[Family<'_>], tags: &[Tag]) -> Vec<u8> {
             Metrics::Gauges(values) => (1, 2, &values[..]),
             Metrics::Histogram(_) => (4, 7, &[][..]),
         };
-        let family = Message::default().bytes(1, name.as_bytes());
+        let family = Message::default().bytes(1, family.name().as_bytes());
         let family = family.bytes(2, format!("{about}.").as_bytes()).count(3, kind);
         let family = values.iter().fold(family, |family, (labels, value)| {
             family.message(4, metric(labels).message(field, Message::default().double(1, *value)))
@@ -76,10 +37,9 @@ pub(super) fn bytes(families: &[Family<'_>], tags: &[Tag]) -> Vec<u8> {
             }
             Metrics::Counters(_) | Metrics::Gauges(_) => family,
         };
-        all = all.varint(family.0.len() as u64);
-        all.0.extend(family.0);
+        all = all.delimited(&family.finish());
     }
-    all.0
+    all.finish()
 }
 
 fn histogram(times: &Times) -> Message {

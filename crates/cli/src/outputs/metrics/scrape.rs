@@ -2,7 +2,7 @@
 //! for it. Whoever connects can delay other scrapers, by no more than that time for each thread, and nothing else.
 
 use std::io::{self, Read, Write};
-use std::net::{Shutdown, TcpListener, TcpStream};
+use std::net::TcpListener;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
@@ -12,8 +12,9 @@ use candor_plan::Tag;
 use rustix::process::setpriority_process;
 use rustix::thread::gettid;
 
+use super::timed::Timed;
 use super::totals::Totals;
-use super::{protobuf, text};
+use super::{NICEST, protobuf, text};
 
 /// Connections that are served at the same time.
 const THREADS: usize = 4;
@@ -23,8 +24,6 @@ const LIMIT: Duration = Duration::from_secs(2);
 const REQUEST_BYTES: usize = 8192;
 /// The wait before the next connection, if one could not be taken.
 const AGAIN: Duration = Duration::from_millis(20);
-/// The lowest priority.
-const NICEST: i32 = 19;
 
 /// What collector and scrapers share.
 #[derive(Debug)]
@@ -81,7 +80,9 @@ pub(super) fn serve(listener: TcpListener, board: &Arc<Board>) -> io::Result<()>
             let _ = setpriority_process(Some(gettid()), NICEST);
             loop {
                 match listener.accept() {
-                    Ok((stream, _)) => answer(Scrape::new(stream), &board),
+                    Ok((stream, _)) => {
+                        answer(Scrape(Timed::new(stream, Instant::now() + LIMIT)), &board)
+                    }
                     Err(_) => thread::sleep(AGAIN),
                 }
             }
@@ -101,13 +102,9 @@ fn answer(mut scrape: Scrape, board: &Board) {
         }
         Err(error) => Err(error),
     };
-    if done.is_err_and(|error| is_timeout(&error)) {
+    if done.is_err_and(|error| error.kind() == io::ErrorKind::TimedOut) {
         board.slow.fetch_add(1, Ordering::Relaxed);
     }
-}
-
-fn is_timeout(error: &io::Error) -> bool {
-    matches!(error.kind(), io::ErrorKind::TimedOut | io::ErrorKind::WouldBlock)
 }
 
 /// Whether the scraper asks for protobuf: one that stores native histograms does.
@@ -117,28 +114,9 @@ fn takes_protobuf(request: &[u8]) -> bool {
     fields.any(|value| value.contains("application/vnd.google.protobuf"))
 }
 
-struct Scrape {
-    stream: TcpStream,
-    until: Instant,
-}
+struct Scrape(Timed);
 
 impl Scrape {
-    fn new(stream: TcpStream) -> Self {
-        Scrape { stream, until: Instant::now() + LIMIT }
-    }
-
-    fn left(&self) -> io::Result<Option<Duration>> {
-        match self.until.saturating_duration_since(Instant::now()) {
-            Duration::ZERO => Err(io::ErrorKind::TimedOut.into()),
-            left => Ok(Some(left)),
-        }
-    }
-
-    fn read(&mut self, part: &mut [u8]) -> io::Result<usize> {
-        self.stream.set_read_timeout(self.left()?)?;
-        self.stream.read(part)
-    }
-
     /// The head of the request; `None` if it is too long.
     fn request(&mut self) -> io::Result<Option<Vec<u8>>> {
         let mut request = Vec::new();
@@ -147,7 +125,7 @@ impl Scrape {
             if request.len() > REQUEST_BYTES {
                 return Ok(None);
             }
-            match self.read(&mut part)? {
+            match self.0.read(&mut part)? {
                 0 => return Err(io::ErrorKind::UnexpectedEof.into()),
                 count => request.extend_from_slice(&part[..count]),
             }
@@ -183,18 +161,10 @@ impl Scrape {
         let head = format!(
             "HTTP/1.1 {status}\r\nContent-Type: {kind}\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n"
         );
-        let response = [head.as_bytes(), body].concat();
-        let mut rest = &response[..];
-        while !rest.is_empty() {
-            self.stream.set_write_timeout(self.left()?)?;
-            match self.stream.write(rest)? {
-                0 => return Err(io::ErrorKind::WriteZero.into()),
-                count => rest = &rest[count..],
-            }
-        }
-        self.stream.shutdown(Shutdown::Write)?;
+        self.0.write_all(&[head.as_bytes(), body].concat())?;
+        self.0.shut()?;
         let mut part = [0; 1024];
-        while self.read(&mut part)? > 0 {}
+        while self.0.read(&mut part)? > 0 {}
         Ok(())
     }
 }

@@ -1,13 +1,15 @@
-//! `statsd:ADDRESS`: the counts of each finished interval as datagrams of StatsD. It has no times: a receiver would make
-//! percentiles of percentiles. Sending never waits; a datagram that the kernel refuses is counted.
+//! `statsd:ADDRESS`: the counts and gauges of each finished interval as datagrams of StatsD. It has no times: a receiver
+//! would make percentiles of percentiles. Sending never waits; a datagram that the kernel refuses is counted.
 
+use std::collections::BTreeMap;
 use std::io;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 
-use candor_record::Stretch;
+use candor_record::{RunRecord, Stretch};
 use candor_report::Document;
 
-use super::{addresses, joined, outcomes, place};
+use super::totals::{Family, Labels, Metrics, SECONDS, Totals};
+use super::{addresses, joined, place};
 use crate::console;
 use crate::exit::UserError;
 use crate::outputs::{Making, Output};
@@ -17,8 +19,15 @@ pub(in crate::outputs) const NAME: &str = "statsd";
 const DATAGRAM_BYTES: usize = 1400;
 
 struct Statsd {
-    socket: UdpSocket,
+    socket: Socket,
     tags: String,
+    totals: Totals,
+    /// The counters that were sent, by name.
+    counted: BTreeMap<String, u64>,
+}
+
+struct Socket {
+    to: UdpSocket,
     sent: u64,
     failed: u64,
     why: Option<io::Error>,
@@ -50,26 +59,71 @@ pub(in crate::outputs) fn make(to: &Making<'_>) -> Result<Box<dyn Output>, UserE
     let tags = joined(to.tags, ",", |tag| format!("{}:{}", tag.name, tag.value));
     // Tags are an extension; without any, every receiver understands the lines.
     let tags = if tags.is_empty() { tags } else { format!("|#{tags}") };
-    Ok(Box::new(Statsd { socket, tags, sent: 0, failed: 0, why: None }))
+    let socket = Socket { to: socket, sent: 0, failed: 0, why: None };
+    Ok(Box::new(Statsd { socket, tags, totals: Totals::default(), counted: BTreeMap::new() }))
 }
 
 impl Statsd {
-    /// Sends lines in as few datagrams as they need.
-    fn send<'n>(&mut self, figures: impl Iterator<Item = (&'n str, u64, char)>) {
+    /// Sends what was counted since the last time, and the gauges, in as few datagrams as they need.
+    fn send(&mut self) {
         let mut datagram = String::new();
-        for (name, value, kind) in figures {
-            let line = format!("candor.{name}:{value}|{kind}{}\n", self.tags);
+        let mut add = |line: String| {
             if datagram.len() + line.len() > DATAGRAM_BYTES {
-                self.send_one(&std::mem::take(&mut datagram));
+                self.socket.send(&std::mem::take(&mut datagram));
             }
             datagram += &line;
+        };
+        for family in self.totals.families() {
+            let is_counter = matches!(family.metrics, Metrics::Counters(_));
+            let (Metrics::Counters(all) | Metrics::Gauges(all)) = &family.metrics else { continue };
+            for (labels, value) in all {
+                let (name, value) = (name(&family, labels), whole(&family, *value));
+                let (name, value, kind) = match is_counter {
+                    false => (name, value, 'g'),
+                    true => {
+                        let before = self.counted.insert(name.clone(), value).unwrap_or_default();
+                        (name, value.saturating_sub(before), 'c')
+                    }
+                };
+                if !is_counter || value > 0 {
+                    add(format!("{name}:{value}|{kind}{}\n", self.tags));
+                }
+            }
         }
-        self.send_one(&datagram);
+        self.socket.send(&datagram);
     }
+}
 
-    fn send_one(&mut self, datagram: &str) {
+/// Receivers count in whole numbers, so seconds are milliseconds.
+fn whole(family: &Family<'_>, value: f64) -> u64 {
+    (value * if family.unit == SECONDS { 1e3 } else { 1.0 }).round() as u64
+}
+
+/// The values of labels are words of the name.
+fn name(family: &Family<'_>, labels: &Labels<'_>) -> String {
+    let mut name = format!("{}.{}", Family::PREFIX, family.what);
+    if family.unit == SECONDS {
+        name += "_ms";
+    }
+    for (_, value) in labels {
+        name.push('.');
+        for c in value.chars() {
+            match c {
+                '<' => name += "lt",
+                '>' => name += "gt",
+                '=' => name += "eq",
+                c if c.is_ascii_alphanumeric() || c == '-' => name.push(c),
+                _ => name.push('_'),
+            }
+        }
+    }
+    name
+}
+
+impl Socket {
+    fn send(&mut self, datagram: &str) {
         self.sent += 1;
-        if let Err(error) = self.socket.send(datagram.as_bytes()) {
+        if let Err(error) = self.to.send(datagram.as_bytes()) {
             self.failed += 1;
             self.why = Some(error);
         }
@@ -78,33 +132,23 @@ impl Statsd {
 
 impl Output for Statsd {
     fn stretch(&mut self, stretch: &Stretch<'_>) {
-        let Stretch { summary, interval, .. } = stretch;
-        let counts = [
-            ("requests.scheduled", interval.ledger.scheduled),
-            ("requests.sent", summary.sent),
-            ("connect_errors", summary.connect_errors),
-        ];
-        let gauges = [
-            ("backlog", summary.backlog),
-            ("in_flight", summary.in_flight),
-            ("connections", summary.connections),
-        ];
-        let outcomes: Vec<(String, u64)> = outcomes(&interval.ledger)
-            .map(|(name, count)| (format!("outcomes.{name}"), count))
-            .collect();
-        let outcomes = outcomes.iter().map(|(name, count)| (name.as_str(), *count));
-        let counts = counts.into_iter().chain(outcomes).filter(|(_, count)| *count > 0);
-        let counts = counts.map(|(name, count)| (name, count, 'c'));
-        self.send(counts.chain(gauges.map(|(name, value)| (name, value, 'g'))));
+        self.totals.add(stretch.interval);
+        self.send();
     }
 
-    fn end(mut self: Box<Self>, _: &Document) -> Result<(), UserError> {
+    fn settle(&mut self, record: &mut RunRecord) {
+        self.totals = Totals::whole(&record.total);
+    }
+
+    fn end(mut self: Box<Self>, document: &Document) -> Result<(), UserError> {
+        self.totals.end(&document.expectations);
         // A receiver keeps the last value of a gauge.
-        self.send(["backlog", "in_flight", "connections"].map(|name| (name, 0, 'g')).into_iter());
-        if let Some(why) = &self.why {
+        self.totals.leave();
+        self.send();
+        let Socket { sent, failed, why, .. } = &self.socket;
+        if let Some(why) = why {
             console::say(format_args!(
-                "candor: --out {NAME}: {} of {} datagrams were refused: {why}",
-                self.failed, self.sent
+                "candor: --out {NAME}: {failed} of {sent} datagrams were refused: {why}"
             ));
         }
         Ok(())

@@ -1,58 +1,36 @@
 //! Metrics as text for Prometheus: version 0.0.4 of its format,
 //! <https://prometheus.io/docs/instrumenting/exposition_formats/>. It has classic histograms only.
 
-use std::fmt::{Display, Write};
+use std::fmt::Write;
 
 use candor_plan::Tag;
 
-use super::totals::{Family, Labels, Metrics};
+use super::totals::Family;
 
 pub(super) const TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
 
 /// The text of all families. Each metric has the tags.
 pub(super) fn text(families: &[Family<'_>], tags: &[Tag]) -> String {
-    let mut text = Text { written: String::new(), tags };
-    for Family { name, about, metrics } in families {
-        let (kind, all) = match metrics {
-            Metrics::Counters(all) => ("counter", &all[..]),
-            Metrics::Gauges(all) => ("gauge", &all[..]),
-            Metrics::Histogram(_) => ("histogram", &[][..]),
-        };
+    let tags: Vec<(&str, &str)> = tags.iter().map(|tag| (&*tag.name, &*tag.value)).collect();
+    let mut text = String::new();
+    for family in families {
+        let (name, about, kind) = (family.name(), family.about, family.kind());
         // A string takes every text.
-        let _ = writeln!(text.written, "# HELP {name} {about}.\n# TYPE {name} {kind}");
-        all.iter().for_each(|(labels, value)| text.sample(name, labels, value));
-        if let Metrics::Histogram(times) = metrics {
-            let bucket = format!("{name}_bucket");
-            for (edge_s, below) in times.classic() {
-                text.sample(&bucket, &vec![("le", &edge_s.to_string())], below);
-            }
-            text.sample(&bucket, &vec![("le", "+Inf")], times.count());
-            text.sample(&format!("{name}_sum"), &Vec::new(), times.sum_s());
-            text.sample(&format!("{name}_count"), &Vec::new(), times.count());
-        }
-    }
-    text.written
-}
-
-/// A text under way.
-struct Text<'a> {
-    written: String,
-    tags: &'a [Tag],
-}
-
-impl Text<'_> {
-    fn sample(&mut self, name: &str, own: &Labels<'_>, value: impl Display) {
-        let tags = self.tags.iter().map(|tag| (tag.name.as_str(), tag.value.as_str()));
-        let labels = tags.chain(own.iter().copied()).map(|(name, value)| {
-            let value = value.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n");
-            format!("{name}=\"{value}\"")
+        let _ = writeln!(text, "# HELP {name} {about}.\n# TYPE {name} {kind}");
+        family.series(|name, own, value| {
+            let labels: Vec<String> = tags.iter().chain(own).map(label).collect();
+            let _ = match labels.is_empty() {
+                true => writeln!(text, "{name} {value}"),
+                false => writeln!(text, "{name}{{{}}} {value}", labels.join(",")),
+            };
         });
-        let labels: Vec<String> = labels.collect();
-        let _ = match labels.is_empty() {
-            true => writeln!(self.written, "{name} {value}"),
-            false => writeln!(self.written, "{name}{{{}}} {value}", labels.join(",")),
-        };
     }
+    text
+}
+
+fn label((name, value): &(&str, &str)) -> String {
+    let value = value.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n");
+    format!("{name}=\"{value}\"")
 }
 
 #[cfg(test)]

@@ -1,5 +1,5 @@
-//! The totals of a run so far, and the families of metrics that are made of them. Adding an interval allocates nothing but
-//! buckets that were empty before.
+//! The totals of a run so far, and the families of metrics that are made of them: the one table of names, units and kinds,
+//! from which every receiver's are derived. Adding an interval allocates nothing but buckets that were empty before.
 
 use std::collections::BTreeMap;
 
@@ -8,6 +8,12 @@ use candor_report::document::{Judgement, Outcome};
 use rustix::time::{ClockId, clock_gettime};
 
 use super::outcomes;
+
+pub(super) const SECONDS: &str = "s";
+const REQUESTS: &str = "{request}";
+const CONNECTIONS: &str = "{connection}";
+const ATTEMPTS: &str = "{attempt}";
+const CONDITION: &str = "";
 
 const US: u64 = 1000;
 const MS: u64 = 1000 * US;
@@ -115,9 +121,53 @@ fn seconds(ns: u64) -> f64 {
 
 /// Metrics of one name.
 pub(super) struct Family<'a> {
-    pub(super) name: &'static str,
+    /// Words between dots, without unit and kind.
+    pub(super) what: &'static str,
+    /// By UCUM, <https://ucum.org/ucum>; empty if it is a condition.
+    pub(super) unit: &'static str,
     pub(super) about: &'static str,
     pub(super) metrics: Metrics<'a>,
+}
+
+impl Family<'_> {
+    /// Before all names.
+    pub(super) const PREFIX: &'static str = "candor";
+
+    /// The name that Prometheus wants: with a unit, and with an end if it is a counter.
+    pub(super) fn name(&self) -> String {
+        let unit = if self.unit == SECONDS { "_seconds" } else { "" };
+        let total = if matches!(self.metrics, Metrics::Counters(_)) { "_total" } else { "" };
+        format!("{}_{}{unit}{total}", Self::PREFIX, self.what.replace('.', "_"))
+    }
+
+    /// The name of its kind.
+    pub(super) fn kind(&self) -> &'static str {
+        match self.metrics {
+            Metrics::Counters(_) => "counter",
+            Metrics::Gauges(_) => "gauge",
+            Metrics::Histogram(_) => "histogram",
+        }
+    }
+
+    /// Its series of single values: those of a histogram are its classic buckets, its sum and its count.
+    pub(super) fn series(&self, mut each: impl FnMut(&str, &[(&str, &str)], f64)) {
+        let name = self.name();
+        match &self.metrics {
+            Metrics::Counters(all) | Metrics::Gauges(all) => {
+                all.iter().for_each(|(labels, value)| each(&name, labels, *value));
+            }
+            Metrics::Histogram(times) => {
+                let bucket = format!("{name}_bucket");
+                let count = times.count() as f64;
+                for (edge_s, below) in times.classic() {
+                    each(&bucket, &[("le", &edge_s.to_string())], below as f64);
+                }
+                each(&bucket, &[("le", "+Inf")], count);
+                each(&format!("{name}_sum"), &[], times.sum_s());
+                each(&format!("{name}_count"), &[], count);
+            }
+        }
+    }
 }
 
 /// The metrics of a family, each with its labels besides those of all metrics.
@@ -131,6 +181,13 @@ pub(super) enum Metrics<'a> {
 pub(super) type Labels<'a> = Vec<(&'static str, &'a str)>;
 
 impl Totals {
+    /// The totals of a run that is over, with intervals that came too late to be shown.
+    pub(super) fn whole(total: &Interval) -> Self {
+        let mut whole = Totals::default();
+        whole.add(total);
+        whole
+    }
+
     pub(super) fn add(&mut self, interval: &Interval) {
         let ledger = &interval.ledger;
         self.scheduled += ledger.scheduled;
@@ -155,6 +212,11 @@ impl Totals {
         self.is_final = true;
     }
 
+    /// Nothing waits, is open or under way any more.
+    pub(super) fn leave(&mut self) {
+        (self.backlog, self.in_flight, self.connections) = (0, 0, 0);
+    }
+
     /// Whether these are the totals of the whole run.
     pub(super) fn are_final(&self) -> bool {
         self.is_final
@@ -176,55 +238,65 @@ impl Totals {
         });
         let families = [
             (
-                "candor_requests_scheduled_total",
+                "requests.scheduled",
+                REQUESTS,
                 "Requests that the load asked for",
                 Counters(one(self.scheduled)),
             ),
-            ("candor_requests_sent_total", "Requests sent", Counters(one(self.sent))),
+            ("requests.sent", REQUESTS, "Requests sent", Counters(one(self.sent))),
             (
-                "candor_requests_total",
+                "requests",
+                REQUESTS,
                 "Requests by outcome: ok, an error, or not sent",
                 Counters(outcomes.collect()),
             ),
             (
-                "candor_connect_errors_total",
+                "connect_errors",
+                ATTEMPTS,
                 "Attempts to connect that failed",
                 Counters(one(self.connect_errors)),
             ),
             (
-                "candor_loader_cpu_seconds_total",
+                "loader_cpu",
+                SECONDS,
                 "CPU time of the loader's process",
                 Counters(vec![(Vec::new(), cpu_s)]),
             ),
-            ("candor_backlog", "Requests due and not sent", Gauges(one(self.backlog))),
+            ("backlog", REQUESTS, "Requests due and not sent", Gauges(one(self.backlog))),
             (
-                "candor_in_flight",
+                "in_flight",
+                REQUESTS,
                 "Requests sent and without an outcome",
                 Gauges(one(self.in_flight)),
             ),
-            ("candor_connections", "Connections established", Gauges(one(self.connections))),
+            ("connections", CONNECTIONS, "Connections established", Gauges(one(self.connections))),
             (
-                "candor_run_over",
+                "run_over",
+                CONDITION,
                 "1 when the run is over and all values are final",
                 Gauges(one(self.is_final.into())),
             ),
             (
-                "candor_response_seconds",
+                "response",
+                SECONDS,
                 "From due to done, of expected responses",
                 Histogram(&self.response),
             ),
             (
-                "candor_service_seconds",
+                "service",
+                SECONDS,
                 "From sent to done, of expected responses",
                 Histogram(&self.service),
             ),
             (
-                "candor_send_lag_seconds",
+                "send_lag",
+                SECONDS,
                 "From ready to sent: the loader's lateness",
                 Histogram(&self.send_lag),
             ),
             (
-                "candor_objective",
+                "objective",
+                CONDITION,
                 "1 for the outcome of each objective",
                 Gauges(objectives.collect()),
             ),
@@ -233,7 +305,8 @@ impl Totals {
             Counters(all) | Gauges(all) => !all.is_empty(),
             Histogram(_) => true,
         };
-        let families = families.map(|(name, about, metrics)| Family { name, about, metrics });
+        let families =
+            families.map(|(what, unit, about, metrics)| Family { what, unit, about, metrics });
         families.into_iter().filter(has_any).collect()
     }
 }

@@ -1,0 +1,85 @@
+//! A receiver of metrics that are sent by POST. It replies as it is told, and hands on the requests that it accepts.
+
+use std::io::{Read, Write};
+use std::net::TcpListener;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::thread;
+
+use rustls::{ServerConfig, ServerConnection, StreamOwned};
+
+/// How it replies to a request.
+#[derive(Clone, Copy)]
+pub(super) enum Reply {
+    Status(u16),
+}
+
+/// A request that it accepted.
+pub(super) struct Request {
+    pub(super) head: String,
+    pub(super) body: Vec<u8>,
+}
+
+impl Request {
+    pub(super) fn text(&self) -> &str {
+        std::str::from_utf8(&self.body).unwrap()
+    }
+}
+
+/// Replies so to requests, one after the other, and accepts all that follow. It ends with the test's process.
+pub(super) fn receiver(replies: &'static [Reply]) -> (String, Receiver<Request>) {
+    start(replies, None)
+}
+
+/// The same over TLS.
+pub(super) fn secure_receiver(config: ServerConfig) -> (String, Receiver<Request>) {
+    start(&[], Some(Arc::new(config)))
+}
+
+fn start(replies: &'static [Reply], tls: Option<Arc<ServerConfig>>) -> (String, Receiver<Request>) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap().to_string();
+    let (out, requests) = channel();
+    thread::spawn(move || {
+        let replies = replies.iter().copied().chain(std::iter::repeat(Reply::Status(204)));
+        for (stream, reply) in listener.incoming().zip(replies) {
+            let stream = stream.unwrap();
+            match &tls {
+                None => serve(stream, reply, &out),
+                Some(config) => {
+                    let connection = ServerConnection::new(Arc::clone(config)).unwrap();
+                    serve(StreamOwned::new(connection, stream), reply, &out);
+                }
+            }
+        }
+    });
+    (address, requests)
+}
+
+fn serve(mut stream: impl Read + Write, reply: Reply, out: &Sender<Request>) {
+    let (mut bytes, mut part) = (Vec::new(), [0; 4096]);
+    let request = loop {
+        match stream.read(&mut part) {
+            Ok(count) if count > 0 => bytes.extend_from_slice(&part[..count]),
+            // A client that does not trust the certificate.
+            _ => return,
+        }
+        let Some(end) = bytes.windows(4).position(|four| four == b"\r\n\r\n") else { continue };
+        let head = std::str::from_utf8(&bytes[..end]).unwrap().to_owned();
+        let length = head.split_once("Content-Length: ").unwrap().1;
+        let length: usize = length.split("\r\n").next().unwrap().parse().unwrap();
+        if bytes.len() == end + 4 + length {
+            break Request { head, body: bytes.split_off(end + 4) };
+        }
+    };
+    // A receiver that is gone is seen by the client alone.
+    match reply {
+        Reply::Status(status) => {
+            let _ = write!(stream, "HTTP/1.1 {status} X\r\nContent-Length: 0\r\n\r\n");
+            if status == 204 {
+                let _ = out.send(request);
+            }
+        }
+    }
+    let _ = stream.flush();
+}

@@ -1,0 +1,60 @@
+//! Messages of protobuf, written field by field: <https://protobuf.dev/programming-guides/encoding/>. It knows no schema.
+
+/// A message under way.
+#[derive(Default)]
+pub(super) struct Message(Vec<u8>);
+
+impl Message {
+    /// A number without a field.
+    pub(super) fn varint(mut self, mut value: u64) -> Self {
+        while value > 0x7f {
+            self.0.push(value as u8 | 0x80);
+            value >>= 7;
+        }
+        self.0.push(value as u8);
+        self
+    }
+
+    pub(super) fn count(self, field: u64, value: u64) -> Self {
+        self.varint(field << 3).varint(value)
+    }
+
+    /// A number that may be negative, as sint32 or sint64.
+    pub(super) fn signed(self, field: u64, value: i64) -> Self {
+        self.count(field, ((value << 1) ^ (value >> 63)) as u64)
+    }
+
+    pub(super) fn double(self, field: u64, value: f64) -> Self {
+        self.eight(field, value.to_le_bytes())
+    }
+
+    pub(super) fn bytes(self, field: u64, bytes: &[u8]) -> Self {
+        self.varint(field << 3 | 2).delimited(bytes)
+    }
+
+    /// A message of two texts.
+    pub(super) fn pair(one: &str, other: &str) -> Self {
+        Message::default().bytes(1, one.as_bytes()).bytes(2, other.as_bytes())
+    }
+
+    pub(super) fn message(self, field: u64, one: Message) -> Self {
+        self.bytes(field, &one.0)
+    }
+
+    /// Bytes behind their length, without a field.
+    pub(super) fn delimited(self, bytes: &[u8]) -> Self {
+        let mut message = self.varint(bytes.len() as u64);
+        message.0.extend_from_slice(bytes);
+        message
+    }
+
+    pub(super) fn finish(self) -> Vec<u8> {
+        self.0
+    }
+
+    fn eight(self, field: u64, bytes: [u8; 8]) -> Self {
+        let mut message = self.varint(field << 3 | 1);
+        message.0.extend_from_slice(&bytes);
+        message
+    }
+}

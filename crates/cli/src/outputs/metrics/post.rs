@@ -1,0 +1,284 @@
+//! Updates of a run, sent by POST while it goes on. They wait in bounded queues for a thread of the lowest priority, which
+//! has little time for each request. A receiver that is slow or away delays nothing: updates are sent when it is back, and
+//! counted when they are lost. What is in an update is not known here.
+
+use std::collections::VecDeque;
+use std::io::{self, Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use candor_lab::trial::unix_ms;
+use candor_plan::Place;
+use candor_plan::url::HttpUrl;
+use rustix::process::setpriority_process;
+use rustix::thread::gettid;
+use rustls::crypto::aws_lc_rs;
+use rustls::pki_types::ServerName;
+use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
+
+use super::timed::{Timed, left};
+use super::{NICEST, addresses, place};
+use crate::exit::UserError;
+use crate::outputs::sink::{Sink, Target};
+use crate::signals;
+
+/// The most updates that wait for their thread.
+const PIECES: usize = 64;
+/// The most bytes that wait for the receiver.
+const WAITING_BYTES: usize = 4 << 20;
+/// The bytes of one request, unless one update has more.
+const REQUEST_BYTES: usize = 256 << 10;
+/// The most time for one request.
+const LIMIT: Duration = Duration::from_millis(700);
+/// The time after a failure until the next request.
+const AGAIN: Duration = Duration::from_secs(1);
+/// The most bytes of a response that are read.
+const RESPONSE_BYTES: usize = 4096;
+
+/// How a kind of output sends.
+pub(super) struct Form {
+    /// The kind.
+    pub(super) kind: &'static str,
+    /// What is counted: a plural.
+    pub(super) items: &'static str,
+    /// Header lines, each with its end.
+    pub(super) fields: String,
+    /// The body of a request, from updates one behind the other.
+    pub(super) pack: fn(Vec<u8>) -> Vec<u8>,
+}
+
+/// The receiver's URL. Errors do not repeat it, because it may have a password.
+pub(super) fn url(kind: &str, to: &Place, example: &str) -> Result<HttpUrl, UserError> {
+    let wrong = |why: &str| UserError::usage(format!("--out {kind}: {why}"));
+    let url = HttpUrl::parse(place(kind, to, example)?).map_err(|why| wrong(&why.to_string()))?;
+    match url.is_websocket {
+        true => Err(wrong(&format!("metrics are not sent by WebSocket; write e.g. {example}"))),
+        false => Ok(url),
+    }
+}
+
+/// A header line of a secret that the environment has.
+pub(super) fn secret(
+    kind: &str,
+    variable: &str,
+    name: &str,
+    value: &str,
+) -> Result<String, UserError> {
+    let is_name = |c: char| c.is_ascii_alphanumeric() || "!#$%&'*+-.^_`|~".contains(c);
+    let is_right = !name.is_empty() && name.chars().all(is_name);
+    match is_right && !value.chars().any(char::is_control) {
+        true => Ok(format!("{name}: {value}\r\n")),
+        false => Err(UserError::usage(format!(
+            "--out {kind}: {variable} has a control character, or a name that no header has; set it again"
+        ))),
+    }
+}
+
+/// Updates on their way to a receiver.
+pub(super) struct Outgoing {
+    form: Form,
+    sink: Sink,
+    /// When the run began, since 1970; known from its first interval.
+    origin_ns: Option<u64>,
+    offered: u64,
+    fate: Arc<Fate>,
+}
+
+/// The fate of the updates.
+#[derive(Debug, Default)]
+struct Fate {
+    arrived: AtomicU64,
+    /// The last reason why updates did not arrive.
+    why: Mutex<Option<String>>,
+}
+
+impl Outgoing {
+    pub(super) fn new(form: Form, url: &HttpUrl) -> Result<Self, UserError> {
+        let kind = form.kind;
+        let failed = |why: String| UserError::usage(format!("--out {kind}: {why}"));
+        let host =
+            if url.host.contains(':') { format!("[{}]", url.host) } else { url.host.clone() };
+        let fate = Arc::new(Fate::default());
+        let (path, authority, fields) = (&url.path, &url.authority, &form.fields);
+        let poster = Poster {
+            addresses: addresses(kind, &format!("{host}:{}", url.port))?,
+            tls: url.is_https.then(|| tls(&url.host)).transpose().map_err(failed)?,
+            head: format!("POST {path} HTTP/1.1\r\nHost: {authority}\r\n{fields}"),
+            pack: form.pack,
+            waiting: VecDeque::new(),
+            failed: None,
+            is_nice: false,
+            fate: Arc::clone(&fate),
+        };
+        let sink = Sink::new(poster, PIECES)
+            .map_err(|why| UserError::could_not_run(format!("cannot start a thread: {why}")))?;
+        Ok(Outgoing { form, sink, origin_ns: None, offered: 0, fate })
+    }
+
+    /// The time since 1970 of a moment of the run. The first one is now.
+    pub(super) fn unix_ns(&mut self, at_ns: u64) -> u64 {
+        let origin_ns = || (unix_ms() * 1_000_000).saturating_sub(at_ns);
+        *self.origin_ns.get_or_insert_with(origin_ns) + at_ns
+    }
+
+    /// Offers an update with `items` items.
+    pub(super) fn offer(&mut self, update: Vec<u8>, items: u64) {
+        self.offered += items;
+        self.sink.offer(update, items);
+    }
+
+    /// Waits until everything is sent, but neither for long nor beyond a signal. Fails if nothing arrived; else returns what
+    /// to say of losses.
+    pub(super) fn end(self) -> Result<Option<String>, UserError> {
+        let Outgoing { form: Form { kind, items, .. }, sink, offered, fate, .. } = self;
+        let stopped = Arc::new(AtomicBool::new(false));
+        let stop = Arc::clone(&stopped);
+        signals::on_signal(move || stop.store(true, Ordering::SeqCst));
+        let late = sink.end_unless(Vec::new(), || stopped.load(Ordering::SeqCst)).error;
+        let arrived = fate.arrived.load(Ordering::Relaxed);
+        let why = fate.why.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let why = late.map(|why| why.to_string()).or(why).unwrap_or_else(|| "too slow".to_owned());
+        let lost =
+            format!("--out {kind}: {} of {offered} {items} were lost: {why}", offered - arrived);
+        match arrived {
+            _ if arrived == offered => Ok(None),
+            0 => Err(UserError::could_not_run(lost)),
+            _ => Ok(Some(format!("candor: {lost}"))),
+        }
+    }
+}
+
+/// What TLS to this host needs: it must have a certificate of an authority that the system trusts.
+fn tls(host: &str) -> Result<(Arc<ClientConfig>, ServerName<'static>), String> {
+    let found = rustls_native_certs::load_native_certs();
+    let mut roots = RootCertStore::empty();
+    if roots.add_parsable_certificates(found.certs).0 == 0 {
+        return Err(
+            "this system has no trusted CAs; install them, or name a file in SSL_CERT_FILE"
+                .to_owned(),
+        );
+    }
+    let name = ServerName::try_from(host.to_owned())
+        .map_err(|_| "the host is not a name that TLS can ask for; write another URL".to_owned())?;
+    let config = ClientConfig::builder_with_provider(Arc::new(aws_lc_rs::default_provider()))
+        .with_safe_default_protocol_versions()
+        .map_err(|error| error.to_string())?
+        .with_root_certificates(roots)
+        .with_no_client_auth();
+    Ok((Arc::new(config), name))
+}
+
+/// Sends updates to the receiver.
+struct Poster {
+    addresses: Vec<SocketAddr>,
+    tls: Option<(Arc<ClientConfig>, ServerName<'static>)>,
+    /// The head of a request, without its length.
+    head: String,
+    pack: fn(Vec<u8>) -> Vec<u8>,
+    /// Updates and the number of their items, the oldest first.
+    waiting: VecDeque<(Vec<u8>, u64)>,
+    /// When the last request failed.
+    failed: Option<Instant>,
+    is_nice: bool,
+    fate: Arc<Fate>,
+}
+
+impl Target for Poster {
+    fn put(&mut self, update: &[u8], items: u64) -> io::Result<()> {
+        if !std::mem::replace(&mut self.is_nice, true) {
+            // If the priority cannot be lowered, it stays.
+            let _ = setpriority_process(Some(gettid()), NICEST);
+        }
+        self.waiting.push_back((update.to_vec(), items));
+        while self.waiting.iter().map(|(update, _)| update.len()).sum::<usize>() > WAITING_BYTES {
+            self.waiting.pop_front();
+        }
+        if self.failed.is_none_or(|at| at.elapsed() >= AGAIN) {
+            self.send();
+        }
+        Ok(())
+    }
+
+    fn finish(&mut self) {
+        self.send();
+    }
+}
+
+impl Poster {
+    /// Sends everything that waits, until a request fails.
+    fn send(&mut self) {
+        while !self.waiting.is_empty() {
+            let (mut body, mut items, mut taken) = (Vec::new(), 0, 0);
+            for (update, count) in &self.waiting {
+                if !body.is_empty() && body.len() + update.len() > REQUEST_BYTES {
+                    break;
+                }
+                body.extend_from_slice(update);
+                (items, taken) = (items + count, taken + 1);
+            }
+            let status = self.post((self.pack)(body));
+            let is_refused = matches!(status, Ok(400..=428 | 430..=499));
+            let why = match status {
+                Ok(200..=299) => None,
+                Ok(status) => Some(format!("the server's status was {status}")),
+                Err(error) => Some(error.to_string()),
+            };
+            // A refusal would come again.
+            if why.is_none() || is_refused {
+                self.waiting.drain(..taken);
+            }
+            self.failed = why.is_some().then(Instant::now);
+            match why {
+                None => drop(self.fate.arrived.fetch_add(items, Ordering::Relaxed)),
+                Some(_) => {
+                    *self.fate.why.lock().unwrap_or_else(PoisonError::into_inner) = why;
+                    return;
+                }
+            }
+        }
+    }
+
+    /// Sends one request, and returns the status of the response.
+    fn post(&self, body: Vec<u8>) -> io::Result<u16> {
+        let until = Instant::now() + LIMIT;
+        let mut stream = Err(io::ErrorKind::AddrNotAvailable.into());
+        for address in &self.addresses {
+            stream = left(until).and_then(|left| TcpStream::connect_timeout(address, left));
+            if stream.is_ok() {
+                break;
+            }
+        }
+        let stream = Timed::new(stream?, until);
+        let head =
+            format!("{}Content-Length: {}\r\nConnection: close\r\n\r\n", self.head, body.len());
+        let request = [head.into_bytes(), body].concat();
+        match &self.tls {
+            None => exchange(stream, &request),
+            Some((config, name)) => {
+                let client = ClientConnection::new(Arc::clone(config), name.clone());
+                let client = client.map_err(io::Error::other)?;
+                exchange(StreamOwned::new(client, stream), &request)
+            }
+        }
+    }
+}
+
+/// Writes a request, and reads the status of the response.
+fn exchange(mut stream: impl Read + Write, request: &[u8]) -> io::Result<u16> {
+    stream.write_all(request)?;
+    stream.flush()?;
+    let mut response = Vec::new();
+    let mut part = [0; 512];
+    while !response.windows(2).any(|end| end == b"\r\n") && response.len() <= RESPONSE_BYTES {
+        match stream.read(&mut part)? {
+            0 => break,
+            count => response.extend_from_slice(&part[..count]),
+        }
+    }
+    let line = String::from_utf8_lossy(&response);
+    let status = line.strip_prefix("HTTP/1.").and_then(|line| line.split(' ').nth(1)?.get(..3));
+    let status = status.and_then(|status| status.parse().ok());
+    status.ok_or_else(|| io::Error::other("the response was not HTTP/1.1"))
+}
