@@ -59,6 +59,11 @@ impl Exposition {
         Exposition { values }
     }
 
+    /// These values, from elsewhere.
+    pub(crate) fn of(values: BTreeMap<String, f64>) -> Exposition {
+        Exposition { values }
+    }
+
     /// The value of a series; `None` if it is not there.
     pub(crate) fn get(&self, series: &str) -> Option<f64> {
         self.values.get(series).copied()

@@ -3,6 +3,7 @@
 mod exposition;
 mod native;
 mod receiver;
+mod remote_write;
 mod sent;
 
 use std::fs;

@@ -12,6 +12,10 @@ use rustls::{ServerConfig, ServerConnection, StreamOwned};
 #[derive(Clone, Copy)]
 pub(super) enum Reply {
     Status(u16),
+    /// With no HTTP.
+    Garbage,
+    /// By the end of the connection.
+    Close,
 }
 
 /// A request that it accepted.
@@ -26,7 +30,7 @@ impl Request {
     }
 }
 
-/// Replies so to requests, one after the other, and accepts all that follow. It ends with the test's process.
+/// Replies so to requests, one after the other, and accepts all that follow. It ends with the test's process, as the others.
 pub(super) fn receiver(replies: &'static [Reply]) -> (String, Receiver<Request>) {
     start(replies, None)
 }
@@ -56,22 +60,26 @@ fn start(replies: &'static [Reply], tls: Option<Arc<ServerConfig>>) -> (String, 
     (address, requests)
 }
 
-fn serve(mut stream: impl Read + Write, reply: Reply, out: &Sender<Request>) {
+/// A request; `None`: the client is gone, as one that does not trust the certificate.
+fn read(stream: &mut impl Read) -> Option<Request> {
     let (mut bytes, mut part) = (Vec::new(), [0; 4096]);
-    let request = loop {
+    loop {
         match stream.read(&mut part) {
             Ok(count) if count > 0 => bytes.extend_from_slice(&part[..count]),
-            // A client that does not trust the certificate.
-            _ => return,
+            _ => return None,
         }
         let Some(end) = bytes.windows(4).position(|four| four == b"\r\n\r\n") else { continue };
         let head = std::str::from_utf8(&bytes[..end]).unwrap().to_owned();
         let length = head.split_once("Content-Length: ").unwrap().1;
         let length: usize = length.split("\r\n").next().unwrap().parse().unwrap();
         if bytes.len() == end + 4 + length {
-            break Request { head, body: bytes.split_off(end + 4) };
+            return Some(Request { head, body: bytes.split_off(end + 4) });
         }
-    };
+    }
+}
+
+fn serve(mut stream: impl Read + Write, reply: Reply, out: &Sender<Request>) {
+    let Some(request) = read(&mut stream) else { return };
     // A receiver that is gone is seen by the client alone.
     match reply {
         Reply::Status(status) => {
@@ -80,6 +88,8 @@ fn serve(mut stream: impl Read + Write, reply: Reply, out: &Sender<Request>) {
                 let _ = out.send(request);
             }
         }
+        Reply::Garbage => drop(stream.write_all(b"\x00\x00\x12\x04SSH-2.0\r\n")),
+        Reply::Close => {}
     }
     let _ = stream.flush();
 }

@@ -41,6 +41,10 @@ impl Message {
         self.bytes(field, &one.0)
     }
 
+    pub(super) fn add(&mut self, field: u64, one: Message) {
+        *self = std::mem::take(self).message(field, one);
+    }
+
     /// Bytes behind their length, without a field.
     pub(super) fn delimited(self, bytes: &[u8]) -> Self {
         let mut message = self.varint(bytes.len() as u64);

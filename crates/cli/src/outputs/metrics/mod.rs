@@ -1,14 +1,16 @@
-//! A run as metrics while it goes on: `prometheus`, which is asked, and `influx` and `statsd`, which send.
+//! A run as metrics while it goes on: `prometheus`, which is asked, and the others, which send.
 //!
-//! All three take finished intervals from the collecting thread. Workers know nothing of them, and no reader or receiver
-//! can delay the run: who asks meets threads of the lowest priority, and what is sent waits in a bounded queue or not at
-//! all.
+//! All take finished intervals from the collecting thread; the names, units and kinds of their metrics are in one table, in
+//! `totals`. Workers know nothing of them, and no reader or receiver can delay the run: who asks meets threads of the lowest
+//! priority, and what is sent waits in a bounded queue or not at all.
 
 pub(super) mod influx;
 mod message;
 mod post;
 pub(super) mod prometheus;
 mod protobuf;
+mod pushed;
+pub(super) mod remote_write;
 mod scrape;
 pub(super) mod statsd;
 mod text;
@@ -23,7 +25,7 @@ use candor_record::{ErrorKind, Ledger};
 use crate::exit::UserError;
 
 /// The kinds of outputs that have tags.
-const KINDS: [&str; 3] = [prometheus::NAME, influx::NAME, statsd::NAME];
+const KINDS: [&str; 4] = [prometheus::NAME, remote_write::NAME, influx::NAME, statsd::NAME];
 /// The lowest priority, of threads beside a run.
 const NICEST: i32 = 19;
 /// The most tags of a run. Each metric has all of them.

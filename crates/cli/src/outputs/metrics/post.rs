@@ -37,6 +37,9 @@ const AGAIN: Duration = Duration::from_secs(1);
 /// The most bytes of a response that are read.
 const RESPONSE_BYTES: usize = 4096;
 
+/// The header line of who sends.
+pub(super) const AGENT: &str = concat!("User-Agent: candor/", env!("CARGO_PKG_VERSION"), "\r\n");
+
 /// How a kind of output sends.
 pub(super) struct Form {
     /// The kind.
