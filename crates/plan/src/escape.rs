@@ -132,7 +132,7 @@ fn is_number(text: &[u8]) -> bool {
 }
 
 /// What a text with percent escapes stands for. A percent sign that begins none is kept.
-pub(crate) fn percent_decoded(text: &str) -> Vec<u8> {
+pub fn percent_decoded(text: &str) -> Vec<u8> {
     let hex = |byte: Option<&u8>| byte.and_then(|byte| char::from(*byte).to_digit(16));
     let mut rest = text.as_bytes();
     let mut decoded = Vec::with_capacity(rest.len());

@@ -17,7 +17,7 @@ use crate::common::{CANDOR, is_root};
 use crate::links::{self, root};
 
 /// Commands that are not run: their page, what they contain, why.
-const LEFT_OUT: [(&str, &str, &str); 25] = [
+const LEFT_OUT: [(&str, &str, &str); 26] = [
     ("README.md", "cargo install", "a build"),
     ("README.md", "candor serve", "its port is taken; docs/target.md has the same"),
     ("README.md", "verify", "has a test of its own"),
@@ -35,6 +35,7 @@ const LEFT_OUT: [(&str, &str, &str); 25] = [
     ("docs/managed-targets.md", "my.conf", "a file of a user"),
     ("docs/managed-targets.md", "perf record", "needs perf"),
     ("docs/metrics.md", "--out influx", "needs a server of it; metrics:: has one"),
+    ("docs/metrics.md", "--out otlp", "needs a receiver of it; metrics:: has one"),
     ("docs/metrics.md", "--out remote-write", "needs a receiver of it; metrics:: has one"),
     ("docs/report.md", " URL", "has a placeholder"),
     ("docs/requests.md", " URL", "has a placeholder"),

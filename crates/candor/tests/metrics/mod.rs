@@ -2,6 +2,7 @@
 
 mod exposition;
 mod native;
+mod otlp;
 mod receiver;
 mod remote_write;
 mod sent;

@@ -103,6 +103,26 @@ impl Histogram {
     }
 }
 
+/// The count of a distribution's bucket of zero, and those of the others: i has the times in (b^(i−1), b^i] seconds.
+pub(super) fn native_buckets(
+    of: &Distribution,
+    schema: i32,
+    zero_threshold: f64,
+) -> (u64, BTreeMap<i32, i64>) {
+    let (mut zero, mut buckets) = (0, BTreeMap::new());
+    let base = 2f64.powf(2f64.powi(-schema));
+    for one in of.decode().unwrap().iter_recorded() {
+        let value_s = one.value_iterated_to() as f64 / 1e9;
+        if value_s <= zero_threshold {
+            zero += one.count_at_value();
+            continue;
+        }
+        let found = (-600..600).find(|index| value_s <= base.powi(*index)).unwrap();
+        *buckets.entry(found).or_default() += one.count_at_value() as i64;
+    }
+    (zero, buckets)
+}
+
 fn families(address: &str) -> Vec<Family> {
     let mut stream = TcpStream::connect(address).unwrap();
     stream.set_read_timeout(Some(PATIENCE)).unwrap();
@@ -165,18 +185,8 @@ fn native_histograms_are_those_of_the_result() {
         let sum_s = of.mean_ns.unwrap() * of.count as f64 / 1e9;
         assert_eq!(histogram.count, of.count);
         assert!((histogram.sum - sum_s).abs() <= 1e-9 * sum_s, "{} {sum_s}", histogram.sum);
-        let (mut zero, mut buckets) = (0, BTreeMap::new());
-        let base = 2f64.powf(2f64.powi(-histogram.schema));
-        for one in of.decode().unwrap().iter_recorded() {
-            let value_s = one.value_iterated_to() as f64 / 1e9;
-            if value_s <= histogram.zero_threshold {
-                zero += one.count_at_value();
-                continue;
-            }
-            let found = (-600..600).find(|index| value_s <= base.powi(*index)).unwrap();
-            *buckets.entry(found).or_default() += one.count_at_value() as i64;
-        }
-        assert_eq!((histogram.zero_count, histogram.buckets()), (zero, buckets));
+        let expected = native_buckets(&of, histogram.schema, histogram.zero_threshold);
+        assert_eq!((histogram.zero_count, histogram.buckets()), expected);
         let classic = histogram.bucket.last().unwrap();
         assert_eq!((classic.cumulative_count, classic.upper_bound), (of.count, f64::INFINITY));
         assert!(histogram.bucket.is_sorted_by_key(|one| one.cumulative_count), "{histogram:?}");

@@ -35,6 +35,21 @@ pub(super) fn receiver(replies: &'static [Reply]) -> (String, Receiver<Request>)
     start(replies, None)
 }
 
+/// Has nothing but this path.
+pub(super) fn receiver_of(path: &'static str) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap().to_string();
+    thread::spawn(move || {
+        for mut stream in listener.incoming().map(Result::unwrap) {
+            let Some(request) = read(&mut stream) else { continue };
+            let is_there = request.head.starts_with(&format!("POST {path} "));
+            let status = if is_there { 200 } else { 404 };
+            let _ = write!(stream, "HTTP/1.1 {status} X\r\nContent-Length: 0\r\n\r\n");
+        }
+    });
+    address
+}
+
 /// The same over TLS.
 pub(super) fn secure_receiver(config: ServerConfig) -> (String, Receiver<Request>) {
     start(&[], Some(Arc::new(config)))

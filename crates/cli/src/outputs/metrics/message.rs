@@ -28,6 +28,11 @@ impl Message {
         self.eight(field, value.to_le_bytes())
     }
 
+    /// A number of eight bytes, as fixed64 or sfixed64.
+    pub(super) fn fixed(self, field: u64, value: u64) -> Self {
+        self.eight(field, value.to_le_bytes())
+    }
+
     pub(super) fn bytes(self, field: u64, bytes: &[u8]) -> Self {
         self.varint(field << 3 | 2).delimited(bytes)
     }

@@ -6,6 +6,7 @@
 
 pub(super) mod influx;
 mod message;
+pub(super) mod otlp;
 mod post;
 pub(super) mod prometheus;
 mod protobuf;
@@ -25,7 +26,8 @@ use candor_record::{ErrorKind, Ledger};
 use crate::exit::UserError;
 
 /// The kinds of outputs that have tags.
-const KINDS: [&str; 4] = [prometheus::NAME, remote_write::NAME, influx::NAME, statsd::NAME];
+const KINDS: [&str; 5] =
+    [prometheus::NAME, remote_write::NAME, otlp::NAME, influx::NAME, statsd::NAME];
 /// The lowest priority, of threads beside a run.
 const NICEST: i32 = 19;
 /// The most tags of a run. Each metric has all of them.
