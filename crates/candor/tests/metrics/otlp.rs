@@ -9,7 +9,7 @@ use prost::{Message, Oneof};
 
 use super::USAGE;
 use super::native::native_buckets;
-use super::receiver::Reply::{Close, Status};
+use super::receiver::Reply::{Body, Close, Status};
 use super::receiver::{Request, receiver, receiver_of};
 use crate::common::{CANDOR, Candor, Document, Target, candor};
 
@@ -322,7 +322,7 @@ fn metrics_and_events_are_those_of_the_result() {
 }
 
 #[test]
-fn a_receiver_without_events_fails_no_run_and_one_without_metrics_does() {
+fn what_a_receiver_does_not_take_is_said() {
     let target = Target::start(&[]);
     let url = target.url("/");
     let run = |out: &str| {
@@ -357,6 +357,13 @@ fn a_receiver_without_events_fails_no_run_and_one_without_metrics_does() {
         "{}",
         none.stderr
     );
+
+    // It accepts a request, and rejects two of its points.
+    let (address, _requests) = receiver(&[Body(b"\x0a\x02\x08\x02")]);
+    let some = run(&format!("otlp:http://{address}"));
+    assert_eq!(some.code(), 0, "{}", some.stderr);
+    let words = ["--out otlp: 1 of ", "updates were lost: the server rejected 2 values"];
+    assert!(words.iter().all(|word| some.stderr.contains(word)), "{}", some.stderr);
 
     let refused = |out: &str, words: &[&str]| run(out).assert_refused(USAGE, words);
     refused("otlp", &["--out otlp needs an address", "otlp:http://127.0.0.1:4318"]);

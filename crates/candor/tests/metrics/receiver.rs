@@ -12,6 +12,8 @@ use rustls::{ServerConfig, ServerConnection, StreamOwned};
 #[derive(Clone, Copy)]
 pub(super) enum Reply {
     Status(u16),
+    /// With 200 and this body.
+    Body(&'static [u8]),
     /// With no HTTP.
     Garbage,
     /// By the end of the connection.
@@ -102,6 +104,10 @@ fn serve(mut stream: impl Read + Write, reply: Reply, out: &Sender<Request>) {
             if status == 204 {
                 let _ = out.send(request);
             }
+        }
+        Reply::Body(body) => {
+            let _ = write!(stream, "HTTP/1.1 200 OK\r\ncontent-length: {}\r\n\r\n", body.len());
+            let _ = stream.write_all(body);
         }
         Reply::Garbage => drop(stream.write_all(b"\x00\x00\x12\x04SSH-2.0\r\n")),
         Reply::Close => {}

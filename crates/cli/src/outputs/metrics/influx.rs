@@ -35,7 +35,7 @@ pub(in crate::outputs) fn make(to: &Making<'_>) -> Result<Box<dyn Output>, UserE
     let authorization =
         authorization.map(|value| secret(NAME, TOKEN, "Authorization", &value)).transpose()?;
     let fields = authorization.unwrap_or_default() + "Content-Type: text/plain; charset=utf-8\r\n";
-    let form = Form { kind: NAME, items: "points", fields, pack: |points| points };
+    let form = Form { kind: NAME, items: "points", fields, pack: |points| points, rejected: |_| 0 };
     let tags = joined(to.tags, "", |tag| format!(",{}={}", tag.name, escaped(&tag.value)));
     Ok(Box::new(Influx { out: Outgoing::new(form, &url)?, tags }))
 }

@@ -60,7 +60,8 @@ pub(in crate::outputs) fn make(to: &Making<'_>) -> Result<Box<dyn Output>, UserE
         fields += &secret(NAME, HEADERS, name.trim(), &value)?;
     }
     let out = |items, to: &str| {
-        let form = Form { kind: NAME, items, fields: fields.clone(), pack: |bytes| bytes };
+        let form =
+            Form { kind: NAME, items, fields: fields.clone(), pack: |bytes| bytes, rejected };
         Outgoing::new(form, &HttpUrl { path: format!("{path}{to}{query}"), ..base.clone() })
     };
     Ok(Box::new(Otlp {
@@ -92,6 +93,22 @@ impl Output for Otlp {
         metrics.into_iter().chain(events).for_each(console::say);
         Ok(())
     }
+}
+
+/// The number in `partial_success` of a response: points or events that the receiver rejected.
+fn rejected(response: &[u8]) -> u64 {
+    let count = || {
+        let (_, success) = varint(response.strip_prefix(&[1 << 3 | 2])?)?;
+        Some(varint(success.strip_prefix(&[1 << 3])?)?.0)
+    };
+    count().unwrap_or_default()
+}
+
+/// A number and the bytes behind it.
+fn varint(bytes: &[u8]) -> Option<(u64, &[u8])> {
+    let end = bytes.iter().take(10).position(|byte| *byte < 0x80)?;
+    let (digits, rest) = bytes.split_at(end + 1);
+    Some((digits.iter().rev().fold(0, |value, digit| value << 7 | u64::from(digit & 0x7f)), rest))
 }
 
 /// An `ExportMetricsServiceRequest`. Requests one behind the other are one request.
@@ -215,4 +232,22 @@ fn text(value: &str) -> Message {
 
 fn number(value: f64) -> Message {
     Message::default().double(4, value)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_response_says_how_much_was_rejected() {
+        let success = |success: Message| Message::default().message(1, success).finish();
+        let some = success(Message::default().count(1, 300).bytes(2, b"out of order"));
+        assert_eq!(rejected(&some), 300);
+        assert_eq!(rejected(&success(Message::default().count(1, u64::MAX))), u64::MAX);
+        let none = success(Message::default().bytes(2, b"a warning"));
+        let cut = [&some[..3], &[0xff; 20]].concat();
+        for nothing in [&[][..], b"{}", &success(Message::default()), &none, &some[..3], &cut] {
+            assert_eq!(rejected(nothing), 0, "{nothing:?}");
+        }
+    }
 }

@@ -50,6 +50,8 @@ pub(super) struct Form {
     pub(super) fields: String,
     /// The body of a request, from updates one behind the other.
     pub(super) pack: fn(Vec<u8>) -> Vec<u8>,
+    /// How much of a request was rejected, by the body of a response that accepts it.
+    pub(super) rejected: fn(&[u8]) -> u64,
 }
 
 /// The receiver's URL. Errors do not repeat it, because it may have a password.
@@ -110,6 +112,7 @@ impl Outgoing {
             tls: url.is_https.then(|| tls(&url.host)).transpose().map_err(failed)?,
             head: format!("POST {path} HTTP/1.1\r\nHost: {authority}\r\n{fields}"),
             pack: form.pack,
+            rejected: form.rejected,
             waiting: VecDeque::new(),
             failed: None,
             is_nice: false,
@@ -180,6 +183,7 @@ struct Poster {
     /// The head of a request, without its length.
     head: String,
     pack: fn(Vec<u8>) -> Vec<u8>,
+    rejected: fn(&[u8]) -> u64,
     /// Updates and the number of their items, the oldest first.
     waiting: VecDeque<(Vec<u8>, u64)>,
     /// When the last request failed.
@@ -221,15 +225,18 @@ impl Poster {
                 body.extend_from_slice(update);
                 (items, taken) = (items + count, taken + 1);
             }
-            let status = self.post((self.pack)(body));
-            let is_refused = matches!(status, Ok(400..=428 | 430..=499));
-            let why = match status {
-                Ok(200..=299) => None,
-                Ok(status) => Some(format!("the server's status was {status}")),
+            let response = self.post((self.pack)(body));
+            let is_decided = matches!(response, Ok((200..=299 | 400..=428 | 430..=499, _)));
+            let why = match response {
+                Ok((200..=299, body)) => match (self.rejected)(&body) {
+                    0 => None,
+                    count => Some(format!("the server rejected {count} values")),
+                },
+                Ok((status, _)) => Some(format!("the server's status was {status}")),
                 Err(error) => Some(error.to_string()),
             };
             // A refusal would come again.
-            if why.is_none() || is_refused {
+            if is_decided {
                 self.waiting.drain(..taken);
             }
             self.failed = why.is_some().then(Instant::now);
@@ -243,8 +250,8 @@ impl Poster {
         }
     }
 
-    /// Sends one request, and returns the status of the response.
-    fn post(&self, body: Vec<u8>) -> io::Result<u16> {
+    /// Sends one request, and returns the status and the body of the response.
+    fn post(&self, body: Vec<u8>) -> io::Result<(u16, Vec<u8>)> {
         let until = Instant::now() + LIMIT;
         let mut stream = Err(io::ErrorKind::AddrNotAvailable.into());
         for address in &self.addresses {
@@ -268,20 +275,42 @@ impl Poster {
     }
 }
 
-/// Writes a request, and reads the status of the response.
-fn exchange(mut stream: impl Read + Write, request: &[u8]) -> io::Result<u16> {
+/// Writes a request, and reads the status of the response, and as much of its body as comes.
+fn exchange(mut stream: impl Read + Write, request: &[u8]) -> io::Result<(u16, Vec<u8>)> {
     stream.write_all(request)?;
     stream.flush()?;
     let mut response = Vec::new();
     let mut part = [0; 512];
-    while !response.windows(2).any(|end| end == b"\r\n") && response.len() <= RESPONSE_BYTES {
-        match stream.read(&mut part)? {
-            0 => break,
-            count => response.extend_from_slice(&part[..count]),
+    while !is_whole(&response) && response.len() <= RESPONSE_BYTES {
+        match stream.read(&mut part) {
+            Ok(0) => break,
+            Ok(count) => response.extend_from_slice(&part[..count]),
+            // The status is what matters.
+            Err(_) if head(&response).is_some() => break,
+            Err(error) => return Err(error),
         }
     }
     let line = String::from_utf8_lossy(&response);
     let status = line.strip_prefix("HTTP/1.").and_then(|line| line.split(' ').nth(1)?.get(..3));
     let status = status.and_then(|status| status.parse().ok());
-    status.ok_or_else(|| io::Error::other("the response was not HTTP/1.1"))
+    let status = status.ok_or_else(|| io::Error::other("the response was not HTTP/1.1"))?;
+    let body = head(&response).map_or(response.len(), str::len);
+    Ok((status, response.split_off(body)))
+}
+
+/// The head of a response with the empty line behind it, if it is there.
+fn head(response: &[u8]) -> Option<&str> {
+    let end = response.windows(4).position(|four| four == b"\r\n\r\n")?;
+    std::str::from_utf8(&response[..end + 4]).ok()
+}
+
+/// Whether the head is there, and the body if its length is known. One of another length has nothing that is read.
+fn is_whole(response: &[u8]) -> bool {
+    let length = |head: &str| {
+        let mut fields = head.lines().filter_map(|line| line.split_once(':'));
+        let length = fields.find(|(name, _)| name.eq_ignore_ascii_case("content-length"))?;
+        length.1.trim().parse::<usize>().ok()
+    };
+    head(response)
+        .is_some_and(|head| response.len() - head.len() >= length(head).unwrap_or_default())
 }

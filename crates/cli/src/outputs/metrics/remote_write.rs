@@ -38,7 +38,7 @@ pub(in crate::outputs) fn make(to: &Making<'_>) -> Result<Box<dyn Output>, UserE
         + AGENT
         + "Content-Type: application/x-protobuf\r\nContent-Encoding: snappy\r\n"
         + "X-Prometheus-Remote-Write-Version: 0.1.0\r\n";
-    let form = Form { kind: NAME, items: "updates", fields, pack: snappy };
+    let form = Form { kind: NAME, items: "updates", fields, pack: snappy, rejected: |_| 0 };
     Ok(Box::new(RemoteWrite(Pushed::new(Outgoing::new(form, &url)?, to.tags, request))))
 }
 
