@@ -14,7 +14,7 @@ use serde_json::Value;
 
 const PATIENCE: Duration = Duration::from_secs(20);
 
-fn deploy() -> PathBuf {
+pub(crate) fn deploy() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../deploy").canonicalize().unwrap()
 }
 
@@ -261,4 +261,62 @@ fn agents_are_started_and_ended_over_ssh() {
             .count()
     };
     assert!(wait_until(PATIENCE, || left() == 0), "their folders are gone");
+}
+
+/// Grafana loads dashboards from the provider's folder as they are: nothing is asked, no place of an export is filled in.
+#[test]
+fn grafana_gets_a_data_source_and_a_dashboard_that_needs_no_import() {
+    let sources = &yaml("grafana/provisioning/datasources/candor.yaml")[0];
+    let source = &sources["datasources"][0];
+    assert_eq!((&sources["apiVersion"], &source["type"]), (&1.into(), &"prometheus".into()));
+    for key in ["name", "uid", "url", "access"] {
+        assert!(source[key].as_str().is_some_and(|text| !text.is_empty()), "{key}");
+    }
+    let providers = &yaml("grafana/provisioning/dashboards/candor.yaml")[0];
+    let provider = &providers["providers"][0];
+    assert_eq!((&providers["apiVersion"], &provider["type"]), (&1.into(), &"file".into()));
+    // The folder that the page says to mount there.
+    let path = provider["options"]["path"].as_str().unwrap();
+    let page = fs::read_to_string(deploy().join("../docs/metrics.md")).unwrap();
+    assert!(page.contains(&format!("deploy/grafana/dashboards:{path}:ro")), "{path}");
+
+    let text = fs::read_to_string(deploy().join("grafana/dashboards/candor.json")).unwrap();
+    let dashboard: Value = serde_json::from_str(&text).unwrap();
+    for exported in ["id", "__inputs", "__requires", "__elements"] {
+        assert!(dashboard.get(exported).is_none(), "{exported} is of an export");
+    }
+    assert!(!text.contains("${DS_"), "a place of an export");
+    assert!(dashboard["schemaVersion"].as_u64().is_some_and(|version| version >= 36));
+    let is_text = |of: &Value, key: &str| of[key].as_str().is_some_and(|text| !text.is_empty());
+    assert!(is_text(&dashboard, "uid") && is_text(&dashboard, "title"));
+    let variables = dashboard["templating"]["list"].as_array().unwrap();
+    let chosen = variables.iter().find(|one| one["type"] == "datasource").unwrap();
+    assert_eq!(chosen["query"], source["type"]);
+    let chosen = serde_json::json!({
+        "type": source["type"],
+        "uid": format!("${{{}}}", chosen["name"].as_str().unwrap()),
+    });
+    let panels = dashboard["panels"].as_array().unwrap();
+    let ids: BTreeSet<u64> = panels.iter().map(|panel| panel["id"].as_u64().unwrap()).collect();
+    assert!(panels.len() > 10 && ids.len() == panels.len() && !ids.contains(&0));
+    let mut taken = BTreeSet::new();
+    for panel in panels {
+        assert!(is_text(panel, "title") && is_text(panel, "type") && is_text(panel, "description"));
+        assert_eq!(panel["datasource"], chosen, "{panel}");
+        let side = |name: &str| panel["gridPos"][name].as_u64().unwrap();
+        assert!(side("w") > 0 && side("h") > 0 && side("x") + side("w") <= 24, "{panel}");
+        for x in side("x")..side("x") + side("w") {
+            for y in side("y")..side("y") + side("h") {
+                assert!(taken.insert((x, y)), "{} lies on another panel", panel["title"]);
+            }
+        }
+        let targets = panel["targets"].as_array().unwrap();
+        let names: BTreeSet<&str> =
+            targets.iter().map(|one| one["refId"].as_str().unwrap()).collect();
+        assert!(!targets.is_empty() && names.len() == targets.len(), "{panel}");
+        for target in targets {
+            assert_eq!(target["datasource"], chosen, "{panel}");
+            assert!(is_text(target, "expr"), "{panel}");
+        }
+    }
 }

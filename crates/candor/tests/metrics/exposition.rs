@@ -10,7 +10,7 @@ pub(crate) struct Exposition {
 }
 
 /// A series: its name, and its labels with their values unescaped.
-type Series = (String, Vec<(String, String)>);
+pub(super) type Series = (String, Vec<(String, String)>);
 
 impl Exposition {
     /// Reads it.
@@ -67,6 +67,11 @@ impl Exposition {
     /// The value of a series; `None` if it is not there.
     pub(crate) fn get(&self, series: &str) -> Option<f64> {
         self.values.get(series).copied()
+    }
+
+    /// All series, taken apart.
+    pub(super) fn series(&self) -> Vec<Series> {
+        self.values.keys().map(|series| parsed(series)).collect()
     }
 
     /// All series and their values.
