@@ -165,6 +165,7 @@ fn exported<T: Message + Default + Debug>(requests: &[Request], path: &str) -> V
     let head = format!("POST {path} HTTP/1.1\r\n");
     let mut all = Vec::new();
     for request in requests.iter().filter(|one| one.head.starts_with(&head)) {
+        assert!(!request.body.is_empty(), "nothing is sent");
         assert!(request.head.contains("\r\nContent-Type: application/x-protobuf\r\n"));
         for one in Export::<T>::decode(&request.body[..]).expect("OTLP").of_resources {
             let resource = texts(&one.resource.unwrap().attributes);

@@ -65,6 +65,7 @@ fn decoded(request: &Request) -> WriteRequest {
     ] {
         assert!(request.head.contains(line), "{}", request.head);
     }
+    assert!(request.body != [0], "nothing is sent");
     let bytes = snap::raw::Decoder::new().decompress_vec(&request.body).expect("Snappy");
     WriteRequest::decode(&bytes[..]).expect("a WriteRequest")
 }

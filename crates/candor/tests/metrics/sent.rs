@@ -45,7 +45,8 @@ fn each_interval_is_a_point_with_the_figures_of_the_result() {
     let shown = outcome.file("result.json");
     assert!(!shown.contains("pa55") && !shown.contains("t0ken"), "{}", document.at("/arguments"));
     let requests: Vec<Request> = requests.try_iter().collect();
-    for Request { head, .. } in &requests {
+    for Request { head, body } in &requests {
+        assert!(!body.is_empty(), "nothing is sent");
         assert!(head.starts_with("POST /api/v2/write?org=o&token=t0ken HTTP/1.1\r\n"), "{head}");
         assert!(head.contains("\r\nAuthorization: Basic bWU6cGE1NQ==\r\n"), "{head}");
     }

@@ -198,7 +198,10 @@ impl Target for Poster {
             // If the priority cannot be lowered, it stays.
             let _ = setpriority_process(Some(gettid()), NICEST);
         }
-        self.waiting.push_back((update.to_vec(), items));
+        // The last piece has nothing in it.
+        if !update.is_empty() {
+            self.waiting.push_back((update.to_vec(), items));
+        }
         while self.waiting.iter().map(|(update, _)| update.len()).sum::<usize>() > WAITING_BYTES {
             self.waiting.pop_front();
         }
