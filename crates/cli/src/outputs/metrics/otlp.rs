@@ -89,8 +89,8 @@ impl Output for Otlp {
         }
         // Not every receiver of metrics takes events, so they fail no run.
         let events = self.events.end().unwrap_or_else(|lost| Some(format!("candor: {lost}")));
-        let metrics = self.metrics.out.end()?;
-        metrics.into_iter().chain(events).for_each(console::say);
+        events.into_iter().for_each(console::say);
+        self.metrics.out.end()?.into_iter().for_each(console::say);
         Ok(())
     }
 }

@@ -40,6 +40,9 @@ const RESPONSE_BYTES: usize = 4096;
 /// The header line of who sends.
 pub(super) const AGENT: &str = concat!("User-Agent: candor/", env!("CARGO_PKG_VERSION"), "\r\n");
 
+/// Whether a signal came while an output waited for its end: no other one waits then.
+static STOPPED: AtomicBool = AtomicBool::new(false);
+
 /// How a kind of output sends.
 pub(super) struct Form {
     /// The kind.
@@ -139,10 +142,8 @@ impl Outgoing {
     /// to say of losses.
     pub(super) fn end(self) -> Result<Option<String>, UserError> {
         let Outgoing { form: Form { kind, items, .. }, sink, offered, fate, .. } = self;
-        let stopped = Arc::new(AtomicBool::new(false));
-        let stop = Arc::clone(&stopped);
-        signals::on_signal(move || stop.store(true, Ordering::SeqCst));
-        let late = sink.end_unless(Vec::new(), || stopped.load(Ordering::SeqCst)).error;
+        signals::on_signal(|| STOPPED.store(true, Ordering::SeqCst));
+        let late = sink.end_unless(Vec::new(), || STOPPED.load(Ordering::SeqCst)).error;
         let arrived = fate.arrived.load(Ordering::Relaxed);
         let why = fate.why.lock().unwrap_or_else(PoisonError::into_inner).take();
         let why = late.map(|why| why.to_string()).or(why).unwrap_or_else(|| "too slow".to_owned());
