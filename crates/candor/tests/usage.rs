@@ -45,6 +45,7 @@ fn a_mistyped_command_is_no_host() {
         (&["-c", "2", "verfy"], &["\"verfy\" is no command", "did you mean \"verify\"?"]),
         (&["run", "backend"], &["\"backend\" is no command", "http://backend/"]),
         (&["a\nb"], &["is no command"]),
+        (&["-b", "{a:", "7}"], &["is no command", "write that in '…'"]),
     ] {
         assert_usage(arguments, words);
     }

@@ -45,10 +45,10 @@ Examples:
       Every option of a run, with more examples.";
 
 const EXIT_CODES: &str = "\
-Exit codes: 0 fine; 1 could not run, or not one request succeeded; 2 usage; 3 an objective was not
-met; 4 the result is not trustworthy (the ledger does not balance, a figure is impossible, or
---strict and a warning); 5 an agent of the fleet was lost, the rest is reported; 6 cannot tell
-whether an objective is met: too few samples, or a machine too noisy; 130 interrupted, the partial
+Exit codes: 0 fine; 1 could not run, or not one request succeeded; 2 usage; 3 an objective was not \
+met; 4 the result is not trustworthy (the ledger does not balance, a figure is impossible, or \
+--strict and a warning); 5 an agent of the fleet was lost, the rest is reported; 6 cannot tell \
+whether an objective is met: too few samples, or a machine too noisy; 130 interrupted, the partial \
 result is reported. They are the same in every command.";
 
 const USAGE: &str = "candor [OPTIONS] [URL]\n       candor COMMAND [OPTIONS]...";
@@ -314,7 +314,11 @@ fn may_be_host(word: &str, hosts: &str) -> bool {
 fn no_host(word: &str) -> String {
     let shown = visible(&redact::refused(word)).into_owned();
     let command = command();
-    let meant = did_you_mean(word, command.get_subcommands().map(clap::Command::get_name));
+    let meant = match word.contains(['{', '}', '"', '\'']) {
+        // `-b {"a": 1}`: the shell has taken it apart.
+        true => "; if it belongs to a body or a header, write that in '…'".to_owned(),
+        false => did_you_mean(word, command.get_subcommands().map(clap::Command::get_name)),
+    };
     format!("error: \"{shown}\" is no command, and a URL would be http://{shown}/{meant}\n")
 }
 
@@ -330,6 +334,12 @@ fn refusal(mut error: clap::Error) -> String {
     let value = of_context(&error, ContextKind::InvalidValue);
     if let Some(value) = &value {
         let shown = match is_known {
+            // A header without a colon: which one, and no word of its value.
+            true if redact::kind_of_option(name) == Some(redact::Kind::Header) => {
+                let name = value.split([' ', '=', ':']).next().unwrap_or_default();
+                let more = if name.len() < value.len() { " …" } else { "" };
+                format!("{}{more}", visible(&redact::refused(name)))
+            }
             true => redact::REDACTED.to_owned(),
             false => visible(&redact::refused(value)).into_owned(),
         };
@@ -342,11 +352,14 @@ fn refusal(mut error: clap::Error) -> String {
     };
     let unknown = of_context(&error, typed);
     if let Some(text) = &unknown {
-        let shown = visible(&redact::refused(text)).into_owned();
-        error.insert(typed, ContextValue::String(shown));
-        if text.contains(char::is_control) {
-            // The tip has it in another form, which would not be found below.
-            error.remove(ContextKind::Suggested);
+        error.insert(typed, ContextValue::String(shown_argument(text)));
+        // To write it behind `--`, which is hardly meant.
+        error.remove(ContextKind::Suggested);
+        if let Some(ours) = others::counterpart(text) {
+            error.insert(ContextKind::SuggestedArg, ContextValue::String(ours.to_owned()));
+        }
+        if text.starts_with('-') && text[1..].starts_with(|c: char| c.is_ascii_digit()) {
+            return "error: no option has a negative number as its value\n\nFor more information, try '--help'.\n".to_owned();
         }
     }
     // The words of the value's type quote it, in part perhaps. The parser would print them as they are, but for what
@@ -362,9 +375,18 @@ fn refusal(mut error: clap::Error) -> String {
     let mut text = error.render().to_string();
     // The parser's tips repeat what they are about.
     for raw in [unknown, value].into_iter().flatten().filter(|raw| !raw.is_empty()) {
-        text = text.replace(&raw, &visible(&redact::refused(&raw)));
+        text = text.replace(&raw, &shown_argument(&raw));
     }
     text
+}
+
+/// An argument that was refused. The name of an option is shown: in lower case, with a digit at most, it is no secret.
+fn shown_argument(text: &str) -> String {
+    let is_name = text.len() <= 32
+        && text.starts_with("--")
+        && text.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-')
+        && text.chars().filter(char::is_ascii_digit).count() <= 1;
+    if is_name { text.to_owned() } else { visible(&redact::refused(text)).into_owned() }
 }
 
 /// The whole command line. The argument that is a URL for other commands is the baseline of comparisons.
@@ -482,6 +504,29 @@ mod tests {
         );
         let unknown = refused(&["candor", "bench", "--S3cretToken42"]);
         assert!(!unknown.contains("S3cret"), "{unknown}");
+        let header = refused(&["candor", "-H", "X-Key s3cret hunter", "http://h/"]);
+        assert!(header.contains("'X-Key …'") && !header.contains("cret"), "{header}");
+        assert!(!header.contains("hunter"), "{header}");
+        let name = refused(&["candor", "-H", "Bad Name: s3cret", "http://h/"]);
+        assert!(name.contains("\"Bad Name\" is not the name of a header"), "{name}");
+        assert!(!name.contains("cret"), "{name}");
+    }
+
+    #[test]
+    fn an_unknown_option_is_named_with_ours_for_it() {
+        for (typed, ours) in [
+            ("--http2", "'--h2'"),
+            ("-z", "'-d'"),
+            ("--disable-keepalive", "'--no-keepalive'"),
+            ("--target-ready-timeout", "'--target-ready'"),
+        ] {
+            let words = ["candor", "run", typed, "http://h/"];
+            let said = refusal(command().try_get_matches_from(words).unwrap_err());
+            assert!(said.contains(&format!("'{typed}'")) && said.contains(ours), "{said}");
+            assert!(!said.contains("as a value"), "{said}");
+        }
+        let negative = command().try_get_matches_from(["candor", "run", "-c", "-1"]).unwrap_err();
+        assert!(refusal(negative).contains("a negative number"));
     }
 
     #[test]

@@ -118,6 +118,19 @@ const OTHERS: [&str; 6] = ["vegeta", "k6", "siege", "locust", "gatling", "jmeter
 
 const PAGE: &str = "see docs/coming-from-others.md";
 
+/// Our option for one of other tools, such as `--h2` for `--http2`, if it means the same in all that have it.
+pub(crate) fn counterpart(option: &str) -> Option<&'static str> {
+    let options = TOOLS.iter().flat_map(|tool| tool.options);
+    let mut ours = options.filter(|(names, _)| names.split(' ').any(|name| name == option)).map(
+        |(_, what)| match what {
+            Value(ours) | Hidden(ours) | Switch(ours) => Some(*ours),
+            Default => None,
+        },
+    );
+    let first = ours.next()??;
+    ours.all(|one| one == Some(first)).then_some(first)
+}
+
 /// What to write instead of `NAME ARGUMENTS`; `None` if there is no such tool.
 pub(crate) fn instead(name: &str, arguments: &[String]) -> Option<String> {
     if OTHERS.contains(&name) {

@@ -15,14 +15,18 @@ pub fn refused(value: &str) -> String {
     shown
 }
 
-/// The first columns of a data set, for an error, as `it has name, id`. If one of them looks like a value, the first line
-/// may be no header, and none is shown.
+/// The first columns of a data set, for an error, as `it has name, id`. If one of them looks like a value, the first row
+/// may be data, and none is shown.
 pub fn columns(names: &[String]) -> String {
     let first: Vec<&str> = names.iter().take(20).map(String::as_str).collect();
-    match first.iter().all(|name| has_no_secret(name)) {
+    let is_of_name = |c: char| c.is_alphanumeric() || "_-. ".contains(c);
+    let is_name = |name: &str| {
+        name.starts_with(|c: char| c.is_alphabetic() || c == '_') && name.chars().all(is_of_name)
+    };
+    match first.iter().all(|name| is_name(name) && has_no_secret(name)) {
         true => format!("it has {}", first.join(", ")),
         false => format!(
-            "it has {}; is its first line a header?",
+            "it has {}; the first row must name them",
             fmt_plural(names.len() as u64, "column")
         ),
     }
@@ -72,11 +76,15 @@ const METHODS: [&str; 9] =
 
 /// Whether a word may stand in an error.
 fn may_be_said(word: &str) -> bool {
-    let is_word = |c: char| c.is_ascii_lowercase() || "-+_.*%/^$\\".contains(c);
+    let is_of_word = |c: char| c.is_ascii_lowercase() || "-+_.*%/^$\\".contains(c);
+    // `Content-Type` too: capitals begin a part.
+    let is_word = |part: &str| {
+        part.strip_prefix(|c: char| c.is_ascii_uppercase()).unwrap_or(part).chars().all(is_of_word)
+    };
     let percentile = word.strip_prefix('p').unwrap_or(word);
     word.chars().count() <= 2
         || METHODS.contains(&word)
-        || word.len() <= 16 && word.chars().all(is_word)
+        || word.len() <= 16 && word.split('-').all(is_word)
         || is_harmless(word)
         || is_number(percentile)
         || word.strip_prefix(['-', '+']).is_some_and(is_number)

@@ -158,6 +158,17 @@ fn a_hash_tells_apart_and_gives_little_away() {
     assert_eq!(right.len(), 4);
 }
 
+#[test]
+fn a_first_row_of_values_is_no_header() {
+    let told = |names: &[&str]| {
+        refused::columns(&names.iter().map(|&name| name.to_owned()).collect::<Vec<_>>())
+    };
+    assert_eq!(told(&["name", "user_id", "Full-Name"]), "it has name, user_id, Full-Name");
+    for row in [&["ann", "1"][..], &["ann", "ann@h.x"], &["S3cret", "ann"], &["name", ""]] {
+        assert_eq!(told(row), "it has 2 columns; the first row must name them", "{row:?}");
+    }
+}
+
 proptest! {
     #[test]
     fn what_stands_behind_the_name_of_a_secret_never_shows(
