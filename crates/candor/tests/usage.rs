@@ -139,6 +139,10 @@ fn urls() {
     assert_usage(&["http://"], &["no host in the URL", "http://HOST"]);
     assert_usage(&["http:///path"], &["no host in the URL"]);
     assert_usage(&["ftp://localhost/"], &["ftp", "http://HOST"]);
+    for (half, scheme) in [("http//h.x/", "http"), ("https:/h.x/", "https"), ("ws:h.x", "ws")] {
+        let written = format!("the scheme has no ://; write {scheme}://HOST");
+        assert_usage(&[half], &[&written]);
+    }
     assert_usage(&["http://localhost:99999/"], &["99999", "port"]);
     assert_usage(&["http://localhost/a b"], &["%20"]);
     // A password is not repeated.

@@ -47,6 +47,9 @@ pub enum UrlError {
         refused(_0)
     )]
     Scheme(String),
+    /// `http//`, `http:/`, `http:`: otherwise a host of that name.
+    #[error("the scheme has no ://; write {0}://HOST[:PORT]/PATH")]
+    SchemeMark(&'static str),
     /// A blank or control character, which would end the request line early.
     #[error("blank or control character {character:?} at byte {at}; write it as {escaped}")]
     Character {
@@ -76,6 +79,9 @@ impl HttpUrl {
     /// http. So are ws and wss.
     pub fn parse(text: &str) -> Result<Self, UrlError> {
         refuse_blanks(text)?;
+        if let Some(scheme) = half_a_scheme(text) {
+            return Err(UrlError::SchemeMark(scheme));
+        }
         let (Scheme { is_https, is_websocket }, rest) = strip_scheme(text)?;
         let rest = rest.split('#').next().unwrap_or_default();
         let path_at = rest.find(['/', '?']).unwrap_or(rest.len());
@@ -191,6 +197,22 @@ fn parse_port(text: &str) -> Result<Option<u16>, UrlError> {
         false => None,
     };
     port.map(Some).ok_or_else(|| UrlError::Port(text.to_owned()))
+}
+
+/// A scheme that is followed by a part of `://` alone. A host `http` with a port, or alone, is one.
+fn half_a_scheme(text: &str) -> Option<&'static str> {
+    let end = text.find([':', '/'])?;
+    let (before, mark) = text.split_at(end);
+    let scheme =
+        ["http", "https", "ws", "wss"].into_iter().find(|one| one.eq_ignore_ascii_case(before))?;
+    let begins_port = |c: char| c.is_ascii_digit();
+    let is_half = match mark.strip_prefix(':') {
+        Some(behind) => {
+            !behind.starts_with("//") && !behind.is_empty() && !behind.starts_with(begins_port)
+        }
+        None => mark.starts_with("//"),
+    };
+    is_half.then_some(scheme)
 }
 
 /// What a scheme says.
