@@ -27,6 +27,12 @@ pub fn load(plan: &Parts) -> String {
     }
 }
 
+/// A load of [`load`] where room is short: `open 20,000/s`.
+pub fn in_short(load: &str) -> String {
+    let load = load.replacen("open load, ", "open ", 1);
+    load.strip_suffix(" constant").map(str::to_owned).unwrap_or(load)
+}
+
 fn schedule(load: &OpenLoad, has_warm_up: bool) -> String {
     // The warm-up is the first segment; the caller prints it separately.
     let segments = &load.segments[usize::from(has_warm_up).min(load.segments.len())..];

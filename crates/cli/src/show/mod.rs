@@ -22,7 +22,7 @@ use candor_engine::monotonic_ns;
 use candor_lab::{Ahead, Interrupt};
 use candor_plan::{Plan, ProgressForm, Tui};
 use candor_record::{RunRecord, Stretch};
-use candor_report::{Document, Facts};
+use candor_report::Facts;
 use ratatui_core::buffer::Buffer;
 use ratatui_core::layout::Rect;
 use rustix::process::{
@@ -375,8 +375,7 @@ impl Shower {
             }
             Some(Message::Record(record)) => {
                 let Some((plan, facts)) = &self.judged else { return };
-                let document = Document::new(facts, plan, &record);
-                let so_far = SoFar::of(document, &record.total.latencies.response);
+                let so_far = SoFar::of(facts, plan, *record);
                 self.state.apply(Event::SoFar(Box::new(so_far)));
             }
             Some(Message::End) | None => {}

@@ -9,9 +9,9 @@ use std::collections::VecDeque;
 use candor_lab::Ahead;
 use candor_plan::units::fmt_plural;
 use candor_plan::{Plan, Secrets, describe};
-use candor_record::{Encoded, Histogram, IntervalSummary, OfMachine, Stretch};
-use candor_report::Document;
+use candor_record::{Encoded, IntervalSummary, OfMachine, RunRecord, Stretch};
 use candor_report::document::Severity;
+use candor_report::{Document, Facts};
 use candor_report::{shorten, visible};
 
 /// The most points of a strip; beyond it, pairs of points are joined.
@@ -171,7 +171,8 @@ impl Head {
             0 | 1 => String::new(),
             count => format!(" and {} more", count - 1),
         };
-        let title = format!("{method} {url}{several} · {} · {connections}", describe::load(plan));
+        let load = describe::in_short(&describe::load(plan));
+        let title = format!("{method} {url}{several} · {load} · {connections}");
         Head {
             title: clean(&title),
             warm_up_ns: plan.recording.warm_up_ns,
@@ -238,7 +239,15 @@ fn per_s(count: u64, ns: u64) -> Option<f64> {
 }
 
 impl SoFar {
-    pub(crate) fn of(document: Document, response: &Histogram) -> Self {
+    pub(crate) fn of(facts: &Facts, plan: &Plan, mut record: RunRecord) -> Self {
+        // Requests in the backlog are due, and come into the ledger when they leave it.
+        let ledger = &mut record.total.ledger;
+        if ledger.unsent == 0 {
+            ledger.unsent = record.intervals.last().map_or(0, |last| last.backlog);
+            ledger.scheduled = ledger.scheduled.saturating_add(ledger.unsent);
+        }
+        let document = Document::new(facts, plan, &record);
+        let response = &record.total.latencies.response;
         let mut spectrum = vec![0u64; (LAST_DECADE - FIRST_DECADE) * PER_DECADE];
         for step in response.hdr().iter_recorded() {
             let decades = (step.value_iterated_to().max(1) as f64).log10() - FIRST_DECADE as f64;
@@ -251,8 +260,12 @@ impl SoFar {
 }
 
 impl Run {
-    fn see(&mut self, seen: Seen) {
+    fn see(&mut self, mut seen: Seen) {
         let one = &seen.summary;
+        // The ledger has a request when it leaves the backlog, and the backlog of the end twice.
+        let before = self.last.as_ref().map_or(0, |last| last.summary.backlog);
+        let left = seen.scheduled.saturating_sub(one.unsent);
+        seen.scheduled = left.saturating_add(one.backlog).saturating_sub(before);
         self.ok += one.ok;
         self.errors += one.errors;
         self.shed += one.shed;

@@ -6,7 +6,7 @@ use candor_report::document::users::JourneyRow;
 use candor_report::{shorten, visible};
 use ratatui_core::buffer::Buffer;
 use ratatui_core::layout::Rect;
-use ratatui_core::text::Line;
+use ratatui_core::text::{Line, Span};
 
 use super::super::state::{FIRST_DECADE, PER_DECADE, Point, Run, State};
 use super::{Block, Painter, Tone, clock};
@@ -326,17 +326,20 @@ fn loader(painter: &Painter, state: &State, document: Option<&Document>) -> Bloc
     let mut spans = vec![painter.span(Tone::Plain, format!("{:<LABEL$}", "loader"))];
     if let Some(busiest) = now.busiest {
         let tone = if busiest >= BUSY { Tone::Doubtful } else { Tone::Plain };
-        spans.push(painter.span(tone, format!("busiest thread {}", fmt_share(busiest))));
+        spans.push(painter.span(tone, format!("{} CPU", fmt_share(busiest))));
     }
     let lag = document.map(|one| &one.latencies.send_lag).map(|lag| {
         let p99 = latency_text(lag.percentile_ns("p99"));
         format!(" · send lag p99 {p99}, max {}", latency_text(lag.max_ns))
     });
-    let hiccup = match now.worst_hiccup_ns {
+    let jitter = match now.worst_hiccup_ns {
         0 => String::new(),
-        ns => format!(" · worst hiccup {}", fmt_duration_ns(ns)),
+        ns => format!(" · jitter up to {}", fmt_duration_ns(ns)),
     };
-    spans.push(painter.span(Tone::Plain, lag.unwrap_or_default() + &hiccup));
+    let room = painter.width.saturating_sub(spans.iter().map(Span::width).sum());
+    let rest = lag.unwrap_or_default() + &jitter;
+    let rest = if room == 0 { String::new() } else { shorten(&rest, room) };
+    spans.push(painter.span(Tone::Plain, rest));
     Block::new(5, vec![Line::from(spans)])
 }
 

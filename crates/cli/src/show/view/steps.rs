@@ -45,10 +45,11 @@ fn done(painter: &Painter, steps: &Steps, room: usize) -> Block {
     lines.extend(steps.done.range(steps.done.len() - shown..).map(|one| {
         let Done { what, outcome, is_failure } = one;
         let (mark, tone) = if *is_failure { ("✗ ", Tone::Bad) } else { ("✓ ", Tone::Good) };
+        let outcome = fit(outcome, painter.width.saturating_sub(column + 4));
         Line::from(vec![
             painter.span(tone, mark),
             painter.span(Tone::Plain, format!("{:<column$}  ", fit(what, column))),
-            painter.span(Tone::Strong, outcome.clone()),
+            painter.span(Tone::Strong, outcome),
         ])
     }));
     Block::new(1, lines).at_least(1)

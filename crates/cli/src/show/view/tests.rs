@@ -9,7 +9,7 @@ use candor_plan::redact::Typed;
 use candor_plan::{Options, Plan};
 use candor_record::{Collector, ErrorKind, Interval, OfMachine, Workers};
 use candor_report::document::{Severity, Verdict};
-use candor_report::{Document, Facts, Host};
+use candor_report::{Facts, Host};
 
 use super::super::state::{Event, Head, Now, Seen, SoFar};
 use super::*;
@@ -22,6 +22,7 @@ const ASCII: Theme = Theme { has_colours: false, has_unicode: false };
 /// One second of a run.
 #[derive(Clone, Copy, Default)]
 struct Second {
+    /// As in a ledger: those that left the backlog.
     scheduled: u64,
     ok: u64,
     /// The slowest response time; the others are spread below it.
@@ -58,9 +59,7 @@ fn run(text: &str, seconds: &[Second]) -> State {
             state.apply(Event::Interval(Box::new(Seen::of(stretch))));
         });
     }
-    let record = collector.so_far();
-    let document = Document::new(&facts, &plan, &record);
-    let so_far = SoFar::of(document, &record.total.latencies.response);
+    let so_far = SoFar::of(&facts, &plan, collector.so_far());
     state.apply(Event::SoFar(Box::new(so_far)));
     let elapsed_ns = seconds.len() as u64 * S + S / 5;
     state.now = Now {
@@ -120,8 +119,8 @@ fn healthy() -> State {
 
 fn stalled() -> State {
     let well = Second { scheduled: 1000, ok: 1000, slowest_ns: 2_000_000, ..Second::default() };
-    let still = Second { scheduled: 1000, ok: 0, backlog: 1000, ..well };
-    let after = Second { ok: 3000, slowest_ns: 1_980_000_000, ..well };
+    let still = Second { scheduled: 0, ok: 0, backlog: 1000, ..well };
+    let after = Second { scheduled: 3000, ok: 3000, slowest_ns: 1_980_000_000, ..well };
     let mut seconds = vec![well; 14];
     seconds.extend([still, Second { backlog: 2000, ..still }, after]);
     seconds.extend([well; 6]);
@@ -289,6 +288,28 @@ fn what_was_not_timed_has_no_value() {
     let picture = text(&drawn(&state, UNICODE, 100, 30));
     let strip = picture.lines().find(|line| line.starts_with("p99")).unwrap();
     assert!(strip.ends_with('–'), "{picture}");
+}
+
+/// 1,000/s come, and 5 leave the backlog, in the first second.
+#[test]
+fn what_waits_in_the_backlog_was_asked_for() {
+    let second = |scheduled, backlog| Second { scheduled, backlog, ..Second::default() };
+    let state = run(OPEN, &[second(5, 995), second(0, 1995)]);
+    let picture = text(&drawn(&state, UNICODE, 80, 24));
+    assert!(picture.contains("0/s of 1,000/s asked · backlog 1,995"), "{picture}");
+    let ledger = &state.run.as_ref().and_then(|run| run.so_far.as_ref()).unwrap().document.ledger;
+    assert_eq!((ledger.scheduled, ledger.unsent), (2000, 1995));
+}
+
+#[test]
+fn what_has_no_room_is_seen_to_be_cut() {
+    let mut state = experiment(5);
+    let long = "500/s, p99 1.20 ms, ".repeat(6);
+    state.apply(Event::Done { what: "a".to_owned(), outcome: long, is_failure: false });
+    for picture in [drawn(&state, UNICODE, 80, 24), drawn(&healthy(), UNICODE, 50, 24)] {
+        let picture = text(&picture);
+        assert!(picture.lines().any(|line| line.ends_with('…')), "{picture}");
+    }
 }
 
 #[test]

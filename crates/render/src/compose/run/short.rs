@@ -1,10 +1,10 @@
 //! The short page of a run, to be read in ten seconds: 25 lines for a healthy run, 35 for others. It omits
 //! the obvious, and has nothing that the full page lacks.
 
-use candor_plan::By;
 use candor_plan::units::{
     fmt_bytes, fmt_count, fmt_duration_ns, fmt_per_second, fmt_plural, fmt_share,
 };
+use candor_plan::{By, describe};
 
 use super::course::Rows;
 use super::fleet;
@@ -64,11 +64,7 @@ pub(super) fn page(document: &Document) -> Page {
 /// `GET http://127.0.0.1:8080/ · open 1,000/s · 50 connections · 30 s`
 fn title(document: &Document) -> String {
     let mut parts = vec![shorten(&words::what(document), LONG)];
-    parts.extend(words::how(document).into_iter().map(|part| {
-        // Shortens the description of the load.
-        let part = part.replacen("open load, ", "open ", 1);
-        part.strip_suffix(" constant").map(str::to_owned).unwrap_or(part)
-    }));
+    parts.extend(words::how(document).iter().map(|part| describe::in_short(part)));
     // Omits details of the loader.
     parts.retain(|part| !part.ends_with(" thread") && !part.ends_with(" threads"));
     parts.join(" · ")
@@ -265,7 +261,7 @@ fn troubles(section: &mut Section, document: &Document) {
         section.fact("Statuses", None, shorten(&statuses, LONG));
     }
     if let Some(one) = document.connections.handshakes.first() {
-        section.fact("TLS", None, shorten(&words::handshakes(one), LONG));
+        section.fact("TLS", None, words::handshakes(one));
     }
 }
 
