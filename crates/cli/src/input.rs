@@ -5,10 +5,12 @@
 
 use std::path::Path;
 
-use candor_plan::Secrets;
 use candor_plan::options::{Options, OutputOptions, ReadFile, looks_like_plan};
 use candor_plan::values::Nanos;
+use candor_plan::{Secrets, holes, redact};
+use serde::de::IgnoredAny;
 
+use crate::console;
 use crate::exit::UserError;
 use crate::files::Disk;
 
@@ -56,6 +58,34 @@ pub(crate) fn take_plan_file(
             plans[0], plans[1]
         ))),
     }
+}
+
+/// Says what a typed body is not, where a slip of the shell or of the hand is likely.
+pub(crate) fn look_at_body(options: &Options) {
+    if let Some(said) = options.requests.body.as_deref().and_then(slip_in_body) {
+        console::say(format_args!("candor: {said}"));
+    }
+}
+
+fn slip_in_body(body: &str) -> Option<String> {
+    if let Some(file) = body.strip_prefix('@')
+        && !file.is_empty()
+        && !file.contains(char::is_whitespace)
+    {
+        let file = redact::refused(file);
+        return Some(format!(
+            "--body sends its text as it is, @ included; --body-file {file} sends that file"
+        ));
+    }
+    if !body.starts_with(['{', '[']) || holes::has_holes(body) {
+        return None;
+    }
+    // Several values are lines of JSON, or messages of gRPC.
+    let mut values = serde_json::Deserializer::from_str(body).into_iter::<IgnoredAny>();
+    let error = values.find_map(Result::err)?;
+    Some(format!(
+        "--body begins as JSON and is not valid: {error}; in a shell, write it in '…', with double quotes within"
+    ))
 }
 
 /// Whether the user named a target.
@@ -111,6 +141,21 @@ pub(crate) fn refuse_outputs_of_runs(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn slips_in_a_body_are_told() {
+        let says = |body: &str, words: &str| {
+            let said = slip_in_body(body).unwrap();
+            assert!(said.contains(words), "{said}");
+        };
+        says("@order.json", "--body-file order.json sends that file");
+        says("{'a': 1}", "not valid: key must be a string at line 1 column 2");
+        says("{item: 7", "in a shell, write it in '…'");
+        for fine in ["{\"a\": [1]}", "[]", "{} {}", "{\"a\": ${seq}}", "a=1", "@", "@all hello", ""]
+        {
+            assert_eq!(slip_in_body(fine), None, "{fine}");
+        }
+    }
 
     #[test]
     fn a_plan_and_a_url_in_any_order_and_one_of_each_at_most() {

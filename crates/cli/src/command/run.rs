@@ -117,6 +117,7 @@ fn run_to(
 ) -> Result<ExitCode, UserError> {
     let RunArguments { mut options, target, profile, part, fleet, instead } = arguments;
     let fleet = fleet.open()?;
+    input::look_at_body(&options);
     let plan_file = input::take_plan_file(&mut options, instead)?;
     if let Some(file) = &plan_file {
         options = options.or(input::plan(file)?);
