@@ -182,6 +182,14 @@ fn flags() {
     outcome.assert_refused(USAGE, &["explode", "reset/BYTES"]);
 }
 
+/// The reason alone: there is nothing to report.
+#[test]
+fn a_comparison_without_a_single_run_has_no_report() {
+    let outcome = candor(&["compare", "./none-1 {port}", "./none-2 {port}", "--rounds", "6"]);
+    outcome.assert_refused(COULD_NOT_RUN, &["cannot start ./none-1", "check the command"]);
+    assert_eq!(outcome.stdout, "");
+}
+
 #[test]
 fn arguments_that_are_not_utf8() {
     let run = Candor::start_as(Command::new(CANDOR), |_, command| {

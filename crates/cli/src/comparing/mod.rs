@@ -12,7 +12,7 @@ use candor_lab::{LabError, Outcome};
 use candor_plan::options::Options;
 use candor_plan::units::parse_share;
 use candor_plan::values::SmallCount;
-use candor_plan::{Out, Outputs, Secrets};
+use candor_plan::{Out, Outputs, ReportDepth, Secrets};
 use candor_render::compose;
 use candor_report::document::Outcome as Gate;
 use candor_report::document::Tool;
@@ -148,7 +148,16 @@ impl Comparing {
     /// Writes the outputs and the report, and returns the exit code.
     pub(crate) fn give_out(&self, outcome: Outcome<Comparison>) -> Result<ExitCode, UserError> {
         let Outcome { document: comparison, stopped } = outcome;
-        COMPARISON.give_out(&comparison, &self.outputs)?;
+        let is_broken = |at: usize| comparison.variants[at].broken.is_some();
+        let broken =
+            (1..comparison.variants.len()).any(|at| is_broken(at) && !comparison.is_twin(at));
+        // Without a single run, the reason is all that there is to print.
+        let is_empty = comparison.started_at.is_empty() && stopped.is_some() && !broken;
+        let mut outputs = self.outputs.clone();
+        if is_empty {
+            outputs.report = ReportDepth::None;
+        }
+        COMPARISON.give_out(&comparison, &outputs)?;
         if let Some(why) = &stopped
             && !matches!(why, LabError::Interrupted)
         {
@@ -158,9 +167,6 @@ impl Comparing {
             console::misses(compose::misses_of_comparison(&comparison));
         }
         let nothing_worked = comparison.variants.iter().any(Variant::is_failed);
-        let is_broken = |at: usize| comparison.variants[at].broken.is_some();
-        let broken =
-            (1..comparison.variants.len()).any(|at| is_broken(at) && !comparison.is_twin(at));
         Ok(match (stopped, comparison.gate()) {
             // A server that does not start is slower than any limit.
             (Some(_), Some(Gate::NotMet)) if broken => Exit::ExpectationNotMet,

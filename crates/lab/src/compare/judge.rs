@@ -124,8 +124,9 @@ fn of_variant(
         let why = [baseline, variant].into_iter().find_map(|one| one.why_missing(primary?.metric));
         why.unwrap_or_else(|| {
             format!(
-                "{} have {metric} of both, and {needed} are needed",
-                fmt_plural(rounds, "round")
+                "{} {} {metric} of both, and {needed} are needed",
+                fmt_plural(rounds, "round"),
+                if rounds == 1 { "has" } else { "have" }
             )
         })
     };

@@ -102,7 +102,7 @@ fn opening(page: &mut Page, comparison: &Comparison, load: &str) {
         (false, _) => "saved before, not interleaved",
     };
     let count = fmt_plural(comparison.rounds_asked, rounds_noun(comparison));
-    let partial = if comparison.partial { " (interrupted: what is whole of them)" } else { "" };
+    let partial = if comparison.partial { " (ended early: complete rounds only)" } else { "" };
     page.header.text(format!("{load} · {count} {how}{partial}"));
     page.header.remark(format!(
         "{} {} · {} · seed {}",
