@@ -373,7 +373,7 @@ pub(super) fn missing(columns: &[(&str, &str, &Distribution)]) -> Option<String>
 }
 
 /// The tail of the response time without the requests that a pause touched, where that differs by more than the
-/// histograms' precision.
+/// histograms' precision, and is of most requests.
 pub(super) fn untouched(document: &Document) -> Option<String> {
     let Latencies { response, touched, untouched, .. } = &document.latencies;
     let rest = untouched.as_ref()?;
@@ -385,7 +385,8 @@ pub(super) fn untouched(document: &Document) -> Option<String> {
     // In a closed load the other figures are service times.
     let of = if document.plan.has_due_times() { "" } else { " of the response time" };
     let whose = if document.machines.len() > 1 { "the agent's machine" } else { "this machine" };
-    differs.then(|| {
+    let is_of_most = *touched < response.count / 2;
+    (differs && is_of_most).then(|| {
         format!(
             "{row}{of} without the {} of requests that a pause of {whose} touched: {}",
             share_of(*touched, response.count),

@@ -20,10 +20,10 @@ pub(crate) fn print(page: &Page) -> String {
     for Section { heading, blocks: inside, .. } in sections {
         let mut lines = Lines::default();
         blocks(&mut lines, inside);
-        if !lines.0.is_empty() {
+        if !lines.0.is_empty() && !heading.is_empty() {
             out.heading(2, heading);
-            out.0.push_str(&lines.0);
         }
+        out.0.push_str(&lines.0);
     }
     out.line(escaped(&page.footer));
     out.0

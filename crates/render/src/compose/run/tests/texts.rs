@@ -54,6 +54,9 @@ fn the_tail_without_the_requests_that_a_pause_touched_stands_beside_it() {
     }
     assert!(!document.expectations[0].met(), "{:?}", document.expectations);
 
+    // Parts of the short report have no headings.
+    assert!(!compose::run(&document, Depth::Short).markdown().contains("## \n"));
+
     // Not where it says nothing new: no pause, one that touched other requests than the slow ones, or a figure of
     // the same precision.
     let said = |document: &Document| compose::run(document, Depth::Short).text(Style::PLAIN);
