@@ -22,9 +22,11 @@ const WARM_UP_NS: u64 = 1_000_000_000;
 /// The text of a file; `what` is its kind, for errors.
 pub(crate) fn text(what: &str, path: &Path) -> Result<String, UserError> {
     let name = path.display();
-    let bytes = Disk
-        .read(path)
-        .map_err(|error| UserError::usage(format!("cannot read the {what} {name}: {error}")))?;
+    let bytes = Disk.read(path).map_err(|error| {
+        UserError::usage(format!(
+            "cannot read the {what} {name}: {error}; check its name and permissions"
+        ))
+    })?;
     String::from_utf8(bytes)
         .map_err(|_| UserError::usage(format!("the {what} {name} is not UTF-8 text")))
 }

@@ -59,8 +59,8 @@ fn lab(error: &LabError) -> Option<String> {
     let remedy = match error {
         LabError::Engine(error) => return engine(error),
         LabError::NoPortFile { .. } => {
-            "if the target does not understand --standalone --port-file FILE, say with \
-             --target-ready how to check that it is ready"
+            "write {port} in the command in the place of its port, or say with --target-ready how to check that \
+             it is ready"
         }
         LabError::NoCore { of: Side::Target, .. } => "choose among them with --target-cores",
         LabError::NoCore { of: Side::Loader, .. } => "choose among them with --loader-cores",

@@ -119,16 +119,16 @@ pub enum EngineError {
 }
 
 fn no_connection(asked: u32, url: &str, first: Option<&ConnectFailure>) -> String {
+    let none = match asked {
+        1 => "the connection could not".to_owned(),
+        _ => format!("not one of {asked} connections could"),
+    };
     match first {
         Some(first) if first.kind == ConnectErrorKind::Handshake => {
-            format!(
-                "not one of {asked} connections could be used: the handshake failed with {first}"
-            )
+            format!("{none} be used: the handshake failed with {first}")
         }
-        Some(first) => {
-            format!("not one of {asked} connections could be made: cannot connect to {first}")
-        }
-        None => format!("not one of {asked} connections could be made: cannot connect to {url}"),
+        Some(first) => format!("{none} be made: cannot connect to {first}"),
+        None => format!("{none} be made: cannot connect to {url}"),
     }
 }
 

@@ -185,7 +185,7 @@ fn a_server_that_says_nothing_is_named_with_the_remedy() {
         ),
         (
             Err(Unanswered::Because("it is away".to_owned())),
-            "(reflection): it is away; give the schema",
+            "(reflection): it is away; or give the schema",
         ),
         (Ok(b"\0\0\0\0".to_vec()), "its response is not one message"),
         (Ok(b"\0\0\0\0\x01\xff".to_vec()), "server reflection: the response cannot be read"),

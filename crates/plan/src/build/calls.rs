@@ -259,19 +259,19 @@ fn reflected(
     files: &Files<'_>,
 ) -> Result<Schema, PlanError> {
     const REMEDY: &str = "give the schema with --proto FILE or --protoset FILE";
-    let refused = |problem: String| value(CALL, format!("{problem}; {REMEDY}"));
+    let refused = |problem: String| value(CALL, format!("{problem} {REMEDY}"));
     for version in [Version::V1, Version::V1Alpha] {
         match asked(parts, form, version, names, files)? {
             Ok(schema) => return Ok(schema),
             Err(Unanswered::NoMethod) => {}
             Err(Unanswered::Because(why)) => {
                 return Err(refused(format!(
-                    "the server does not say its schema (reflection): {why}"
+                    "cannot read the schema from the server (reflection): {why}; or"
                 )));
             }
         }
     }
-    Err(refused("the server has no reflection".to_owned()))
+    Err(refused("the server has no reflection;".to_owned()))
 }
 
 /// Asks the server in one version of the service.

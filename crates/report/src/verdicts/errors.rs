@@ -44,7 +44,7 @@ pub(super) fn dominate(document: &Document) -> Option<Finding> {
         ],
         remedy: match most {
             "status" => {
-                "Check the URL and the request; allow a status that is meant with --expect-status."
+                "Look at one exchange with `candor try`; allow a status that is meant with --expect-status."
             }
             "redirect-elsewhere" => {
                 "Add a [target.NAME] table for the host in the example, or leave --location out."
@@ -136,7 +136,7 @@ mod tests {
         let mut document = testing::failing(404);
         let verdict = found(&document, "errors-dominate").unwrap();
         assert_eq!(verdict.evidence["error_share"], 1.0);
-        assert!(verdict.remedy.contains("URL"), "{}", verdict.remedy);
+        assert!(verdict.remedy.contains("`candor try`"), "{}", verdict.remedy);
         (document.ledger.unfinished, document.ledger.errors) = (document.ledger.errors, 0);
         document.errors.clear();
         let verdict = found(&document, "errors-dominate").unwrap();
