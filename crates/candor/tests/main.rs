@@ -4,6 +4,7 @@
 
 mod allow;
 mod architecture;
+mod auth;
 mod ci;
 mod clients;
 mod common;

@@ -1,20 +1,23 @@
 //! Questions to a server while a plan is made: a run of one request.
 
 use candor_engine::Control;
-use candor_lab::LabError;
+use candor_lab::Credentials;
 use candor_plan::Plan;
 use candor_plan::options::Unanswered;
 use candor_record::{ErrorKind, Outcome};
 
 use crate::onlooker::Onlooker;
-use crate::remedy;
+use crate::{console, remedy};
 
 /// The body of the response to the single request of `plan`. Signals stop no run yet: the first ends the process.
 pub(crate) fn ask(plan: &Plan) -> Result<Vec<u8>, Unanswered> {
     let most = plan.wire.calls().map_or(0, |calls| calls.message_bytes) as usize;
     let mut onlooker = Onlooker::silent(most);
-    if let Err(error) = candor_engine::run(plan, &Control::default(), &mut onlooker) {
-        return Err(Unanswered::Because(remedy::told(&LabError::from(error))));
+    let control = Control::default();
+    let asked = Credentials::take(plan, &control, console::hear)
+        .and_then(|_own| Ok(candor_engine::run(plan, &control, &mut onlooker)?));
+    if let Err(error) = asked {
+        return Err(Unanswered::Because(remedy::told(&error)));
     }
     let Some(one) = onlooker.exchanged().pop() else {
         return Err(Unanswered::Because("no connection could be made".to_owned()));

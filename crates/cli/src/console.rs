@@ -16,6 +16,7 @@ use std::os::fd::AsFd;
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 
+use candor_lab::credentials::Said;
 use candor_plan::redact::Hidden;
 use candor_plan::units::fmt_count;
 use candor_report::Style;
@@ -156,6 +157,18 @@ static HIDDEN: Mutex<Option<Hidden>> = Mutex::new(None);
 pub(crate) fn hide(more: Hidden) {
     let mut hidden = HIDDEN.lock().unwrap_or_else(PoisonError::into_inner);
     hidden.get_or_insert_default().extend(more);
+}
+
+/// Hears of the credentials of runs.
+pub(crate) fn hear(said: Said<'_>) {
+    match said {
+        Said::Secret(text) => {
+            let mut hidden = Hidden::default();
+            hidden.add(text.as_bytes());
+            hide(hidden);
+        }
+        Said::Notice(line) => say(format_args!("candor: {line}")),
+    }
 }
 
 /// A text without secrets.

@@ -101,6 +101,7 @@ impl UserError {
             | LabError::Held { .. } => UserError::usage(told),
             LabError::Engine(why) if why.is_usage() => UserError::usage(told),
             LabError::Engine(_)
+            | LabError::Credential { .. }
             | LabError::Script(_)
             | LabError::Fleet(_)
             | LabError::Verify(_)

@@ -77,6 +77,7 @@ fn lab(error: &LabError) -> Option<String> {
         LabError::UnknownScenario { .. }
         | LabError::Advised { .. }
         | LabError::Plan(_)
+        | LabError::Credential { .. }
         | LabError::Interrupted
         | LabError::Stopped(_)
         | LabError::Response { .. }

@@ -1,15 +1,15 @@
-//! Scripts of a run: loads them before the run, and calls `done` after it.
+//! Scripts of a run, and its credentials: had before the run, and ended after it.
 //!
 //! This is the command's only interface to Lua; a build without the feature `script` refuses
 //! scripts.
 
 use candor_engine::script::Scripts;
 use candor_engine::{Control, Observer, Part};
-use candor_lab::LabError;
+use candor_lab::{Credentials, LabError};
 use candor_plan::Plan;
 use candor_record::RunRecord;
 
-use crate::remedy;
+use crate::{console, remedy};
 
 /// A completed run, even if its script failed.
 pub(crate) struct Scripted {
@@ -25,10 +25,13 @@ pub(crate) fn run(
     control: &Control,
     observer: &mut dyn Observer,
 ) -> Result<Scripted, LabError> {
+    let credentials = Credentials::take(plan, control, console::hear)?;
     let (script, scripts) = Script::load(plan)?;
     let record = candor_engine::run_part(plan, part, &scripts, control, observer);
     let ended = script.ended();
-    Ok(Scripted { record: record?, script, ended })
+    let mut record = record?;
+    record.credentials = credentials.map(Credentials::finish).unwrap_or_default();
+    Ok(Scripted { record, script, ended })
 }
 
 impl Scripted {

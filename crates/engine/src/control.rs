@@ -1,14 +1,16 @@
 //! The messages between a run and its caller: when to begin and to stop, and the course of the run.
 //!
-//! A few atomics, which workers look at between two waits and write to at the ends of a run; and the pauses of the
-//! machine, behind a lock, which they look at when an interval is over.
+//! A few atomics, which workers look at between two waits and write to at the ends of a run; the pauses of the
+//! machine, behind a lock, which they look at when an interval is over; and the credentials of requests.
 
 use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering};
-use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread;
 use std::time::Duration;
 
 use candor_record::Pauses;
+
+use crate::credentials::Credentials;
 
 /// The time to begin of a run that waits for it.
 const HELD: u64 = u64::MAX;
@@ -32,6 +34,8 @@ pub struct Control {
     pauses: Mutex<Pauses>,
     /// The cores of a target on this machine, whose pauses matter too.
     target_cores: OnceLock<Vec<usize>>,
+    /// The credentials that change meanwhile.
+    credentials: OnceLock<Arc<Credentials>>,
     /// Time does not begin before this, on the monotonic clock.
     begins_at_ns: AtomicU64,
     /// Nothing is sent at this time of the monotonic clock or later: its distance from the latest time,
@@ -141,6 +145,16 @@ impl Control {
     /// The cores of a target on this machine, if they are known.
     pub(crate) fn target_cores(&self) -> Option<&[usize]> {
         self.target_cores.get().map(Vec::as_slice)
+    }
+
+    /// Requests of the run have these credentials. Comes before the run; only the first call counts.
+    pub fn give(&self, credentials: Arc<Credentials>) {
+        let _ = self.credentials.set(credentials);
+    }
+
+    /// The credentials of the run, if it has some.
+    pub(crate) fn credentials(&self) -> Option<Arc<Credentials>> {
+        self.credentials.get().cloned()
     }
 
     /// So many workers will send. The engine and the coordinator of a fleet call this and the next two.

@@ -9,7 +9,7 @@
 //! ```text
 //!  below        thread.rs   what the kernel counts of a thread           control.rs  how a run is stopped from outside
 //!               reactor/    the clock, sockets, waiting                  error.rs    why a run could not be made
-//!               machine/    cores, limits, pauses, memory
+//!               machine/    cores, limits, pauses, memory                credentials.rs  those that change meanwhile
 //!  a worker     load/       its share of the plan; what is due when      flight.rs   a request on its way, as values
 //!               author/     who writes requests: the plan, with filled holes or without, a script, users
 //!               books/      requests in flight and their outcomes
@@ -23,6 +23,7 @@
 mod author;
 mod books;
 mod control;
+mod credentials;
 mod error;
 mod flight;
 mod load;
@@ -36,6 +37,7 @@ mod worker;
 pub use author::filling::{rows, rows_limit};
 pub use author::script;
 pub use control::{Control, Course};
+pub use credentials::Credentials;
 pub use error::EngineError;
 pub use machine::child::end_with_this_thread;
 pub use machine::topology::physical_cores;

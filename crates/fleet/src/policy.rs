@@ -143,6 +143,9 @@ impl Policy {
             if target.proxy.is_some() {
                 return Err(PolicyRefusal::Proxy.into());
             }
+            if target.auth.is_some() {
+                return Err(PolicyRefusal::Credential.into());
+            }
             if !grant.targets.iter().any(|(name, number)| name == host && number == port) {
                 return Err(GrantError::Target.into());
             }

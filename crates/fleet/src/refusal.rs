@@ -134,6 +134,9 @@ pub enum PolicyRefusal {
     /// Agents read no files.
     #[error("an agent reads no files, but the plan names one for its data and does not have it")]
     Data,
+    /// Taking a credential runs a command, reads a file or asks another server.
+    #[error("an agent takes no credentials; send one that lasts as a header field")]
+    Credential,
 }
 
 /// The words for a rate of requests that users make.

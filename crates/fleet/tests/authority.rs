@@ -264,6 +264,10 @@ fn caps_scripts_and_sockets() {
     assert_eq!(check(&closed, ""), None);
     let proxied = plan("duration = \"1s\"\nproxy = \"10.0.0.9:3128\"\n");
     assert_eq!(check(&proxied, ""), Some(PolicyRefusal::Proxy));
+    for auth in ["cmd:date", "file:/etc/hostname"] {
+        let taking = plan(&format!("duration = \"1s\"\nauth = {auth:?}\n"));
+        assert_eq!(check(&taking, ""), Some(PolicyRefusal::Credential));
+    }
     let socket = plan("duration = \"1s\"\nunix-socket = \"/run/x\"\n");
     assert_eq!(check(&socket, ""), Some(PolicyRefusal::UnixSocket));
     let scripted = |sandbox: bool| {

@@ -132,6 +132,16 @@ pub enum LabError {
         /// The remedy.
         remedy: String,
     },
+    /// The credential of a target's requests cannot be taken.
+    #[error("the credential of target {target} ({kind}): {problem}")]
+    Credential {
+        /// The target's name.
+        target: String,
+        /// Where the credential comes from.
+        kind: &'static str,
+        /// The fault and its remedy.
+        problem: String,
+    },
     /// A script could not be loaded, or failed.
     #[error("{0}")]
     Script(String),

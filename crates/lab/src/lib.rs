@@ -7,6 +7,7 @@
 
 pub mod clients;
 pub mod compare;
+pub mod credentials;
 pub mod engine_runner;
 pub mod error;
 #[doc(hidden)]
@@ -23,6 +24,7 @@ pub mod target;
 pub mod trial;
 pub mod verify;
 
+pub use credentials::Credentials;
 pub use engine_runner::{EngineRunner, Maker};
 pub use error::{LabError, Side};
 pub use interrupt::Interrupt;

@@ -3,6 +3,7 @@
 //! Each value was checked by its type; the plan checks whether the parts fit together. Files are read
 //! by the caller's [`ReadFile`], each once. The plan goes to the engine, the outputs to the command.
 
+mod auth;
 mod calls;
 mod data;
 mod delivery;

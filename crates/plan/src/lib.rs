@@ -55,8 +55,8 @@ pub use run::{
     Timeouts, Trace, Windows,
 };
 pub use targets::{
-    Endpoint, HaproxyProtocol, HttpVersion, Identity, MAIN_TARGET, Pem, Proxy, ProxyWay, Target,
-    Tls, TlsVersion, Trust, allow,
+    Credential, CredentialSource, Endpoint, HaproxyProtocol, HttpVersion, Identity, MAIN_TARGET,
+    Pem, Proxy, ProxyWay, Target, Tls, TlsVersion, Trust, allow,
 };
 pub use units::{NS_PER_S, Rate};
 pub use wire::{

@@ -254,6 +254,13 @@ impl Secrets {
                 None => REDACTED.to_owned(),
             },
             (_, Kind::Command) => self.command_line(text),
+            (_, Kind::Auth) => match text.split_once(':') {
+                Some(("oauth2", url)) => format!("oauth2:{}", self.url(url)),
+                Some(("cmd", command)) => format!("cmd:{}", self.command_line(command)),
+                Some(("file", _)) => text.to_owned(),
+                Some((way @ ("basic" | "bearer"), _)) => format!("{way}:{REDACTED}"),
+                _ => REDACTED.to_owned(),
+            },
         }
     }
 
@@ -294,6 +301,7 @@ pub(crate) fn subprotocol(name: &str) -> &str {
 pub fn kind_of_option(name: &str) -> Option<Kind> {
     let name = name.replace('_', "-");
     match name.as_str() {
+        "auth" => Some(Kind::Auth),
         "header" | "headers" => Some(Kind::Header),
         "subprotocol" => Some(Kind::Name),
         "out" | "path" | "proxy" | "target-ready" | "url" => Some(Kind::Url),

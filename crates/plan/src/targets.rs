@@ -3,8 +3,10 @@
 //! Nothing here knows what is sent there, or when; and names are resolved by the engine.
 
 pub mod allow;
+mod auth;
 mod tls;
 
+pub use auth::{Credential, CredentialSource};
 pub use tls::{Identity, Pem, Tls, TlsVersion, Trust};
 
 use std::fmt;
@@ -57,6 +59,9 @@ pub struct Target {
     /// Connections to it that are open from the beginning, if they are not [`Connections::count`].
     #[serde(default)]
     pub connections: Option<u32>,
+    /// The credential that its requests have, if one is taken for them.
+    #[serde(default)]
+    pub auth: Option<Credential>,
 }
 
 /// A proxy between here and a target.
@@ -185,6 +190,7 @@ impl Target {
             HttpVersion::H1 | HttpVersion::H2 => true,
         };
         need(http, "target.http", "fits the use of TLS")?;
+        self.auth.as_ref().map_or(Ok(()), Credential::check)?;
         match &self.tls {
             Some(tls) if tls.min > tls.max => Err(conflict(
                 "--tls-min 1.3",
@@ -248,6 +254,9 @@ impl Target {
         if let Endpoint::Unix { path } = &mut self.endpoint {
             *path = path.to_string_lossy().into_owned().into();
         }
+        if let Some(auth) = &mut self.auth {
+            auth.redact(secrets);
+        }
         // The names of files are kept.
         for pem in self.tls.iter_mut().flat_map(Tls::pems) {
             pem.text = pem.text.emptied();
@@ -257,7 +266,9 @@ impl Target {
     /// Whether something was left out of it.
     pub(crate) fn is_left_out(&self) -> bool {
         let user = self.proxy.as_ref().and_then(|proxy| proxy.user.as_deref());
-        user == Some(REDACTED) || self.tls.as_ref().is_some_and(Tls::is_left_out)
+        user == Some(REDACTED)
+            || self.tls.as_ref().is_some_and(Tls::is_left_out)
+            || self.auth.as_ref().is_some_and(Credential::is_left_out)
     }
 }
 

@@ -5,12 +5,15 @@
 //! say so where they are defined, with the macros of `from_toml.rs`. Conflicts are checked when the plan is built.
 
 mod address;
+mod auth;
 mod call;
 mod from_toml;
 mod proxy;
 mod tls;
 
 pub use address::{HostPort, Resolve, Sources};
+pub(crate) use auth::AuthTable;
+pub use auth::{Auth, AuthWay};
 pub use call::CallName;
 pub(crate) use from_toml::{
     Typed, from_text, headers, json, named, one_or_many, one_or_many_typed, typed, written,

@@ -172,6 +172,9 @@ impl Work {
             if one.holes {
                 one.check_holes(target, self.script().is_some(), number, names(number))?;
             }
+            if one.credential(target).is_some() {
+                one.check_made("a credential that is taken", target, self.script().is_some())?;
+            }
         }
         if let Work::Requests(Requests { list, sequence, .. }) = self
             && sequence.whole().iter().any(|&one| one as usize >= list.len())

@@ -22,6 +22,7 @@ fn a_url_alone_is_a_closed_loop_of_ten_connections_for_ten_seconds() {
         target: Target {
             name: candor_plan::MAIN_TARGET.to_owned(),
             connections: None,
+            auth: None,
             url: URL.to_owned(),
             authority: "localhost:8080".to_owned(),
             endpoint: Endpoint::Tcp { host: "localhost".to_owned(), port: 8080 },

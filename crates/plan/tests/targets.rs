@@ -1,7 +1,9 @@
 //! Several targets, from a plan's tables and URLs to the plan.
 
 use crate::common::*;
-use candor_plan::{Endpoint, HaproxyProtocol, HttpVersion, Options, Plan, ProxyWay, Trust};
+use candor_plan::{
+    CredentialSource, Endpoint, HaproxyProtocol, HttpVersion, Options, Plan, ProxyWay, Trust,
+};
 
 const SHOP: &str = "
 url = 'http://shop.example/start'
@@ -146,5 +148,79 @@ fn a_proxy_takes_255_bytes_of_a_user_a_password_and_a_name() {
         let refused = through(&beyond).unwrap_err();
         assert!(refused.starts_with("--proxy: ") && refused.contains("255"), "{refused}");
         assert!(!refused.contains("bbb") && !refused.contains("%61"), "{refused}");
+    }
+}
+
+const AUTH: &str = "
+url = 'http://shop.example/'
+[auth]
+oauth2 = 'https://login.example:8443/token?key=hunter2'
+id = 'me'
+secret = '${env:TOKEN}'
+[target.api]
+url = 'http://api.example'
+auth = 'file:run/token'
+[target.old]
+url = 'http://old.example'
+auth = { basic = 'ann:${env:TOKEN}' }
+[[request]]
+[[request]]
+target = 'api'
+[[request]]
+target = 'old'
+";
+
+#[test]
+fn a_credential_belongs_to_its_target() {
+    let plan = planned(AUTH).unwrap();
+    let from = |at: usize| plan.targets().nth(at).unwrap().auth.as_ref().map(|one| &one.from);
+    let Some(CredentialSource::Oauth2 { server, id, secret, scope: None }) = from(0) else {
+        panic!("{:?}", from(0))
+    };
+    assert_eq!((id.as_str(), secret.as_str()), ("me", "hunter2"));
+    assert_eq!(server.http, HttpVersion::Negotiated);
+    let endpoint = Endpoint::Tcp { host: "login.example".to_owned(), port: 8443 };
+    assert_eq!((&server.endpoint, &server.auth), (&endpoint, &None));
+    assert_eq!(from(1), Some(&CredentialSource::File("run/token".into())));
+    assert_eq!(from(2), None, "one that never changes is a field");
+    let headers = plan.work.requests().iter().map(|one| one.headers.clone());
+    let basic = ("Authorization".to_owned(), "Basic ${base64 ann:${env:TOKEN}}".to_owned());
+    assert!(headers.eq([vec![], vec![], vec![basic]]));
+    // A result has none of it, and is no plan.
+    let parts = plan.redacted();
+    let shown = format!("{parts:?}");
+    assert!(!shown.contains("hunter2") && shown.contains("https://login.example:8443/token?key=…"));
+    assert!(Plan::try_from(parts).is_err());
+    let bytes = postcard::to_allocvec(&plan).unwrap();
+    assert_eq!(postcard::from_bytes::<Plan>(&bytes).unwrap(), plan);
+}
+
+#[test]
+fn a_credential_that_is_wrong_is_refused_without_its_value() {
+    let table = [
+        (
+            "secret = '${env:TOKEN}'",
+            "secret = '${env:NONE}'",
+            "the environment has no variable \"NONE\"",
+        ),
+        ("secret = '${env:TOKEN}'", "secret = '${seq}'", "of templates only ${env:NAME}"),
+        (
+            "secret = '${env:TOKEN}'",
+            "sekret = 'hunter2'",
+            "unknown key \"sekret\"; did you mean \"secret\"?",
+        ),
+        ("oauth2 = 'https://login", "oauth2 = 'wss://login", "a token is asked for by http"),
+        ("auth = 'file:run/token'", "auth = 'hunter2'", "not a way to have a credential"),
+        ("basic = 'ann:${env:TOKEN}'", "bearer = 'x', id = 'hunter2'", "are for oauth2"),
+        (
+            "[[request]]\n[[request]]",
+            "[[request]]\nheaders = { authorization = 'x' }\n[[request]]",
+            "has an Authorization of its own",
+        ),
+    ];
+    for (from, to, why) in table {
+        let problem = planned(&AUTH.replacen(from, to, 1)).unwrap_err();
+        assert!(problem.contains(why), "{problem}");
+        assert!(!problem.contains("hunter2"), "{problem}");
     }
 }

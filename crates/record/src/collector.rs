@@ -394,6 +394,7 @@ impl Collector {
             batches: self.batches.finish(),
             total: self.total,
             whole: self.whole,
+            credentials: Vec::new(),
         }
     }
 }

@@ -14,6 +14,7 @@
 mod addresses;
 mod batches;
 mod collector;
+mod credentials;
 mod errors;
 mod figure;
 mod held_up;
@@ -38,6 +39,7 @@ pub use addresses::{AddressCounts, AddressRequests};
 pub use batches::Batch;
 pub use candor_stats::Quantile;
 pub use collector::{Collector, CollectorSettings, Stretch};
+pub use credentials::CredentialCounts;
 pub use errors::{Cause, ConnectErrorKind, DeviationKind, ErrorKind, LossKind, Reason, Tally};
 pub use held_up::HeldUp;
 pub use hiccups::{Hiccup, Hiccups};

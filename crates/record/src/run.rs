@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::addresses::AddressCounts;
 use crate::batches::Batch;
+use crate::credentials::CredentialCounts;
 use crate::hiccups::Hiccups;
 use crate::interval::Interval;
 use crate::kernel::KernelTimes;
@@ -325,6 +326,9 @@ pub struct RunRecord {
     /// For a part of a run: its whole intervals as bytes, the warm-up first. Parts are merged from
     /// them.
     pub whole: Vec<Vec<u8>>,
+    /// How its credentials were taken; who takes them fills it. It does not travel: agents take none.
+    #[serde(skip)]
+    pub credentials: Vec<CredentialCounts>,
 }
 
 impl RunRecord {

@@ -91,6 +91,7 @@ fn plan(load: Load, warm_up_ns: u64) -> Parts {
         target: Target {
             name: candor_plan::MAIN_TARGET.to_owned(),
             connections: None,
+            auth: None,
             url: "http://127.0.0.1:8080/hello".to_owned(),
             authority: "127.0.0.1:8080".to_owned(),
             endpoint: Endpoint::Tcp { host: "127.0.0.1".to_owned(), port: 8080 },
@@ -505,6 +506,22 @@ pub fn full() -> Document {
     let expectations =
         ["p99 < 5ms", "error-rate < 0.1%"].map(|one| crate::Expectation::parse(one).unwrap());
     document.judge_expectations(&expectations);
+    document
+}
+
+/// A run whose credential was renewed, and could not be so many times.
+pub fn renewed(failed: u64) -> Document {
+    let mut document = healthy_open();
+    document.credentials = vec![candor_record::CredentialCounts {
+        target: "main".to_owned(),
+        kind: "oauth2".to_owned(),
+        taken: 4,
+        failed,
+        took_ns: 8 * MS,
+        longest_ns: 5 * MS,
+        problem: (failed > 0).then(|| "http://h/token responds with 503".to_owned()),
+    }];
+    document.verdicts = verdicts::judge(&document);
     document
 }
 

@@ -23,6 +23,8 @@ const LEFT_OUT: [(&str, &str, &str); 26] = [
     ("README.md", "verify", "has a test of its own"),
     ("docs/clients.md", "suites/http-clients.toml ", "a suite of an hour"),
     ("docs/clients.md", "suites/http-clients-quick.toml", "needs Erlang"),
+    ("docs/credentials.md", "file:", "a file of a user"),
+    ("docs/credentials.md", "oauth2:", "needs a token server; auth:: has one"),
     ("docs/erlang.md", "", "needs Erlang"),
     ("docs/fleet.md", "fleet add", "needs an authority; fleet:: has it"),
     ("docs/fleet.md", "fleet status", "needs a broker; fleet:: has it"),

@@ -133,6 +133,10 @@ impl Fleet {
                 plan.recording.trace.is_some(),
                 "--trace: single requests stay on the agents; leave it out",
             ),
+            (
+                plan.targets().any(|one| one.auth.is_some()),
+                "--auth: agents take no credentials; send one that lasts, e.g. bearer:${env:TOKEN}",
+            ),
         ];
         match reasons.into_iter().find(|(is_so, _)| *is_so) {
             Some((_, why)) => Err(UserError::usage(format!("--fleet: {why}"))),

@@ -1,6 +1,6 @@
-//! The values of requests that have holes: rows of data files, counters and random numbers.
+//! The values of requests that have holes: rows of data files, counters and random numbers, credentials.
 //!
-//! Every value but the time is a pure function of the plan and the request's index, so that the requests of a run are
+//! Every value but the time and a credential is a pure function of the plan and the request's index, so that the requests of a run are
 //! the same for any number of threads and machines. Files are opened and checked before the run; while it goes on a
 //! thread reads rows of its own accord, and a file that changes meanwhile ends the run.
 
@@ -21,6 +21,7 @@ use candor_protocol::made::{Form, Values, forms, write_text};
 use candor_protocol::{Made, Outgoing};
 
 use crate::control::Control;
+use crate::credentials::{Credentials, Held};
 use crate::error::EngineError;
 use crate::load::share;
 
@@ -29,6 +30,7 @@ use crate::load::share;
 pub(crate) struct Tables {
     sets: Vec<Arc<Table>>,
     pub(crate) once: Option<Once>,
+    credentials: Option<Arc<Credentials>>,
 }
 
 /// Rows that are given out once, to users of the warm-up too.
@@ -77,7 +79,7 @@ impl Tables {
         let once = plan.data.iter().zip(&sets).filter(|(set, _)| set.order == DataOrder::Once);
         let rows = once.map(|(_, table)| table.rows()).min();
         let once = rows.map(|rows| Once::new(plan, rows)).transpose()?;
-        Ok(Tables { sets, once })
+        Ok(Tables { sets, once, credentials: control.credentials() })
     }
 
     /// Files with lines that cannot be used, and how many.
@@ -293,6 +295,7 @@ impl Filling {
 #[derive(Debug)]
 struct Row {
     sets: Vec<Set>,
+    credentials: Option<Held>,
     index: u64,
     /// It could not be read, or has a value that does not fit.
     has_failed: bool,
@@ -331,7 +334,8 @@ impl Row {
             },
             present: None,
         });
-        Row { sets: sets.collect(), index: 0, has_failed: false, refused: None }
+        let credentials = tables.credentials.clone().map(Held::new);
+        Row { sets: sets.collect(), credentials, index: 0, has_failed: false, refused: None }
     }
 
     fn column(&mut self, set: usize, column: usize) -> Result<&[u8], Fault> {
@@ -401,6 +405,10 @@ impl Values for Of<'_> {
                 let value = self.owner.memory.and_then(|memory| memory.value(*number as u32));
                 out.extend_from_slice(value.unwrap_or_default());
             }
+            // A run with credentials begins when it has them.
+            Value::Credential(target) => {
+                self.row.credentials.iter_mut().for_each(|held| held.write(*target, out));
+            }
             Value::Group(_) => {}
         }
     }
@@ -447,7 +455,8 @@ mod tests {
 
     #[test]
     fn random_characters_have_their_length_and_their_seed() {
-        let mut row = Row { sets: Vec::new(), index: 0, has_failed: false, refused: None };
+        let mut row =
+            Row { sets: Vec::new(), credentials: None, index: 0, has_failed: false, refused: None };
         let mut chars = |least, most, draw, index| {
             let owner = Owner { index, ..Owner::default() };
             let mut out = Vec::new();
@@ -472,7 +481,8 @@ mod tests {
 
     #[test]
     fn random_numbers_stay_in_their_range_and_reach_its_ends() {
-        let mut row = Row { sets: Vec::new(), index: 0, has_failed: false, refused: None };
+        let mut row =
+            Row { sets: Vec::new(), credentials: None, index: 0, has_failed: false, refused: None };
         let mut number = |low, high, index| {
             let owner = Owner { index, ..Owner::default() };
             let mut out = Vec::new();

@@ -79,6 +79,10 @@ pub fn run_part(
     observer: &mut dyn Observer,
 ) -> Result<RunRecord, EngineError> {
     observer.prepares(plan);
+    if plan.targets().any(|one| one.auth.is_some()) && control.credentials().is_none() {
+        let reason = "none was taken before the run".to_owned();
+        return Err(EngineError::System { what: "send a credential", reason });
+    }
     let tables = Tables::open(plan, control)?;
     tables.unusable(plan).for_each(|(file, lines)| observer.leaves_out(file, lines));
     let plan = &*tables.limited(plan)?;

@@ -186,6 +186,7 @@ mod tests {
         Target {
             name: candor_plan::MAIN_TARGET.to_owned(),
             connections: None,
+            auth: None,
             url: "http://h/".to_owned(),
             authority: "h".to_owned(),
             endpoint,

@@ -8,6 +8,8 @@
 use candor_engine::{Control, Exchange, Exchanges, Observer};
 use candor_plan::{Capture, Plan, PlanError};
 
+use crate::credentials::Credentials;
+
 /// What a response is held against: a source and the value that it must have.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Check {
@@ -45,6 +47,8 @@ pub(super) fn probe(plan: &Plan, checks: &[Check], control: &Control) -> Result<
     let once = once(plan, checks).map_err(|error| Fault::None(error.to_string()))?;
     let exchanges = Exchanges::whole(MOST_BYTES);
     let mut looker = Looker(exchanges.clone());
+    let _own = Credentials::take(&once, control, |_| {})
+        .map_err(|error| Fault::None(error.to_string()))?;
     candor_engine::run(&once, control, &mut looker)
         .map_err(|error| Fault::None(error.to_string()))?;
     let all = exchanges.take();

@@ -3,13 +3,16 @@
 use std::borrow::Cow;
 use std::net::IpAddr;
 
+use super::auth::{self, Meant};
 use super::{Files, proxy, tls};
 use crate::error::{PlanError, conflict, exclude, value};
-use crate::options::{Http2Options, Options, RequestOptions, TargetOptions, TlsOptions};
+use crate::options::{
+    Http2Options, Options, RequestOptions, RequestsOptions, TargetOptions, TlsOptions, headers_over,
+};
 use crate::redact::{REDACTED, Secrets};
 use crate::suggest::did_you_mean;
 use crate::targets::allow::AllowList;
-use crate::targets::{Endpoint, MAIN_TARGET, Target};
+use crate::targets::{CredentialSource, Endpoint, HaproxyProtocol, MAIN_TARGET, Target};
 use crate::units::fmt_count;
 use crate::url::{HttpUrl, UrlError};
 use crate::values::{Header, HostPort, RequestPath, Resolve, SmallCount};
@@ -38,7 +41,13 @@ impl Targets {
     pub(super) fn new(options: &Options, files: &mut Files<'_>) -> Result<Self, PlanError> {
         let text = options.url.as_deref().ok_or(PlanError::NoUrl)?;
         let mut all = Targets(Vec::new());
-        all.add(MAIN_TARGET, text, options, &TargetOptions::default(), files)?;
+        let is_auth = |one: &Header| one.name().eq_ignore_ascii_case("authorization");
+        if options.requests.auth.is_some() && options.requests.header.iter().any(is_auth) {
+            let why = "both are the value of Authorization; leave one of them out";
+            return Err(conflict("--auth", "--header", why));
+        }
+        let own = TargetOptions { auth: options.requests.auth.clone(), ..TargetOptions::default() };
+        all.add(MAIN_TARGET, text, options, &own, files)?;
         for table in &options.connecting.target {
             let name = table.name.as_str();
             let wrong = |problem: &str| PlanError::Target {
@@ -51,7 +60,11 @@ impl Targets {
             added.map_err(|error| wrong(&error.to_string()))?;
         }
         for one in &options.connecting.resolve {
-            let is_of = |goal: &Goal| matches!(&goal.target.endpoint, Endpoint::Tcp { host, port } if is_of(one, host, *port));
+            let is_at = |target: &Target| matches!(&target.endpoint, Endpoint::Tcp { host, port } if is_of(one, host, *port));
+            let is_of = |goal: &Goal| match goal.target.auth.as_ref().map(|auth| &auth.from) {
+                Some(CredentialSource::Oauth2 { server, .. }) if is_at(server) => true,
+                _ => is_at(&goal.target),
+            };
             if !all.0.iter().any(is_of) {
                 return Err(foreign(one, &all.0[0].target.endpoint));
             }
@@ -77,6 +90,21 @@ impl Targets {
             return Err(foreign(other, &endpoint));
         }
         check_sources(options, &endpoint, &resolved)?;
+        let (mut headers, mut credential) = (table.header.clone(), None);
+        match table
+            .auth
+            .as_ref()
+            .map(|auth| auth::meant(auth, options, server, files))
+            .transpose()?
+        {
+            None => {}
+            Some(_) if url.authorization.is_some() => {
+                let why = "the user in the URL is a credential too; leave one of them out";
+                return Err(conflict("--auth", "USER@HOST", why));
+            }
+            Some(Meant::Field(field)) => headers = headers_over(vec![field], headers),
+            Some(Meant::Taken(taken)) => credential = Some(taken),
+        }
         let target = Target {
             name: name.to_owned(),
             url: url.shown(),
@@ -89,8 +117,9 @@ impl Targets {
             tls: tls::tls(options, &url, http, files)?,
             http,
             connections: table.connections.map(SmallCount::get),
+            auth: credential,
         };
-        self.0.push(Goal { target, url, headers: table.header.clone() });
+        self.0.push(Goal { target, url, headers });
         Ok(())
     }
 
@@ -174,6 +203,34 @@ impl Targets {
         let first = all.next().expect("new() adds the plan's own");
         (first, all.collect())
     }
+}
+
+/// The name of an authorization server, which has no row in reports.
+const SERVER: &str = "auth";
+
+/// An authorization server is reached as the targets are: by the same CAs, through the same proxy.
+fn server(options: &Options, url: &HttpUrl, files: &mut Files<'_>) -> Result<Target, PlanError> {
+    let mut own = of_table(options, &TargetOptions::default(), &url.shown());
+    (own.http2, own.requests) = (Http2Options::default(), RequestsOptions::default());
+    (own.script.script, own.calls.call, own.websocket.protocol) = (None, None, None);
+    (own.tls.early_data, own.tls.alpn) = (false, None);
+    let http = tls::http(&own, url)?;
+    let (host, port) = (url.host.clone(), url.port);
+    let (endpoint, proxy) = proxy::through(&own, url, http, Endpoint::Tcp { host, port }, files)?;
+    Ok(Target {
+        name: SERVER.to_owned(),
+        url: url.shown(),
+        authority: url.authority.clone(),
+        resolved: resolved(&own, &endpoint),
+        endpoint,
+        proxy,
+        haproxy_protocol: HaproxyProtocol::Off,
+        allow: AllowList::of_option(&own.connecting.allow),
+        tls: tls::tls(&own, url, http, files)?,
+        http,
+        connections: None,
+        auth: None,
+    })
 }
 
 /// The plan's options as they are for the target of a table: where connections go is its own affair.

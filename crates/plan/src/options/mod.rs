@@ -58,7 +58,7 @@ use crate::error::PlanError;
 use crate::load::Part;
 use crate::plan::Plan;
 use crate::plan_file;
-use crate::values::Header;
+use crate::values::{Auth, AuthTable, Header};
 use crate::work::DataFormat;
 
 /// Examples for the long help of commands that take [`Options`].
@@ -213,8 +213,13 @@ impl Options {
         let Options { requests, expected, script, calls, tls, load, connecting, .. } = self;
         let steps = requests.journey.iter_mut().flat_map(|one| &mut one.step);
         let tables = requests.request.iter_mut().chain(steps);
-        let of_targets = connecting.target.iter_mut();
-        let of_targets = of_targets.flat_map(|one| [&mut one.cacert, &mut one.cert, &mut one.key]);
+        let auth = requests.auth.as_mut().and_then(Auth::file_mut);
+        let mut of_auth: Vec<&mut PathBuf> = auth.into_iter().collect();
+        let mut of_targets = Vec::new();
+        for TargetOptions { auth, cacert, cert, key, .. } in &mut connecting.target {
+            of_auth.extend(auth.as_mut().and_then(Auth::file_mut));
+            of_targets.extend([cacert, cert, key]);
+        }
         let of_requests = tables.flat_map(|one| [&mut one.body_file, &mut one.expect_body]);
         let TlsOptions { cacert, cert, key, .. } = tls;
         let own = [&mut requests.body_file, &mut expected.expect_body, &mut script.script];
@@ -228,7 +233,14 @@ impl Options {
         });
         let CallsOptions { proto, import_path, protoset, .. } = calls;
         let schema = proto.iter_mut().chain(import_path).chain(protoset);
-        of_requests.chain(own).chain(of_targets).flatten().chain(data).chain(replayed).chain(schema)
+        of_requests
+            .chain(own)
+            .chain(of_targets)
+            .flatten()
+            .chain(data)
+            .chain(replayed)
+            .chain(schema)
+            .chain(of_auth)
     }
 }
 
@@ -246,6 +258,10 @@ fn keys_at(path: &str) -> &'static [&'static str] {
     match path {
         "" => plan_file::keys_of::<Options>(),
         data if data.starts_with("data.") => plan_file::keys_of::<DataFile>(),
+        "auth" => plan_file::keys_of::<AuthTable>(),
+        table if table.starts_with("target.") && table.ends_with(".auth") => {
+            plan_file::keys_of::<AuthTable>()
+        }
         target if target.starts_with("target.") => plan_file::keys_of::<TargetOptions>(),
         "journey" => plan_file::keys_of::<JourneyOptions>(),
         _ => plan_file::keys_of::<RequestOptions>(),

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use super::data::{data, urls};
 use super::group::group;
 use super::{Data, DataFile, JourneyOptions, RequestOptions};
-use crate::values::{Count, Header, Method, PositiveNanos, Size, SmallCount, headers, typed};
+use crate::values::{Auth, Count, Header, Method, PositiveNanos, Size, SmallCount, headers, typed};
 use crate::work::Order;
 
 group! {
@@ -22,6 +22,14 @@ group! {
         #[arg(short = 'H', long, value_name = "HEADER")]
         #[serde(deserialize_with = "headers")]
         pub header: Vec<Header>,
+
+        /// Send a credential as Authorization, taken before the run and renewed meanwhile
+        ///
+        /// basic:USER:PASSWORD, bearer:TOKEN, oauth2:TOKEN-URL (client credentials, with id and secret from the
+        /// variables CANDOR_AUTH_ID and CANDOR_AUTH_SECRET), cmd:COMMAND (what it prints), or file:PATH (read
+        /// again when it changes). For the URL's own target; others have their own in their tables.
+        #[arg(long, value_name = "HOW")]
+        pub auth: Option<Auth>,
 
         /// Body to send; over WebSocket, the message
         #[arg(short, long, visible_alias = "message", value_name = "TEXT", allow_hyphen_values = true)]

@@ -7,7 +7,9 @@ use serde::Deserialize;
 use serde::de::{Deserializer, Error, MapAccess, Visitor};
 
 use crate::targets::{HaproxyProtocol, MAIN_TARGET};
-use crate::values::{Header, HostPort, Proxy, Resolve, SmallCount, headers, one_or_many, typed};
+use crate::values::{
+    Auth, Header, HostPort, Proxy, Resolve, SmallCount, headers, one_or_many, typed,
+};
 
 /// One `[target.NAME]` table of a plan: where else requests go. What it does not say, the top level does.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
@@ -23,6 +25,8 @@ pub struct TargetOptions {
     /// Like `--header`, for all requests to it.
     #[serde(alias = "headers", deserialize_with = "headers")]
     pub header: Vec<Header>,
+    /// Like `--auth`: the text of the flag, or a table.
+    pub auth: Option<Auth>,
     /// Like `--connect-to`.
     pub connect_to: Option<HostPort>,
     /// Like `--proxy`.

@@ -38,6 +38,7 @@ impl Hidden {
         for user in plan.targets().filter_map(|one| one.proxy.as_ref()?.user.as_ref()) {
             hidden.url(&format!("{user}@"));
         }
+        plan.targets().filter_map(|one| one.auth.as_ref()).for_each(|auth| auth.hide(&mut hidden));
         plan.work.hide(&mut hidden);
         plan.wire.hide(&mut hidden);
         hidden

@@ -65,6 +65,7 @@ fn targets(parts: &Parts) -> Result<(), PlanError> {
         return Err(value("[target.NAME]", problem));
     }
     let requests = parts.work.requests();
+    credentials(parts)?;
     let is_one = |one: &Request| (one.target as usize) < count;
     need(requests.iter().all(is_one), "a request's target", "is one of the targets")?;
     if parts.others.is_empty() {
@@ -88,6 +89,26 @@ fn targets(parts: &Parts) -> Result<(), PlanError> {
         Some((option, why)) => Err(conflict(option, "several targets", why)),
         None => Ok(()),
     }
+}
+
+/// A credential that is taken is sent in some request.
+fn credentials(parts: &Parts) -> Result<(), PlanError> {
+    for (target, number) in parts.targets().zip(0..) {
+        if target.auth.is_none() {
+            continue;
+        }
+        if parts.wire.websocket().is_some() {
+            let why =
+                "a WebSocket is opened once and has no credential that changes; use bearer:TOKEN";
+            return Err(conflict("--auth", "ws", why));
+        }
+        let mut requests = parts.work.requests().iter().filter(|one| one.target == number);
+        if requests.all(|one| one.credential(target).is_none()) {
+            let why = "each request has an Authorization of its own; leave one of them out";
+            return Err(conflict("--auth", "--header", why));
+        }
+    }
+    Ok(())
 }
 
 impl Parts {

@@ -22,6 +22,8 @@ pub enum Kind {
     Setting,
     /// A whole command in one word.
     Command,
+    /// Where a credential comes from.
+    Auth,
 }
 
 /// A command line as it was typed. [`Typed::shown`] is the only way to read it.
@@ -70,20 +72,32 @@ impl Typed {
                     hidden.unnamed(text.split_once('=').map_or(text, |(_, value)| value));
                 }
                 Kind::Url => hidden.url(text),
-                Kind::Command => {
-                    let words = words::split(text).unwrap_or_default();
-                    let shown = Secrets::Hidden.command(&words);
-                    let differ = words.iter().zip(&shown).filter(|(word, shown)| word != shown);
-                    for (word, _) in differ {
-                        match word.contains("://") {
-                            true => hidden.url(word),
-                            false => hidden.unnamed(word.rsplit('=').next().unwrap_or(word)),
-                        }
+                Kind::Command => hide_command(text, &mut hidden),
+                Kind::Auth => match text.split_once(':').unwrap_or(("", text)) {
+                    ("basic", user) => {
+                        hidden.unnamed(user);
+                        hidden.unnamed(user.split_once(':').map_or("", |(_, password)| password));
                     }
-                }
+                    ("oauth2", url) => hidden.url(url),
+                    ("cmd", command) => hide_command(command, &mut hidden),
+                    ("file", _) => {}
+                    (_, token) => hidden.unnamed(token),
+                },
             }
         }
         hidden
+    }
+}
+
+fn hide_command(text: &str, hidden: &mut Hidden) {
+    let words = words::split(text).unwrap_or_default();
+    let shown = Secrets::Hidden.command(&words);
+    let differ = words.iter().zip(&shown).filter(|(word, shown)| word != shown);
+    for (word, _) in differ {
+        match word.contains("://") {
+            true => hidden.url(word),
+            false => hidden.unnamed(word.rsplit('=').next().unwrap_or(word)),
+        }
     }
 }
 

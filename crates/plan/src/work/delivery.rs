@@ -126,11 +126,10 @@ impl Delivery {
     }
 
     /// Whether it can be that of a request which is made anew each time.
-    pub(super) fn check_filled(&self) -> Result<(), PlanError> {
-        exclude(self.asked(), "${…}", MADE_ANEW)
+    pub(super) fn check_filled(&self, why: &'static str) -> Result<(), PlanError> {
+        exclude(self.asked(), why, MADE_ANEW)
     }
 }
 
-/// Why a request with holes leaves in one go.
-pub(super) const MADE_ANEW: &str =
-    "a request with ${…} is made anew each time and leaves in one go; leave one of them out";
+/// Why a request with holes, or a credential that is taken, leaves in one go.
+pub(super) const MADE_ANEW: &str = "a request with such a value is made anew each time and leaves in one go; leave one of them out";

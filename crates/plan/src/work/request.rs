@@ -13,7 +13,7 @@ use crate::error::{PlanError, exclude, need};
 use crate::holes;
 use crate::kept::Kept;
 use crate::redact::{Hidden, Secrets, hash};
-use crate::targets::{HttpVersion, Target};
+use crate::targets::{Credential, HttpVersion, Target};
 use crate::url::parse_path;
 use crate::values::{Header, Method, Typed, ValueError, is_small, refuse};
 
@@ -88,6 +88,12 @@ impl Request {
     /// Whether its response comes in parts that are measured: events, or the messages of a call that streams them.
     pub fn has_parts(&self) -> bool {
         self.stream.is_some() || self.call.is_some_and(|call| call.kind.server_streams())
+    }
+
+    /// The credential that it has from its target, if it has no field of that name itself.
+    pub fn credential<'t>(&self, target: &'t Target) -> Option<&'t Credential> {
+        let is_own = |(name, _): &(String, String)| name.eq_ignore_ascii_case("authorization");
+        target.auth.as_ref().filter(|_| !self.headers.iter().any(is_own))
     }
 
     /// It cannot be sent as it is.
@@ -171,13 +177,23 @@ impl Request {
             }
             _ => {}
         }
-        self.delivery.check_filled()?;
+        self.check_made("${…}", target, is_scripted)
+    }
+
+    /// Whether it can be made anew each time, because of `why`.
+    pub(super) fn check_made(
+        &self,
+        why: &'static str,
+        target: &Target,
+        is_scripted: bool,
+    ) -> Result<(), PlanError> {
+        self.delivery.check_filled(why)?;
         let others = [
             ("--script", is_scripted),
             ("--early-data", target.has_early_data()),
             ("--h2c-upgrade", target.http == HttpVersion::Upgrade),
         ];
-        exclude(others, "${…}", MADE_ANEW)
+        exclude(others, why, MADE_ANEW)
     }
 
     /// Leaves out what may be secret.

@@ -89,6 +89,8 @@ pub enum Value {
     },
     /// A variable that an earlier step captured.
     Variable(usize),
+    /// The present credential of the target with this number. No text stands for it.
+    Credential(u32),
     /// Several pieces together.
     Group(Vec<Piece>),
 }

@@ -53,7 +53,8 @@ pub struct Form {
     shape: Shape,
 }
 
-/// A form for each request of a plan; `None`: the request has no holes and no cookies, and is sent as it stands.
+/// A form for each request of a plan; `None`: the request has no holes, no cookies and no credential that is taken, and is
+/// sent as it stands.
 pub fn forms(plan: &Parts) -> Vec<Option<Form>> {
     let journeys = plan.work.journeys();
     let has_cookies =
@@ -63,17 +64,23 @@ pub fn forms(plan: &Parts) -> Vec<Option<Form>> {
     let schema = plan.wire.calls().and_then(|calls| calls.schema().ok());
     let form = |(number, request): (u32, &Request)| {
         let cookies = has_cookies(number);
-        if !request.holes && !cookies {
+        let target = plan.target_of(request);
+        let credential = request.credential(target).map(|_| {
+            let value = Value::Credential(request.target);
+            ("Authorization".to_owned(), vec![Piece::Hole(Hole { value, escapes: Vec::new() })])
+        });
+        if !request.holes && !cookies && credential.is_none() {
             return None;
         }
         let captured = variables.before(number);
         let names = Names { data: &plan.data, environment: &plan.environment, captured };
         let template = Template::compile(request, number as usize, names).ok()?;
         let first = redirected(journeys, number).filter(|first| *first != number);
-        let template = match first {
+        let mut template = match first {
             Some(first) => after(first, plan, &variables, request, template)?,
             None => template,
         };
+        template.headers.extend(credential);
         let messages = match &schema {
             Some(schema) if !request.literal_body => {
                 let method = schema.method(&request.path).ok()?;
@@ -81,8 +88,7 @@ pub fn forms(plan: &Parts) -> Vec<Option<Form>> {
             }
             _ => None,
         };
-        let authority = &plan.target_of(request).authority;
-        let form = Form::new(template, request, number, authority, cookies);
+        let form = Form::new(template, request, number, &target.authority, cookies);
         Some(match messages {
             Some(messages) => {
                 let goes_without = plan.wire.calls().zip(request.call);

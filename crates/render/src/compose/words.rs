@@ -5,7 +5,7 @@ use candor_plan::units::{
     fmt_bytes, fmt_count, fmt_duration_ns, fmt_per_second, fmt_plural, fmt_share,
 };
 use candor_plan::words::quoted;
-use candor_record::{Batches, StatusCount};
+use candor_record::{Batches, CredentialCounts, StatusCount};
 
 use super::time;
 use crate::page::{Block, NOTHING, Section, share_of};
@@ -568,6 +568,19 @@ pub(super) fn handshakes(one: &HandshakeCount) -> String {
 pub(super) fn handshake_time(document: &Document) -> Option<String> {
     let handshake = document.latencies.handshake.as_ref()?;
     Some(format!("handshake {}", figures(handshake, ["p50", "p99", "mean", "max"])))
+}
+
+/// How the credential of a target was taken.
+pub(super) fn credential(one: &CredentialCounts) -> String {
+    let CredentialCounts { target, kind, taken, failed, took_ns, longest_ns, problem: _ } = one;
+    let times = taken.saturating_add(*failed);
+    let mut parts = vec![format!("of {target} by {kind}, taken {}", fmt_plural(*taken, "time"))];
+    parts.extend(counted([(*failed, "failed")]));
+    if let Some(mean_ns) = took_ns.checked_div(times) {
+        let (mean, longest) = (fmt_duration_ns(mean_ns), fmt_duration_ns(*longest_ns));
+        parts.push(format!("{mean} on average, up to {longest}"));
+    }
+    parts.join(", ")
 }
 
 /// The numbers of bytes.

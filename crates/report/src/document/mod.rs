@@ -31,9 +31,9 @@ pub mod users;
 use candor_plan::Parts;
 use candor_plan::redact::Typed;
 use candor_record::{
-    AckCounts, Agent, Batches, Bytes, ConnectErrorKind, DatagramCounts, DeviationKind,
-    IntervalSummary, Lost, Machine, PartCounts, RateSamples, RunRecord, SLOT_NS, StatusCount,
-    WorkerReport, Workers,
+    AckCounts, Agent, Batches, Bytes, ConnectErrorKind, CredentialCounts, DatagramCounts,
+    DeviationKind, IntervalSummary, Lost, Machine, PartCounts, RateSamples, RunRecord, SLOT_NS,
+    StatusCount, WorkerReport, Workers,
 };
 pub use candor_record::{EndReason, Host, Memory, Throttled};
 use serde::{Deserialize, Serialize};
@@ -154,6 +154,9 @@ pub struct Document {
     /// Each address of the targets, if there are several or is asked for them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub addresses: Vec<AddressRow>,
+    /// How the credentials of requests were taken, of a plan that has some.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub credentials: Vec<CredentialCounts>,
     /// Users, of a plan with journeys.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub users: Option<Users>,
@@ -426,6 +429,7 @@ impl Document {
             requests: RequestRow::all(plan, total),
             targets: RequestRow::of_targets(plan, total),
             addresses: AddressRow::all(plan, record),
+            credentials: record.credentials.clone(),
             users: Users::of(plan, record),
             intervals: record.intervals.clone(),
             workers: record.workers.iter().map(WorkerRow::of).collect(),

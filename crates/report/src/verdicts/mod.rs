@@ -7,6 +7,7 @@
 //! that every id in the table is provoked by some test document and that healthy documents provoke none.
 
 mod connections;
+mod credentials;
 mod ending;
 mod errors;
 mod fleet;
@@ -125,6 +126,8 @@ const CHECKS: &[Check] = &[
     Check { id: "nagle-delayed-ack", about: Measured, find: Run(tcp::nagle_delayed_ack) },
     Check { id: "syn-retransmit", about: Measured, find: Run(tcp::syn_retransmit) },
     Check { id: "errors-dominate", about: Measured, find: Run(errors::dominate) },
+    Check { id: "auth-expired", about: Measured, find: Run(credentials::expired) },
+    Check { id: "credential-not-renewed", about: Measured, find: Run(credentials::not_renewed) },
     Check { id: "redirects", about: Measured, find: Run(errors::redirects) },
     Check { id: "deviating-responses", about: Measured, find: Run(errors::deviating) },
     Check { id: "censored", about: Measured, find: Run(samples::censored) },
@@ -298,6 +301,7 @@ mod tests {
         let documents = testing::every_document()
             .into_iter()
             .chain(testing::provoked())
+            .chain([testing::failing(401), testing::renewed(1)])
             .chain([spoilt, unsent, late, aborted, limited, agent, together, greeted, uneven]);
         let found: std::collections::BTreeSet<_> =
             documents.flat_map(|one| one.verdicts).map(|one| one.id).collect();

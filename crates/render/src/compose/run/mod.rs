@@ -393,6 +393,7 @@ fn connections(section: &mut Section, document: &Document) {
     facts.extend(words::connect(document).map(|text| ("Connect", text)));
     facts.extend(connections.handshakes.iter().map(|one| ("TLS", words::handshakes(one))));
     facts.extend(words::handshake_time(document).map(|text| ("TLS", text)));
+    facts.extend(document.credentials.iter().map(|one| ("Credential", words::credential(one))));
     facts.push(("Bytes", words::bytes(document)));
     facts.extend(words::memory(document).map(|text| ("Memory", text)));
     section.facts(facts);
