@@ -256,7 +256,12 @@ impl Secrets {
             (_, Kind::Command) => self.command_line(text),
             (_, Kind::Auth) => match text.split_once(':') {
                 Some(("oauth2", url)) => format!("oauth2:{}", self.url(url)),
-                Some(("cmd", command)) => format!("cmd:{}", self.command_line(command)),
+                // An argument may be the credential itself.
+                Some(("cmd", command)) => match words::split(command) {
+                    Ok(all) if all.len() == 1 => format!("cmd:{}", self.command(&all).concat()),
+                    Ok(all) => format!("cmd:{} {REDACTED}", self.command(&all[..1]).concat()),
+                    Err(_) => format!("cmd:{REDACTED}"),
+                },
                 Some(("file", _)) => text.to_owned(),
                 Some((way @ ("basic" | "bearer"), _)) => format!("{way}:{REDACTED}"),
                 _ => REDACTED.to_owned(),

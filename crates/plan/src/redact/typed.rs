@@ -79,7 +79,10 @@ impl Typed {
                         hidden.unnamed(user.split_once(':').map_or("", |(_, password)| password));
                     }
                     ("oauth2", url) => hidden.url(url),
-                    ("cmd", command) => hide_command(command, &mut hidden),
+                    ("cmd", command) => {
+                        let words = words::split(command).unwrap_or_default();
+                        words.iter().skip(1).for_each(|word| hidden.unnamed(word));
+                    }
                     ("file", _) => {}
                     (_, token) => hidden.unnamed(token),
                 },

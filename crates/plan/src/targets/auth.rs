@@ -76,7 +76,13 @@ impl Credential {
                     [id, secret].into_iter().for_each(|one| *one = REDACTED.to_owned());
                 }
             }
-            CredentialSource::Command(words) => *words = secrets.command(words),
+            // An argument may be the credential itself.
+            CredentialSource::Command(words) if secrets == Secrets::Hidden => {
+                let has_more = words.len() > 1;
+                *words = secrets.command(&words[..1]);
+                words.extend(has_more.then(|| REDACTED.to_owned()));
+            }
+            CredentialSource::Command(_) => {}
             // A document can only contain text.
             CredentialSource::File(path) => *path = path.to_string_lossy().into_owned().into(),
         }
@@ -88,7 +94,8 @@ impl Credential {
             CredentialSource::Oauth2 { server, secret, .. } => {
                 secret == REDACTED || server.is_left_out()
             }
-            CredentialSource::Command(_) | CredentialSource::File(_) => false,
+            CredentialSource::Command(words) => words.iter().any(|word| word == REDACTED),
+            CredentialSource::File(_) => false,
         }
     }
 
@@ -98,6 +105,9 @@ impl Credential {
             hidden.unnamed(id);
             hidden.add(secret.as_bytes());
             hidden.url(&server.url);
+        }
+        if let CredentialSource::Command(words) = &self.from {
+            words.iter().skip(1).for_each(|word| hidden.unnamed(word));
         }
     }
 }
