@@ -9,6 +9,7 @@
 
 pub mod batch;
 pub mod bootstrap;
+pub mod change;
 pub mod closed_form;
 pub mod order;
 pub mod process;
