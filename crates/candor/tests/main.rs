@@ -23,6 +23,7 @@ mod h2_servers;
 mod h2load;
 mod haproxy;
 mod help;
+mod history;
 mod hostile_h2;
 mod imports;
 mod lab_run;

@@ -19,6 +19,7 @@ use crate::command::compare::CompareArguments;
 use crate::command::completions::CompletionsArguments;
 #[cfg(feature = "fleet")]
 use crate::command::fleet::FleetArguments;
+use crate::command::history::HistoryArguments;
 use crate::command::import::ImportArguments;
 use crate::command::man::ManArguments;
 use crate::command::peak::PeakArguments;
@@ -181,6 +182,12 @@ pub(crate) enum Command {
     /// Render saved results again
     #[command(after_long_help = crate::command::report::EXAMPLES)]
     Report(ReportArguments),
+    /// Results that were kept with `run --keep`: list them, and see what became of their figures
+    ///
+    /// Results of one plan on one machine are a trend, and where the level of a figure changed is found by ranks and judged
+    /// by permutations: a figure that has not changed shows a change in at most 1 % of all cases, each time that one looks.
+    #[command(after_long_help = crate::command::history::EXAMPLES)]
+    History(Box<HistoryArguments>),
     /// Send each request of a plan once, and show what came: look before you shoot
     ///
     /// Makes every step of each journey as one user, and shows the request, the response, what was

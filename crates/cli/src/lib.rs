@@ -97,6 +97,7 @@ fn run() -> Result<ExitCode, UserError> {
         Command::Serve(serve) => command::serve::serve(*serve),
         Command::Verify(verify) => command::verify::verify(&verify),
         Command::Report(report) => command::report::report(&report),
+        Command::History(arguments) => command::history::history(*arguments),
         Command::Try(arguments) => command::try_out::try_out(*arguments),
         Command::Import(import) => command::import::import(&import),
         Command::Man(man) => command::man::man(&man, arguments::command()),

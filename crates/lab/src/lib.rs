@@ -12,6 +12,7 @@ pub mod engine_runner;
 pub mod error;
 #[doc(hidden)]
 pub mod fuzzing;
+pub mod history;
 pub mod interrupt;
 pub mod loads;
 pub mod matrix;

@@ -20,6 +20,14 @@ const LOOK: Duration = Duration::from_millis(50);
 /// Begins to build when this file is there: a build that ends at once would be taken for a target that did not get ready.
 const WAIT: &str = "until true <\"$1\"; do sleep 0.02; done 2>/dev/null; eval \"$0\"";
 
+/// The revision of the work tree around the current directory, in short; `None`: there is none, or no git.
+pub fn here() -> Option<String> {
+    let found =
+        git(Path::new("."), &["rev-parse", "--short=12", "--verify", "--quiet", "HEAD"]).ok()?;
+    let text = String::from_utf8(found.stdout).ok()?.trim().to_owned();
+    (found.status.success() && !text.is_empty()).then_some(text)
+}
+
 /// A checked out revision.
 #[derive(Debug)]
 pub struct Revision {

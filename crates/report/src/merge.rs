@@ -65,6 +65,7 @@ impl Document {
         let arguments = first.arguments.clone();
         let mut whole = Document::unjudged(&facts, arguments, plan.clone(), plan, &merged);
         whole.tool = first.tool.clone();
+        whole.tags = first.tags.clone();
         if has_left_out_offsets(&plan.load) {
             // The asked rate is not in the redacted plan, but in each part.
             whole.rate.asked_per_s = parts.iter().map(|one| one.rate.asked_per_s).sum();

@@ -12,6 +12,7 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
 
+use flate2::read::MultiGzDecoder;
 use serde::Deserialize;
 use serde::de::{DeserializeOwned, DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
 
@@ -87,7 +88,7 @@ pub trait Saved: DeserializeOwned {
     fn check(&self) -> Result<(), String>;
 }
 
-/// Reads the text of a file, unless it is too long for a document.
+/// Reads the text of a file, which may be compressed with gzip, unless it is too long for a document.
 pub fn text_of(path: &Path) -> io::Result<String> {
     let file = File::open(path)?;
     let length = usize::try_from(file.metadata()?.len()).unwrap_or(usize::MAX);
@@ -96,6 +97,17 @@ pub fn text_of(path: &Path) -> io::Result<String> {
     file.take(MOST_TEXT_BYTES as u64 + 1).read_to_end(&mut bytes)?;
     if bytes.len() > MOST_TEXT_BYTES {
         return Err(io::Error::new(io::ErrorKind::FileTooLarge, ReadError::TooLarge.to_string()));
+    }
+    const GZIP: [u8; 2] = [0x1f, 0x8b];
+    if bytes.starts_with(&GZIP) {
+        let packed = std::mem::take(&mut bytes);
+        MultiGzDecoder::new(&packed[..])
+            .take(MOST_TEXT_BYTES as u64 + 1)
+            .read_to_end(&mut bytes)?;
+        if bytes.len() > MOST_TEXT_BYTES {
+            let why = ReadError::TooLarge.to_string();
+            return Err(io::Error::new(io::ErrorKind::FileTooLarge, why));
+        }
     }
     String::from_utf8(bytes)
         .map_err(|_| io::Error::new(io::ErrorKind::InvalidData, "it is not text in UTF-8"))

@@ -12,6 +12,7 @@ pub(crate) mod completions;
 pub(crate) mod fleet;
 pub(crate) mod ghz;
 pub(crate) mod h2load;
+pub(crate) mod history;
 pub(crate) mod import;
 pub(crate) mod keep;
 pub(crate) mod man;

@@ -1,9 +1,11 @@
 //! `candor run`: one run, from the command line to the exit code.
 
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use candor_lab::Running;
+use candor_lab::{Running, history, revision};
 use candor_plan::options::Options;
 use candor_plan::redact::Typed;
 use candor_plan::{Outputs, Plan, looks_like_plan};
@@ -37,6 +39,9 @@ pub(crate) struct RunArguments {
     part: PartFlags,
     #[command(flatten)]
     fleet: FleetFlags,
+    /// Keep the result in this directory, with its tags and the revision of git: see `candor history`
+    #[arg(long, value_name = "DIR", help_heading = "Output")]
+    keep: Option<PathBuf>,
     /// After a plan: URL that overrides the plan's
     #[arg(value_name = "URL")]
     instead: Option<String>,
@@ -115,7 +120,7 @@ fn run_to(
     typed: Typed,
     socket: Option<&str>,
 ) -> Result<ExitCode, UserError> {
-    let RunArguments { mut options, target, profile, part, fleet, instead } = arguments;
+    let RunArguments { mut options, target, profile, part, fleet, keep, instead } = arguments;
     let fleet = fleet.open()?;
     input::look_at_body(&options);
     let plan_file = input::take_plan_file(&mut options, instead)?;
@@ -174,6 +179,9 @@ fn run_to(
     let interrupt = measure::interrupt();
     facts.target_delay_ns = embedded.as_ref().and_then(|_| target_flags::least_delay_ns(&plan));
     // The agents of a fleet, and not this machine, may send to the target.
+    if let Some(directory) = &keep {
+        history::prepare(directory)?;
+    }
     let meant = if fleet.is_some() || part.is_some() { Meant::default() } else { meant };
     meant.check(&interrupt)?;
     let written = outputs::Outputs::open(&outputs, &plan, &facts)?;
@@ -200,8 +208,10 @@ fn run_to(
     {
         document.set_aborted(why);
     }
+    document.tags = tags(&outputs, keep.is_some());
     let is_kept = outputs.keep && last::keep(outputs.quiet, || json::render(&document));
     // Files first: the reader of the standard output may be slow.
+    let kept = keep.map_or(Ok(()), |directory| keep_in(&directory, &document, outputs.quiet));
     let lingering = written.lingering();
     let written = written.end(&document);
     let printed = match forms::depth(outputs.report) {
@@ -216,8 +226,35 @@ fn run_to(
     let done = run.done(&plan).map(drop).map_err(UserError::from);
     measure::end(site);
     lingering.into_iter().for_each(|one| one.wait(&document));
-    written.and(printed).and(done).and(is_right)?;
+    written.and(kept).and(printed).and(done).and(is_right)?;
     Ok(exit(&document, &outputs).into())
+}
+
+/// What the user says of the result; of one that is kept, also which revision was measured, if this is a work tree of git.
+fn tags(outputs: &Outputs, is_kept: bool) -> BTreeMap<String, String> {
+    let given = outputs.tags.iter().map(|tag| (tag.name.clone(), tag.value.clone()));
+    let mut tags: BTreeMap<String, String> = given.collect();
+    if is_kept
+        && !tags.contains_key(REVISION)
+        && let Some(revision) = revision::here()
+    {
+        tags.insert(REVISION.to_owned(), revision);
+    }
+    tags
+}
+
+/// The tag with the revision of git.
+const REVISION: &str = "revision";
+
+fn keep_in(directory: &Path, document: &Document, quiet: bool) -> Result<(), UserError> {
+    let file = history::keep(directory, document)?;
+    if !quiet {
+        console::say(format_args!(
+            "candor: the result is kept in {}",
+            directory.join(file).display()
+        ));
+    }
+    Ok(())
 }
 
 fn expectations(outputs: &Outputs, plan: &Plan) -> Result<Vec<Expectation>, UserError> {

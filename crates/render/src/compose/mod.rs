@@ -4,6 +4,7 @@
 //!  run/ the page of a run: charts.rs over course.rs (its intervals, joined to as many as fit), loader.rs;
 //!                  short.rs, one screen of it
 //!  peak.rs, sweep.rs, comparison.rs, suite.rs, clients.rs
+//!  history.rs      results that were kept
 //!    curve.rs      latency against rate, of peaks and sweeps
 //!    found.rs      findings at the head of a page; tables of short pages
 //!    glance.rs     bars of a suite
@@ -17,6 +18,7 @@ mod comparison;
 mod curve;
 mod found;
 mod glance;
+mod history;
 mod matrix;
 mod peak;
 mod run;
@@ -30,6 +32,7 @@ mod tests;
 
 pub use clients::{in_words, page as clients};
 pub use comparison::{misses as misses_of_comparison, page as comparison, sentence};
+pub use history::{difference, list as results, trend};
 pub use peak::page as peak;
 pub use run::page as run;
 pub use suite::page as suite;

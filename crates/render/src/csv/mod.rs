@@ -11,7 +11,7 @@ mod trials;
 pub use clients::{COLUMNS as CLIENTS_COLUMNS, csv as clients};
 pub use steps::steps;
 pub use suite::{COLUMNS as SUITE_COLUMNS, csv as suite};
-pub use trials::{comparison, peak, sweep};
+pub use trials::{comparison, history, peak, sweep};
 
 use candor_record::{Brief, IntervalSummary};
 

@@ -1,7 +1,8 @@
-//! The runs of peaks, sweeps and comparisons.
+//! The runs of peaks, sweeps and comparisons, and results that were kept.
 
 use super::{flag, table, whole};
 use candor_report::experiment::comparison::{Comparison, Metric};
+use candor_report::experiment::history::Entry;
 use candor_report::experiment::peak::Peak;
 use candor_report::experiment::sweep::Sweep;
 use candor_report::experiment::trial::Trial;
@@ -51,6 +52,18 @@ pub fn comparison(comparison: &Comparison) -> String {
         })
     });
     table(columns, rows)
+}
+
+/// Every result that was kept.
+pub fn history(entries: &[Entry]) -> String {
+    let rows = entries.iter().map(|one| {
+        let tags: Vec<String> =
+            one.tags.iter().map(|(name, value)| format!("{name}={value}")).collect();
+        let own = [&one.started_at, &one.plan, &one.machine, &one.subject.url, &tags.join(" ")]
+            .map(String::clone);
+        row(own, &one.trial)
+    });
+    table(&format!("began,plan,machine,url,tags,{COLUMNS}"), rows)
 }
 
 /// A run, after the columns of its step.

@@ -28,6 +28,8 @@ pub mod target;
 mod time;
 pub mod users;
 
+use std::collections::BTreeMap;
+
 use candor_plan::Parts;
 use candor_plan::redact::Typed;
 use candor_record::{
@@ -86,6 +88,9 @@ pub struct Document {
     pub started_unix_ms: u64,
     /// The machines of the loader, by their workers; at least one.
     pub machines: Vec<MachineRow>,
+    /// What the user says of it, by name; omitted if that is nothing.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub tags: BTreeMap<String, String>,
     /// A remark about the target, e.g. `embedded`.
     pub target_note: Option<String>,
     /// How long the target takes for a response at least, by itself; omitted if that is not known.
@@ -392,6 +397,7 @@ impl Document {
             started_at: time::rfc3339(facts.started_unix_ms),
             started_unix_ms: facts.started_unix_ms,
             machines: MachineRow::all(record),
+            tags: BTreeMap::new(),
             target_note: facts.target_note.clone(),
             target_delay_ns: facts.target_delay_ns,
             plan: shown,

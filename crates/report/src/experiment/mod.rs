@@ -7,6 +7,7 @@
 pub mod clients;
 pub mod comparison;
 pub mod figures;
+pub mod history;
 pub mod matrix;
 pub mod peak;
 pub mod suite;
