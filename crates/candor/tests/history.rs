@@ -55,7 +55,7 @@ fn results_are_kept_listed_compared_and_removed() {
     let (_, difference, _) = history(here, &["diff", "last-1", "last"]);
     assert!(difference.contains("A and B have another plan"), "{difference}");
     let (_, trend, _) = history(here, &["trend", "--html", "trend.html", "--plan", plans[0]]);
-    assert!(trend.contains("No figure has changed"), "{trend}");
+    assert!(trend.contains("TOO FEW"), "{trend}");
     let page = std::fs::read_to_string(here.join("trend.html")).expect("a page");
     assert!(page.contains("trend-0-rate") && page.contains("</html>"));
 

@@ -17,7 +17,7 @@ use crate::common::{CANDOR, is_root};
 use crate::links::{self, root};
 
 /// Commands that are not run: their page, what they contain, why.
-const LEFT_OUT: [(&str, &str, &str); 26] = [
+const LEFT_OUT: [(&str, &str, &str); 28] = [
     ("README.md", "cargo install", "a build"),
     ("README.md", "candor serve", "its port is taken; docs/target.md has the same"),
     ("README.md", "verify", "has a test of its own"),
@@ -186,8 +186,8 @@ fn shortened(line: &str) -> String {
         "bench" if code.contains("--list") => &[],
         "bench" if code.contains("--rounds") => &["--warm-up", "100ms"],
         "bench" => &["--rounds", "1", "-d", "200ms", "--warm-up", "100ms"],
-        "serve" | "wrk" | "h2load" | "ghz" | "report" | "import" | "man" | "completions"
-        | "try" | "clients" | "verify" | "fleet" => &[],
+        "serve" | "wrk" | "h2load" | "ghz" | "report" | "history" | "import" | "man"
+        | "completions" | "try" | "clients" | "verify" | "fleet" => &[],
         "peak" => &["-d", "100ms", "--most-time", "4s"],
         "sweep" => &["-d", "100ms"],
         "ci" if is_bounded => &["--warm-up", "0", "--rounds", "7"],

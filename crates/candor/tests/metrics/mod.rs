@@ -232,7 +232,6 @@ fn metrics_need_an_address_and_names_that_can_be() {
     );
     refused(&["--out", "prometheus:here"], &["--out prometheus:here: not an address"]);
     refused(&["--out", "prometheus:70000"], &["not an address"]);
-    refused(&["--tag", "env=x"], &["--tag is for metrics", "add e.g. --out prometheus:ADDRESS"]);
     refused(&["--linger", "1s"], &["--linger is for metrics", "add --out prometheus:ADDRESS"]);
     refused(
         &["--linger", "1s", "--out", "statsd:9"],

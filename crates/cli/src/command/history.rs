@@ -27,6 +27,43 @@ Examples:
   candor history diff --keep results last-1 last
       The last two beside each other.";
 
+const LIST: &str = "\
+Examples:
+  candor history list
+      All results in the directory results.
+  candor history list --keep nightly --tag branch=main
+      Those of one branch in another directory.";
+const SHOW: &str = "\
+Examples:
+  candor history show
+      The last result.
+  candor history show 20251128T0102 --report full
+      The one whose file's name begins like this, in full.";
+const DIFF: &str = "\
+Examples:
+  candor history diff
+      The last two results.
+  candor history diff last-7 last
+      The last and the one seven before it.";
+const TREND: &str = "\
+Examples:
+  candor history trend --tag branch=main
+      All figures of one branch.
+  candor history trend --figure response-p99 --html trend.html
+      One of them as a page.";
+const EXPORT: &str = "\
+Examples:
+  candor history export > results.csv
+      A row for each result.
+  candor history export --format ndjson --plan 1a2b3c4d
+      The results of one plan as lines of JSON.";
+const PRUNE: &str = "\
+Examples:
+  candor history prune --last 100 --dry-run
+      Which results would go, if the last hundred of each plan stay?
+  candor history prune --older-than 2160h
+      Those of the last ninety days stay.";
+
 #[derive(Debug, Args)]
 pub(crate) struct HistoryArguments {
     #[command(subcommand)]
@@ -45,8 +82,10 @@ pub(crate) struct HistoryArguments {
 #[derive(Debug, Subcommand)]
 enum What {
     /// All results, a line for each
+    #[command(after_long_help = LIST)]
     List,
     /// The report of a result
+    #[command(after_long_help = SHOW)]
     Show {
         /// Its file, or the beginning of its name; `last`, `last-1` and so on
         #[arg(default_value = "last")]
@@ -56,6 +95,7 @@ enum What {
         report: candor_plan::ReportDepth,
     },
     /// Two results beside each other
+    #[command(after_long_help = DIFF)]
     Diff {
         /// The one
         #[arg(default_value = "last-1")]
@@ -65,6 +105,7 @@ enum What {
         b: String,
     },
     /// What became of the figures of each plan on each machine, and where their level changed
+    #[command(after_long_help = TREND)]
     Trend {
         /// Only this figure: rate, failed, response-p50, response-p99, response-p99.9, service-p50, service-p99, target-cpu
         #[arg(long, value_name = "FIGURE", value_parser = figure)]
@@ -77,12 +118,14 @@ enum What {
         markdown: Option<PathBuf>,
     },
     /// The figures of all results, for other programs
+    #[command(after_long_help = EXPORT)]
     Export {
         /// The form
         #[arg(long, value_enum, default_value = "csv")]
         format: Form,
     },
     /// Remove results
+    #[command(after_long_help = PRUNE)]
     Prune {
         /// Of each plan on each machine, keep the last N
         #[arg(long, value_name = "N")]

@@ -51,9 +51,9 @@ group! {
         #[arg(long, value_name = "HOW MUCH", value_enum)]
         pub report: Option<ReportDepth>,
 
-        /// Label of all metrics; may be repeated
+        /// What there is to say of the result, which is also a label of all metrics; may be repeated
         ///
-        /// For --out prometheus, remote-write, otlp, influx and statsd.
+        /// It stands in the result, and `candor history` chooses results by it.
         #[arg(long, value_name = "NAME=VALUE")]
         #[serde(deserialize_with = "one_or_many")]
         pub tag: Vec<Tag>,

@@ -3,7 +3,7 @@
 use candor_plan::units::{fmt_duration_ns, fmt_per_second, fmt_plural, fmt_share};
 use candor_report::Tone;
 use candor_report::experiment::history::{
-    Entry, FALSE_ALARMS, KINDS, Kind, Line, Trend, Unit, trends,
+    Entry, FALSE_ALARMS, FEWEST, KINDS, Kind, Line, Trend, Unit, trends,
 };
 use candor_report::findings;
 
@@ -78,7 +78,15 @@ pub fn trend(entries: &[Entry], only: Option<&str>, depth: Depth) -> Page {
         all.iter_mut().for_each(|one| one.lines.retain(|line| line.kind.name == only));
     }
     let changed: usize = all.iter().flat_map(|one| &one.lines).map(|one| one.changes.len()).sum();
+    let longest = all.iter().flat_map(|one| &one.lines).map(|line| line.values.len()).max();
     match changed {
+        0 if longest.is_none_or(|longest| longest < FEWEST) => page.header.standing(
+            Tone::Doubtful,
+            "TOO FEW",
+            format!(
+                "A trend needs {FEWEST} results of one plan on one machine that can be compared."
+            ),
+        ),
         0 => page.header.standing(Tone::Good, "STEADY", "No figure has changed."),
         changed => page.header.standing(
             Tone::Doubtful,

@@ -169,6 +169,9 @@ pub struct Step {
 /// The share of figures without a change in which one is found, each time that one looks.
 pub const FALSE_ALARMS: f64 = change::LEVEL;
 
+/// Fewer results have no change.
+pub const FEWEST: usize = 2 * change::LEAST;
+
 /// The trends of these results, those with the latest result first.
 pub fn trends(entries: &[Entry]) -> Vec<Trend<'_>> {
     let mut groups: BTreeMap<(&str, &str), Vec<&Entry>> = BTreeMap::new();

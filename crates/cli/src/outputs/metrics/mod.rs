@@ -25,9 +25,6 @@ use candor_record::{ErrorKind, Ledger};
 
 use crate::exit::UserError;
 
-/// The kinds of outputs that have tags.
-const KINDS: [&str; 5] =
-    [prometheus::NAME, remote_write::NAME, otlp::NAME, influx::NAME, statsd::NAME];
 /// The lowest priority, of threads beside a run.
 const NICEST: i32 = 19;
 /// The most tags of a run. Each metric has all of them.
@@ -36,11 +33,6 @@ const MOST_TAGS: usize = 16;
 /// Refuses tags that metrics cannot have, and flags of metrics without any.
 pub(super) fn check(asked: &Outputs) -> Result<(), UserError> {
     let has = |kinds: &[&str]| asked.list.iter().any(|out| kinds.contains(&out.kind.as_str()));
-    if !asked.tags.is_empty() && !has(&KINDS) {
-        return Err(UserError::usage(
-            "--tag is for metrics, and there are none; add e.g. --out prometheus:ADDRESS, or leave it out",
-        ));
-    }
     if asked.linger_ns.is_some() && !has(&[prometheus::NAME]) {
         return Err(UserError::usage(
             "--linger is for metrics that are scraped, and there are none; add --out prometheus:ADDRESS, or leave it out",
