@@ -151,8 +151,9 @@ impl Comparing {
         let is_broken = |at: usize| comparison.variants[at].broken.is_some();
         let broken =
             (1..comparison.variants.len()).any(|at| is_broken(at) && !comparison.is_twin(at));
-        // Without a single run, the reason is all that there is to print.
-        let is_empty = comparison.started_at.is_empty() && stopped.is_some() && !broken;
+        // Without a single run, the reason is all that there is to print. Of an interruption no other line says anything.
+        let has_reason = stopped.as_ref().is_some_and(|why| !matches!(why, LabError::Interrupted));
+        let is_empty = comparison.started_at.is_empty() && has_reason && !broken;
         let mut outputs = self.outputs.clone();
         if is_empty {
             outputs.report = ReportDepth::None;
