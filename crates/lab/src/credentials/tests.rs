@@ -55,3 +55,13 @@ fn a_credential_is_taken_anew_before_its_end_and_never_all_the_time() {
     assert_eq!(due_ms(None, "1e300"), Some(366 * 86_400_000 - 60_000));
     assert_eq!(due_ms(Some(5_000_000_000), "1"), Some(5000), "what the plan says comes first");
 }
+
+#[test]
+fn a_pipe_is_no_file_and_is_not_waited_for() {
+    use rustix::fs::{CWD, FileType, Mode, mknodat};
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("token");
+    mknodat(CWD, &path, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).unwrap();
+    let fault = value::of_file(&path).unwrap_err().to_string();
+    assert!(fault.contains("is not a file"), "{fault}");
+}

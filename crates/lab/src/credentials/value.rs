@@ -1,14 +1,15 @@
 //! The text of a credential: what a server, a command or a file says, and what of it a header field can have.
 
 use std::fmt;
-use std::fs::File;
+use std::fs::OpenOptions;
 use std::io::Read;
-use std::os::unix::fs::MetadataExt;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::Path;
 use std::time::Duration;
 
 use candor_engine::EngineError;
 use candor_plan::units::MAX_DURATION_NS;
+use rustix::fs::OFlags;
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -125,8 +126,10 @@ fn seconds(value: &Value) -> Option<Duration> {
 pub(super) fn of_file(path: &Path) -> Result<Taken, Fault> {
     let name = path.display();
     let unreadable = |error: std::io::Error| Fault::from(format!("cannot read {name}: {error}"));
-    let file = File::open(path).map_err(unreadable)?;
-    // A pipe would be waited for.
+    // A pipe would be waited for: here, and when it is read.
+    let nonblock = OFlags::NONBLOCK.bits().cast_signed();
+    let mut options = OpenOptions::new();
+    let file = options.read(true).custom_flags(nonblock).open(path).map_err(unreadable)?;
     if !file.metadata().map_err(unreadable)?.is_file() {
         return Err(format!("{name} is not a file").into());
     }
