@@ -1,14 +1,13 @@
 //! `influx:URL`: each finished interval as a point in InfluxDB's line protocol, sent by POST. The fields are the figures
 //! of an interval's summary, and its errors by kind.
 
-use std::env;
 use std::fmt::Write as _;
 
 use candor_record::Stretch;
 use candor_report::Document;
 use serde_json::Value;
 
-use super::post::{Form, Outgoing, secret, url};
+use super::post::{Form, Outgoing, url_and_token};
 use super::{errors, joined};
 use crate::console;
 use crate::exit::UserError;
@@ -25,16 +24,8 @@ struct Influx {
 
 pub(in crate::outputs) fn make(to: &Making<'_>) -> Result<Box<dyn Output>, UserError> {
     const EXAMPLE: &str = "http://127.0.0.1:8086/api/v2/write?org=ORG&bucket=BUCKET";
-    let url = url(NAME, to.place, EXAMPLE)?;
-    if url.path == "/" {
-        let why = format!("--out {NAME}: the URL has no path; write e.g. {EXAMPLE}");
-        return Err(UserError::usage(why));
-    }
-    let token = env::var(TOKEN).ok().map(|token| format!("Token {token}"));
-    let authorization = url.authorization.clone().or(token);
-    let authorization =
-        authorization.map(|value| secret(NAME, TOKEN, "Authorization", &value)).transpose()?;
-    let fields = authorization.unwrap_or_default() + "Content-Type: text/plain; charset=utf-8\r\n";
+    let (url, authorization) = url_and_token(NAME, to.place, EXAMPLE, (TOKEN, "Token"))?;
+    let fields = authorization + "Content-Type: text/plain; charset=utf-8\r\n";
     let form = Form { kind: NAME, items: "points", fields, pack: |points| points, rejected: |_| 0 };
     let tags = joined(to.tags, "", |tag| format!(",{}={}", tag.name, escaped(&tag.value)));
     Ok(Box::new(Influx { out: Outgoing::new(form, &url)?, tags }))

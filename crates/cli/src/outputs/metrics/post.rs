@@ -3,6 +3,7 @@
 //! counted when they are lost. What is in an update is not known here.
 
 use std::collections::VecDeque;
+use std::env;
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -65,6 +66,25 @@ pub(super) fn url(kind: &str, to: &Place, example: &str) -> Result<HttpUrl, User
         true => Err(wrong(&format!("metrics are not sent by WebSocket; write e.g. {example}"))),
         false => Ok(url),
     }
+}
+
+/// The URL of a receiver that has a path, and the header line with its user information, or with the token in `variable`
+/// behind `scheme`; an empty one without both.
+pub(super) fn url_and_token(
+    kind: &str,
+    to: &Place,
+    example: &str,
+    (variable, scheme): (&str, &str),
+) -> Result<(HttpUrl, String), UserError> {
+    let url = url(kind, to, example)?;
+    if url.path == "/" {
+        let why = format!("--out {kind}: the URL has no path; write e.g. {example}");
+        return Err(UserError::usage(why));
+    }
+    let token = env::var(variable).ok().map(|token| format!("{scheme} {token}"));
+    let value = url.authorization.clone().or(token);
+    let line = value.map(|value| secret(kind, variable, "Authorization", &value)).transpose()?;
+    Ok((url, line.unwrap_or_default()))
 }
 
 /// A header line of a secret that the environment has.

@@ -2,13 +2,11 @@
 //! <https://prometheus.io/docs/specs/prw/remote_write_spec/>. Its histograms are classic: the version has no others, and a
 //! receiver that does not know native ones refuses the whole request.
 
-use std::env;
-
 use candor_record::{RunRecord, Stretch};
 use candor_report::Document;
 
 use super::message::Message;
-use super::post::{AGENT, Form, Outgoing, secret, url};
+use super::post::{AGENT, Form, Outgoing, url_and_token};
 use super::pushed::{Pushed, Update};
 use super::totals::Metrics;
 use crate::console;
@@ -25,16 +23,8 @@ struct RemoteWrite(Pushed);
 
 pub(in crate::outputs) fn make(to: &Making<'_>) -> Result<Box<dyn Output>, UserError> {
     const EXAMPLE: &str = "http://127.0.0.1:9090/api/v1/write";
-    let url = url(NAME, to.place, EXAMPLE)?;
-    if url.path == "/" {
-        let why = format!("--out {NAME}: the URL has no path; write e.g. {EXAMPLE}");
-        return Err(UserError::usage(why));
-    }
-    let token = env::var(TOKEN).ok().map(|token| format!("Bearer {token}"));
-    let authorization = url.authorization.clone().or(token);
-    let authorization =
-        authorization.map(|value| secret(NAME, TOKEN, "Authorization", &value)).transpose()?;
-    let fields = authorization.unwrap_or_default()
+    let (url, authorization) = url_and_token(NAME, to.place, EXAMPLE, (TOKEN, "Bearer"))?;
+    let fields = authorization
         + AGENT
         + "Content-Type: application/x-protobuf\r\nContent-Encoding: snappy\r\n"
         + "X-Prometheus-Remote-Write-Version: 0.1.0\r\n";
