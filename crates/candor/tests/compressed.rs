@@ -1,7 +1,7 @@
 //! Compressed responses: what is asked for, what is decoded where something looks into it, and what a body that cannot
 //! be decoded is called.
 
-use std::io::{BufRead, BufReader, Write};
+use std::io::{BufReader, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::process::Command;
 use std::sync::{Arc, Mutex};
@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex};
 use flate2::Compression;
 use flate2::write::GzEncoder;
 
-use crate::common::{CANDOR, Candor, Outcome, Target, candor};
+use crate::common::{CANDOR, Candor, Outcome, Target, candor, read_head};
 
 const TEXT: &str = r#"{"token":"abc","items":[0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19]}"#;
 /// The text as Node's zlib and the zstd command write it.
@@ -60,14 +60,7 @@ impl Server {
 fn serve(stream: TcpStream, asked: &Mutex<Vec<String>>) -> std::io::Result<()> {
     stream.set_nodelay(true)?;
     let mut reader = BufReader::new(stream.try_clone()?);
-    loop {
-        let mut head = Vec::new();
-        while !head.ends_with(b"\r\n\r\n") {
-            if reader.read_until(b'\n', &mut head)? == 0 {
-                return Ok(());
-            }
-        }
-        let head = String::from_utf8(head).unwrap();
+    while let Some(head) = read_head(&mut reader)? {
         let fields = head.lines().filter(|line| line.starts_with("Accept-Encoding"));
         asked.lock().unwrap().push(fields.collect::<Vec<_>>().join("|"));
         let (coding, body) = response(head.split(' ').nth(1).unwrap());
@@ -76,6 +69,7 @@ fn serve(stream: TcpStream, asked: &Mutex<Vec<String>>) -> std::io::Result<()> {
         let head = format!("HTTP/1.1 200 OK\r\n{coding}Content-Length: {length}\r\n\r\n");
         (&stream).write_all(&[head.as_bytes(), &body].concat())?;
     }
+    Ok(())
 }
 
 fn response(path: &str) -> (Option<&'static str>, Vec<u8>) {

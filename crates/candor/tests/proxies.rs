@@ -1,11 +1,11 @@
 //! Proxies between candor and a target: what each of them is asked for, and that the target's counts stay the ledger's.
 
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::process::Command;
 use std::sync::{Arc, Mutex};
 
-use crate::common::{CANDOR, Candor, Outcome, Target};
+use crate::common::{CANDOR, Candor, Outcome, Target, read_head};
 
 /// Leads to one target whatever it is asked for, and keeps what it was asked: HTTP, whole URLs and CONNECT, or SOCKS 5.
 struct Proxy {
@@ -52,14 +52,7 @@ fn http(client: TcpStream, to: SocketAddr, asked: &Mutex<Vec<String>>) -> std::i
     client.set_nodelay(true)?;
     let mut reader = BufReader::new(client.try_clone()?);
     let mut server: Option<TcpStream> = None;
-    loop {
-        let mut head = Vec::new();
-        while !head.ends_with(b"\r\n\r\n") {
-            if reader.read_until(b'\n', &mut head)? == 0 {
-                return Ok(());
-            }
-        }
-        let head = String::from_utf8(head).unwrap();
+    while let Some(head) = read_head(&mut reader)? {
         let own = |line: &&str| line.to_ascii_lowercase().starts_with("proxy-");
         let lines: Vec<&str> = head.lines().take(1).chain(head.lines().filter(own)).collect();
         asked.lock().unwrap().push(lines.join(" | "));
@@ -87,6 +80,7 @@ fn http(client: TcpStream, to: SocketAddr, asked: &Mutex<Vec<String>>) -> std::i
         }
         server.write_all(&[head.replacen(url, path, 1).as_bytes(), &body].concat())?;
     }
+    Ok(())
 }
 
 /// The name, if there is no password or it is `ann:x`.

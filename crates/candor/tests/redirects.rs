@@ -1,12 +1,12 @@
 //! Redirects that are followed: what each hop sends, beside curl; what is not followed, and what it is called; that the
 //! server's counts are the ledger's, and times add up.
 
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::process::Command;
 use std::sync::{Arc, Mutex};
 
-use crate::common::{CANDOR, Candor, Outcome, Target, candor};
+use crate::common::{CANDOR, Candor, Outcome, Target, candor, read_head};
 
 /// A server that redirects by its paths, and keeps what it was sent.
 struct Server {
@@ -49,14 +49,7 @@ impl Server {
 fn serve(stream: TcpStream, other: &str, all: &Mutex<Vec<String>>) -> std::io::Result<()> {
     stream.set_nodelay(true)?;
     let mut reader = BufReader::new(stream.try_clone()?);
-    loop {
-        let mut head = Vec::new();
-        while !head.ends_with(b"\r\n\r\n") {
-            if reader.read_until(b'\n', &mut head)? == 0 {
-                return Ok(());
-            }
-        }
-        let head = String::from_utf8(head).unwrap();
+    while let Some(head) = read_head(&mut reader)? {
         let length = head.lines().find_map(|line| line.strip_prefix("Content-Length: "));
         let mut body = vec![0; length.map_or(0, |length| length.parse().unwrap())];
         reader.read_exact(&mut body)?;
@@ -67,6 +60,7 @@ fn serve(stream: TcpStream, other: &str, all: &Mutex<Vec<String>>) -> std::io::R
         let response = if is_head { response.strip_suffix("hello").unwrap() } else { &response };
         (&stream).write_all(response.as_bytes())?;
     }
+    Ok(())
 }
 
 fn response(path: &str, other: &str) -> String {

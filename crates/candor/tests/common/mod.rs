@@ -9,6 +9,7 @@ mod document;
 mod target;
 
 use std::fs::{self, File};
+use std::io::{self, BufRead};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
@@ -23,6 +24,17 @@ pub(crate) use target::Target;
 /// Far longer than any run of these tests, even on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(40);
 const LOOK_AGAIN: Duration = Duration::from_millis(10);
+
+/// The head of the next request on a connection, with its empty line; `None`: there is no other.
+pub(crate) fn read_head(reader: &mut impl BufRead) -> io::Result<Option<String>> {
+    let mut head = Vec::new();
+    while !head.ends_with(b"\r\n\r\n") {
+        if reader.read_until(b'\n', &mut head)? == 0 {
+            return Ok(None);
+        }
+    }
+    Ok(Some(String::from_utf8(head).expect("a head of ours is text")))
+}
 
 /// The program under test.
 pub(crate) const CANDOR: &str = env!("CARGO_BIN_EXE_candor");

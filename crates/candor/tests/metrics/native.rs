@@ -36,11 +36,11 @@ struct Metric {
 }
 
 #[derive(Message)]
-struct Label {
+pub(super) struct Label {
     #[prost(string, tag = "1")]
-    name: String,
+    pub(super) name: String,
     #[prost(string, tag = "2")]
-    value: String,
+    pub(super) value: String,
 }
 
 #[derive(Message)]

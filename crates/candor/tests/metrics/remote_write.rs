@@ -7,6 +7,7 @@ use std::process::Command;
 use prost::Message;
 
 use super::exposition::Exposition;
+use super::native::Label;
 use super::receiver::Reply::{Close, Garbage, Status};
 use super::receiver::{Request, receiver};
 use super::{USAGE, assert_histogram};
@@ -27,14 +28,6 @@ struct Series {
     labels: Vec<Label>,
     #[prost(message, repeated, tag = "2")]
     samples: Vec<Sample>,
-}
-
-#[derive(Message)]
-struct Label {
-    #[prost(string, tag = "1")]
-    name: String,
-    #[prost(string, tag = "2")]
-    value: String,
 }
 
 #[derive(Message)]
