@@ -1,8 +1,8 @@
 //! The values of requests that have holes: rows of data files, counters and random numbers, credentials.
 //!
-//! Every value but the time and a credential is a pure function of the plan and the request's index, so that the requests of a run are
-//! the same for any number of threads and machines. Files are opened and checked before the run; while it goes on a
-//! thread reads rows of its own accord, and a file that changes meanwhile ends the run.
+//! Every value but the time and a credential is a pure function of the plan and the request's index, so that the requests
+//! of a run are the same for any number of threads and machines. Files are opened and checked before the run; while it
+//! goes on a thread reads rows of its own accord, and a file that changes meanwhile ends the run.
 
 use std::borrow::Cow;
 use std::io::Write;
