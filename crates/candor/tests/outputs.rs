@@ -57,6 +57,25 @@ fn every_kind_of_run_is_valid_by_the_schema() {
     assert_eq!(run.finish().document().at("/end/partial"), true);
 }
 
+/// `at` panics where there is nothing, whatever the run.
+#[test]
+fn the_fields_for_scripts_are_in_every_result() {
+    const PAGE: &str = include_str!("../../../docs/result-json.md");
+    let rows = PAGE.lines().filter_map(|line| line.strip_prefix("| `/")?.split_once('`'));
+    let fields: Vec<String> = rows.map(|(field, _)| format!("/{field}")).collect();
+    assert!(fields.len() > 25, "{fields:?}");
+    let target = Target::start(&[]);
+    let url = target.url("/");
+    for flags in
+        [&["-n", "3", &url][..], &["-R", "100", "-d", "200ms", "--expect", "p99 < 9s", &url]]
+    {
+        let document = measure(flags);
+        for field in &fields {
+            let _ = document.at(field);
+        }
+    }
+}
+
 #[test]
 fn a_document_says_what_was_run_and_where() {
     let target = Target::start(&[]);
