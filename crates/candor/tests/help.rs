@@ -64,6 +64,13 @@ fn the_version_is_one_line() {
         assert_eq!(outcome.code(), 0);
         assert_eq!(outcome.stdout, format!("candor {}\n", env!("CARGO_PKG_VERSION")));
     }
+    for flags in [["--version", "--json"], ["--json", "-V"]] {
+        let outcome = candor(&flags);
+        let about: serde_json::Value = serde_json::from_str(&outcome.stdout).expect("JSON");
+        assert_eq!(about["version"], env!("CARGO_PKG_VERSION"));
+        assert_eq!(about["features"], serde_json::json!(["fleet", "script"]));
+        assert_eq!(about["result"], "candor.result/3");
+    }
 }
 
 #[test]

@@ -41,6 +41,7 @@ mod shown;
 mod signals;
 mod target_flags;
 mod typed;
+mod version;
 
 use std::process::ExitCode;
 
@@ -60,6 +61,10 @@ fn run() -> Result<ExitCode, UserError> {
     let words = arguments::with_message(arguments::from_environment()?);
     if let Some(command) = keep::invocation(&words) {
         return Ok(keep::keep(command));
+    }
+    if version::is_asked(&words) {
+        console::print(&version::json())?;
+        return Ok(exit::Exit::Fine.into());
     }
     signals::listen()?;
     if let Some(fault) = candor_engine::MUTANT {
