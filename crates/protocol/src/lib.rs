@@ -12,6 +12,7 @@
 //!               failure.rs  how failures are counted, and their words
 //!               entry.rs    what a protocol is to a run: name, transport, and its sessions, made of a plan
 //!               habits.rs   what requests ask of a worker beside their sessions
+//!               packing/    integers, strings and tables of compressed header fields
 //!  parts        parts/      events of a response                       grpc/      messages and status of a call
 //!               asked.rs   which of them a session is asked of
 //!  protocols    h1/         HTTP/1.1
@@ -39,6 +40,7 @@ pub mod haproxy;
 mod http;
 pub mod made;
 mod output;
+mod packing;
 pub mod parts;
 pub mod proxy;
 mod request;

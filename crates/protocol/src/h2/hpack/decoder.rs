@@ -1,10 +1,8 @@
 //! From header blocks to fields (RFC 7541 3 and 6).
 
-use super::huffman;
-use super::integer;
 use super::static_table;
-use super::table::Table;
 use super::{DEFAULT_TABLE_BYTES, FIELD_OVERHEAD};
+use crate::packing::{Table, huffman, integer};
 
 /// Why a block cannot be decoded. The connection cannot go on: both sides may think differently
 /// of the dynamic table now.
@@ -64,7 +62,7 @@ impl Decoder {
     /// A decoder whose peer may use a table of `limit` bytes.
     pub fn new(limit: u32) -> Self {
         Decoder {
-            table: Table::default(),
+            table: Table::new(DEFAULT_TABLE_BYTES as usize),
             stands_alone: false,
             repeated: Vec::new(),
             repetitions: 0,

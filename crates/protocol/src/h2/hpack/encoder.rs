@@ -8,10 +8,9 @@
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-use super::huffman;
-use super::integer;
 use super::static_table::{self, Found};
 use super::{DEFAULT_TABLE_BYTES, FIELD_OVERHEAD};
+use crate::packing::{huffman, integer};
 
 /// The most entries that are made in the dynamic table. Their indices fit in one byte.
 const MOST_ENTRIES: usize = 64;

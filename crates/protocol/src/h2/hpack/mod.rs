@@ -5,10 +5,7 @@
 
 mod decoder;
 mod encoder;
-mod huffman;
-mod integer;
 mod static_table;
-mod table;
 
 pub use decoder::{Decoder, Error};
 pub use encoder::{Encoder, Fields};
@@ -17,4 +14,4 @@ pub use encoder::{Encoder, Fields};
 pub const DEFAULT_TABLE_BYTES: u32 = 4096;
 
 /// What a field costs in a table and in a list beside its bytes (RFC 7541 4.1).
-pub const FIELD_OVERHEAD: usize = 32;
+pub const FIELD_OVERHEAD: usize = crate::packing::FIELD_OVERHEAD;

@@ -3,7 +3,7 @@
 /// Reads an integer whose first byte's low `prefix` bits belong to it. `None`: it is cut off, or
 /// does not fit in what any length or index may be.
 #[inline]
-pub(super) fn read(block: &mut &[u8], prefix: u32) -> Option<u32> {
+pub(crate) fn read(block: &mut &[u8], prefix: u32) -> Option<u32> {
     let (&first, rest) = block.split_first()?;
     *block = rest;
     let mask = (1u32 << prefix) - 1;
@@ -28,7 +28,7 @@ fn read_long(block: &mut &[u8], mask: u32) -> Option<u32> {
 
 /// Appends `value`, in a first byte whose bits above the prefix are those of `pattern`.
 #[inline]
-pub(super) fn write(out: &mut Vec<u8>, pattern: u8, prefix: u32, value: u32) {
+pub(crate) fn write(out: &mut Vec<u8>, pattern: u8, prefix: u32, value: u32) {
     let mask = (1u32 << prefix) - 1;
     if value < mask {
         out.push(pattern | value as u8);

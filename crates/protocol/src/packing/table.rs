@@ -1,14 +1,14 @@
-//! The dynamic table of the receiving side (RFC 7541 2.3.2 and 4).
+//! The dynamic table of the receiving side (RFC 7541 2.3.2 and 4, RFC 9204 3.2).
 //!
 //! Entries lie one after the other in one piece of memory, so that neither adding nor evicting
 //! allocates once the table has its size.
 
 use std::collections::VecDeque;
 
-use super::{DEFAULT_TABLE_BYTES, FIELD_OVERHEAD};
+use super::FIELD_OVERHEAD;
 
 #[derive(Debug)]
-pub(super) struct Table {
+pub(crate) struct Table {
     /// Newest first.
     entries: VecDeque<Entry>,
     bytes: Vec<u8>,
@@ -32,22 +32,15 @@ impl Entry {
     }
 }
 
-impl Default for Table {
-    fn default() -> Self {
-        Table {
-            entries: VecDeque::new(),
-            bytes: Vec::new(),
-            size: 0,
-            max: DEFAULT_TABLE_BYTES as usize,
-            generation: 0,
-        }
-    }
-}
-
 impl Table {
+    /// An empty table of `max` bytes.
+    pub(crate) fn new(max: usize) -> Self {
+        Table { entries: VecDeque::new(), bytes: Vec::new(), size: 0, max, generation: 0 }
+    }
+
     /// Name and value of the entry that was added last (0), the one before that (1) and so on.
     #[inline]
-    pub(super) fn get(&self, index: usize) -> Option<(&[u8], &[u8])> {
+    pub(crate) fn get(&self, index: usize) -> Option<(&[u8], &[u8])> {
         let entry = self.entries.get(index)?;
         let (name, rest) = self.bytes[entry.start..].split_at(entry.name);
         Some((name, &rest[..entry.value]))
@@ -55,7 +48,7 @@ impl Table {
 
     /// Adds an entry, for which old ones may have to go; one that is larger than the table
     /// empties it (RFC 7541 4.4).
-    pub(super) fn insert(&mut self, name: &[u8], value: &[u8]) {
+    pub(crate) fn insert(&mut self, name: &[u8], value: &[u8]) {
         self.generation += 1;
         let entry = Entry { start: 0, name: name.len(), value: value.len() };
         if entry.size() > self.max {
@@ -71,22 +64,22 @@ impl Table {
     }
 
     /// The peer's encoder keeps to `max` bytes from now on.
-    pub(super) fn resize(&mut self, max: usize) {
+    pub(crate) fn resize(&mut self, max: usize) {
         self.generation += 1;
         self.max = max;
         self.evict(max);
     }
 
-    pub(super) fn max(&self) -> usize {
+    pub(crate) fn max(&self) -> usize {
         self.max
     }
 
-    pub(super) fn generation(&self) -> u64 {
+    pub(crate) fn generation(&self) -> u64 {
         self.generation
     }
 
     /// It will be changed before it is used again.
-    pub(super) fn touch(&mut self) {
+    pub(crate) fn touch(&mut self) {
         self.generation += 1;
     }
 
@@ -119,8 +112,7 @@ mod tests {
 
     #[test]
     fn entries_survive_moving_and_memory_is_bounded() {
-        let mut table = Table::default();
-        table.resize(200);
+        let mut table = Table::new(200);
         for n in 0..10_000u32 {
             let (name, value) = (format!("name-{n}"), format!("{n}"));
             table.insert(name.as_bytes(), value.as_bytes());

@@ -89,7 +89,7 @@ const fn tables() -> Tables {
 }
 
 /// Appends what `coded` stands for. `None`: it is no valid string (RFC 7541 5.2).
-pub(super) fn decode(coded: &[u8], out: &mut Vec<u8>) -> Option<()> {
+pub(crate) fn decode(coded: &[u8], out: &mut Vec<u8>) -> Option<()> {
     // The next bits, the first of them on top; below them zeros.
     let mut bits = 0u64;
     let mut available = 0usize;
@@ -134,13 +134,13 @@ fn long(bits: u64) -> Option<(u8, usize)> {
 }
 
 /// How long `text` is when it is encoded.
-pub(super) fn encoded_length(text: &[u8]) -> usize {
+pub(crate) fn encoded_length(text: &[u8]) -> usize {
     let bits: usize = text.iter().map(|&byte| usize::from(LENGTHS[usize::from(byte)])).sum();
     bits.div_ceil(8)
 }
 
 /// Appends `text`, encoded.
-pub(super) fn encode(text: &[u8], out: &mut Vec<u8>) {
+pub(crate) fn encode(text: &[u8], out: &mut Vec<u8>) {
     let mut bits = 0u64;
     let mut pending = 0u32;
     for &byte in text {
