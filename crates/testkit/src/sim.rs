@@ -592,7 +592,8 @@ impl Reactor for SimReactor<'_> {
         let at_ns = self.rel();
         let connection = &mut self.connections[key as usize];
         if connection.reset {
-            let error = IoFailure { reset: true, message: "simulated: reset".to_owned() };
+            let error =
+                IoFailure { reset: true, refused: false, message: "simulated: reset".to_owned() };
             return Received::Failed { error, at_ns };
         }
         if !connection.inbox.is_empty() {
@@ -629,7 +630,7 @@ impl Reactor for SimReactor<'_> {
         let connection = self.connection(key);
         if connection.reset {
             let message = "simulated: broken pipe".to_owned();
-            return Sent::Failed(IoFailure { reset: true, message });
+            return Sent::Failed(IoFailure { reset: true, refused: false, message });
         }
         if connection.full {
             return Sent::Blocked;

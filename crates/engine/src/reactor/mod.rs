@@ -168,8 +168,10 @@ pub struct Submission {
 /// Why a connection broke.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct IoFailure {
-    /// It was a reset (ECONNRESET, EPIPE), as opposed to anything else.
+    /// It was a reset (ECONNRESET, EPIPE; of datagrams, ECONNREFUSED), as opposed to anything else.
     pub reset: bool,
+    /// Nothing listens there: of datagrams, that is known when the first was sent (ECONNREFUSED).
+    pub refused: bool,
     /// The system's words.
     pub message: String,
 }
@@ -339,7 +341,7 @@ pub trait Reactor {
     fn send_datagrams(&mut self, key: Key, slices: &[IoSlice<'_>], segments: Segments) -> Sent {
         let _ = (key, slices, segments);
         let message = "this way of asking the kernel has no datagrams".to_owned();
-        Sent::Failed(IoFailure { reset: false, message })
+        Sent::Failed(IoFailure { reset: false, refused: false, message })
     }
 
     /// Acknowledges what was received on a connection, if the kernel delays that. Whether that is possible.

@@ -238,7 +238,11 @@ pub(super) fn end_sending(fd: &OwnedFd) {
 /// How an established connection broke.
 pub(super) fn io_failure(errno: Errno) -> IoFailure {
     IoFailure {
-        reset: matches!(errno, Errno::CONNRESET | Errno::PIPE | Errno::CONNABORTED),
+        reset: matches!(
+            errno,
+            Errno::CONNRESET | Errno::PIPE | Errno::CONNABORTED | Errno::CONNREFUSED
+        ),
+        refused: errno == Errno::CONNREFUSED,
         message: std::io::Error::from(errno).to_string(),
     }
 }
