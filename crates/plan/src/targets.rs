@@ -185,12 +185,15 @@ impl Target {
             }
         }
         let http = match self.http {
-            HttpVersion::Negotiated => self.tls.is_some(),
+            HttpVersion::Negotiated | HttpVersion::H3 => self.tls.is_some(),
             HttpVersion::Upgrade => self.tls.is_none(),
             HttpVersion::H1 | HttpVersion::H2 => true,
         };
         need(http, "target.http", "fits the use of TLS")?;
         self.auth.as_ref().map_or(Ok(()), Credential::check)?;
+        if self.http == HttpVersion::H3 {
+            self.check_h3()?;
+        }
         match &self.tls {
             Some(tls) if tls.min > tls.max => Err(conflict(
                 "--tls-min 1.3",
@@ -198,6 +201,36 @@ impl Target {
                 "they leave no version; raise --tls-max",
             )),
             _ => Ok(()),
+        }
+    }
+
+    /// What does not go with QUIC, or is not built for it.
+    fn check_h3(&self) -> Result<(), PlanError> {
+        let is_old = self.tls.as_ref().is_some_and(|tls| tls.max < TlsVersion::V13);
+        let is_unix = matches!(self.endpoint, Endpoint::Unix { .. });
+        let has_header = self.haproxy_protocol != HaproxyProtocol::Off;
+        let refused = [
+            ("--tls-max 1.2", is_old, "QUIC begins with TLS 1.3; leave it out"),
+            ("--unix-socket", is_unix, "QUIC goes over UDP; leave one of them out"),
+            (
+                "--proxy",
+                self.proxy.is_some(),
+                "QUIC through a proxy is not supported; leave one of them out, or add --noproxy '*'",
+            ),
+            (
+                "--haproxy-protocol",
+                has_header,
+                "that header before QUIC is not supported; leave one of them out",
+            ),
+            (
+                "--early-data",
+                self.has_early_data(),
+                "requests in the first flight of QUIC (0-RTT) are not supported yet; leave one of them out",
+            ),
+        ];
+        match refused.into_iter().find(|(_, is_so, _)| *is_so) {
+            Some((other, _, why)) => Err(conflict("--h3", other, why)),
+            None => Ok(()),
         }
     }
 
@@ -209,14 +242,22 @@ impl Target {
                 "what leaves first is known for one target only; leave it out",
             ));
         }
+        if self.http == HttpVersion::H3 {
+            return Some((
+                "--h3",
+                "over QUIC a plan has one target for now; write a plan for each",
+            ));
+        }
         (self.http == HttpVersion::Upgrade)
             .then_some(("--h2c-upgrade", "it is for the requests of one target; write --h2"))
     }
 
     /// Why a thread cannot sleep through its responses, if so.
     pub(crate) fn unstamped(&self) -> Option<Refusal> {
-        if self.http != HttpVersion::H1 {
-            return Some(("HTTP/2", SEVERAL_IN_A_READ));
+        match self.http {
+            HttpVersion::H1 => {}
+            HttpVersion::H3 => return Some(("--h3", SEVERAL_IN_A_READ)),
+            _ => return Some(("HTTP/2", SEVERAL_IN_A_READ)),
         }
         let why = "the kernel stamps only what comes over TCP; leave one of them out";
         matches!(self.endpoint, Endpoint::Unix { .. }).then_some(("a unix socket", why))
@@ -287,6 +328,8 @@ pub enum HttpVersion {
     Upgrade,
     /// The server's choice by ALPN; HTTP/1.1 if it makes none.
     Negotiated,
+    /// HTTP/3, over QUIC.
+    H3,
 }
 
 /// Where connections go.

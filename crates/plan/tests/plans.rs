@@ -329,7 +329,7 @@ fn the_scheme_and_the_flags_say_what_is_spoken() {
         let target = &plan(arguments).target;
         (target.http, target.tls.as_ref().map(|tls| tls.alpn.join(",")))
     };
-    use HttpVersion::{H1, H2, Negotiated, Upgrade};
+    use HttpVersion::{H1, H2, H3, Negotiated, Upgrade};
     let offers = |names: &str| Some(names.to_owned());
     assert_eq!(spoken(&["http://h/"]), (H1, None));
     assert_eq!(spoken(&["--h2", "http://h/"]), (H2, None));
@@ -339,6 +339,11 @@ fn the_scheme_and_the_flags_say_what_is_spoken() {
     assert_eq!(spoken(&["--h1", "https://h/"]), (H1, offers("http/1.1")));
     assert_eq!(spoken(&["--h2", "https://h/"]), (H2, offers("h2")));
     assert_eq!(spoken(&["--alpn", "http/1.1", "https://h/"]), (Negotiated, offers("http/1.1")));
+    assert_eq!(spoken(&["--h3", "https://h/"]), (H3, offers("h3")));
+    let h3 = plan(&["--h3", "-m", "7", "-w", "20", "https://h/"]);
+    assert_eq!(h3.target.tls.as_ref().unwrap().min, TlsVersion::V13);
+    let Connections { streams, windows, .. } = &h3.connections;
+    assert_eq!((*streams, windows.stream_bits, windows.connection_bits), (7, 20, 24));
 }
 
 #[test]
@@ -362,6 +367,25 @@ fn what_does_not_go_together_in_tls_and_http2_is_refused() {
     for (arguments, message) in [
         (&["--h1", "--h2", "https://h/"][..], "--h1 cannot be used with --h2"),
         (&["--h2c", "https://h/"], "write --h2"),
+        (&["--h3", "--h2", "https://h/"], "both choose the version of HTTP"),
+        (&["--h3", "http://h/"], "QUIC is always encrypted; write https:// in the URL"),
+        (&["--h3", "wss://h/"], "a WebSocket over HTTP/3 is not supported yet"),
+        (&["--h3", "-p", "5", "https://h/"], "--pipeline cannot be used with --h3"),
+        (&["--h3", "--alpn", "h2", "https://h/"], "--h3 offers h3 alone"),
+        (&["--h3", "--max-frame-size", "64k", "https://h/"], "it is for HTTP/2"),
+        (&["--h3", "--tls-max", "1.2", "https://h/"], "QUIC begins with TLS 1.3"),
+        (&["--h3", "--unix-socket", "/s", "https://h/"], "QUIC goes over UDP"),
+        (&["--h3", "--proxy", "http://p:1", "https://h/"], "QUIC through a proxy"),
+        (&["--h3", "--haproxy-protocol=v2", "https://h/"], "that header before QUIC"),
+        (
+            &["--h3", "--early-data", "--tls-resumption", "on", "https://h/"],
+            "requests in the first flight of QUIC (0-RTT) are not supported yet",
+        ),
+        (&["--h3", "--reactor", "uring", "https://h/"], "datagrams are read with epoll"),
+        (&["--h3", "--kernel-timestamps", "https://h/"], "only what comes over TCP"),
+        (&["--h3", "--stream", "sse", "https://h/"], "streams of events over HTTP/3"),
+        (&["--h3", "--expect-continue", "-b", "x", "https://h/"], "used with --h3"),
+        (&["--h3", "--call", "a.B/C", "https://h/"], "calls over HTTP/3 are not supported yet"),
         (&["-m", "5", "http://h/"], "add --h2"),
         (&["-w", "16", "--h1", "https://h/"], "add --h2"),
         (&["--h2", "-p", "5", "http://h/"], "write --streams"),

@@ -10,8 +10,10 @@ use std::sync::Arc;
 
 use candor_plan::{HttpVersion, Parts, Request, Target, Wire};
 
+use crate::PROTOCOLS;
 use crate::capture::CaptureRoom;
 use crate::session::{Session, Transport};
+use crate::tls::Connector;
 
 /// A protocol.
 #[derive(Debug)]
@@ -24,16 +26,25 @@ pub struct Entry {
     pub transport: Transport,
     /// Whether it carries requests that are this on the wire.
     pub carries: fn(&Wire) -> bool,
-    /// The versions of HTTP of a target for which it is spoken in clear text.
-    pub in_clear: &'static [HttpVersion],
+    /// The versions of HTTP of a target for which it is spoken without TLS around it: in clear text, or with an
+    /// encryption of its own.
+    pub alone: &'static [HttpVersion],
     /// Makes sessions to a target, whatever they are.
     pub sessions: fn(To<'_>) -> Make,
 }
 
 impl Entry {
-    /// Whether it is spoken to `target` of a plan in clear text.
+    /// Whether it is spoken to `target` of a plan without TLS around it.
     pub fn is_spoken(&self, wire: &Wire, target: &Target) -> bool {
-        (self.carries)(wire) && self.in_clear.contains(&target.http)
+        (self.carries)(wire) && self.alone.contains(&target.http)
+    }
+}
+
+impl Entry {
+    /// What carries the connections of a plan.
+    pub fn transport_of(plan: &Parts) -> Transport {
+        let entry = PROTOCOLS.iter().find(|entry| entry.is_spoken(&plan.wire, &plan.target));
+        entry.map_or(Transport::Stream, |entry| entry.transport)
     }
 }
 
@@ -54,6 +65,8 @@ pub struct To<'p> {
     pub number: u32,
     /// The target.
     pub target: &'p Target,
+    /// The configuration of TLS, for a protocol that encrypts by itself.
+    pub tls: Option<&'p Connector>,
     /// Where responses are kept, if they are read.
     pub room: Option<&'p CaptureRoom>,
     /// Random bits: a pure function of a seed, the number of a stream of them, and a place in it.

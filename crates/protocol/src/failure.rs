@@ -43,6 +43,9 @@ impl Failure {
             Failure::ClosedWith(code) => {
                 (ErrorKind::Closed, format!("the server closed the WebSocket with code {code}").into())
             }
+            Failure::Ended { kind, why } => {
+                (*kind, Reason { words: why.to_string().into(), cause: why.cause() })
+            }
             Failure::Call { kind, message } => {
                 let colon = if message.is_empty() { "" } else { ": " };
                 (*kind, format!("{}{colon}{message}", kind.sentence()).into())

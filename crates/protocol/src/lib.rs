@@ -2,7 +2,7 @@
 //!
 //! Nothing here opens a socket or reads a clock, so every session can be tested to the byte. What a request looks like
 //! comes from the plan; when it is sent and how long it took is the engine's business. Each module names modules above
-//! it alone:
+//! it alone, but for the configuration of TLS, which QUIC takes:
 //!
 //! ```text
 //!  the seam     http.rs     what all versions of HTTP write alike      output.rs  bytes on their way out
@@ -18,6 +18,7 @@
 //!  protocols    h1/         HTTP/1.1
 //!               made/       texts of requests, of scripts and templates: read and written as HTTP/1.1
 //!               h2/         HTTP/2; begins in HTTP/1.1 where it is an upgrade
+//!               h3/         HTTP/3, over QUIC
 //!               ws/         WebSocket; opened over HTTP/1.1, or on a stream of HTTP/2
 //!  around them  tls/        TLS, with any session within               proxy.rs   the same behind a proxy
 //!               haproxy.rs the header that is before all of it
@@ -35,6 +36,7 @@ mod failure;
 pub mod grpc;
 pub mod h1;
 pub mod h2;
+pub mod h3;
 mod habits;
 pub mod haproxy;
 mod http;
@@ -60,4 +62,5 @@ pub use session::{
 };
 
 /// All protocols. Of those that a server may choose, the one first that is spoken where it chooses none.
-pub static PROTOCOLS: [&Entry; 5] = [&h1::ENTRY, &h2::ENTRY, &h2::UPGRADE, &ws::ENTRY, &ws::TUNNEL];
+pub static PROTOCOLS: [&Entry; 6] =
+    [&h1::ENTRY, &h2::ENTRY, &h2::UPGRADE, &h3::ENTRY, &ws::ENTRY, &ws::TUNNEL];

@@ -46,6 +46,8 @@ pub type RequestId = u32;
 pub trait Protocol: Session {
     /// What carries it.
     const TRANSPORT: Transport;
+    /// It may be another for some sessions of this type, though the same for all of a worker.
+    const VARIES: bool = false;
 }
 
 /// What carries a protocol.
@@ -119,9 +121,10 @@ pub trait Session {
     fn handle_close(&mut self);
 }
 
-/// Behind a pointer, whatever it is; over a stream.
+/// Behind a pointer, whatever it is.
 impl Protocol for Box<dyn Session> {
     const TRANSPORT: Transport = Transport::Stream;
+    const VARIES: bool = true;
 }
 
 impl Session for Box<dyn Session> {
@@ -418,6 +421,13 @@ pub enum Failure {
     GoneAway(GoAway),
     /// The server closed the WebSocket before it answered this request, with this code (RFC 6455 7.4).
     ClosedWith(u16),
+    /// The connection ended, and not by a close alone: how that is counted, and what the protocol says of it.
+    Ended {
+        /// The kind.
+        kind: ErrorKind,
+        /// Why.
+        why: Malformed,
+    },
     /// The call of gRPC ended with a status other than `OK`, or without one.
     Call {
         /// Which.

@@ -1,5 +1,5 @@
 //! Shared code of other crates' tests: a simulated clock and network, scripted peers, a raw client,
-//! processes, nginx, a browser, mutated inputs, and the form of outputs of wrk and h2load.
+//! processes, nginx, a QUIC server, a browser, mutated inputs, and the form of outputs of wrk and h2load.
 //!
 //! For tests only. Peers and clients are plain threads on std's sockets, so that the test decides
 //! every byte on the wire and no HTTP library changes it.
@@ -9,6 +9,7 @@ pub mod browser;
 pub mod client;
 pub mod ghz_form;
 pub mod h2load_form;
+pub mod h3;
 pub mod mutate;
 pub mod nginx;
 pub mod peer;

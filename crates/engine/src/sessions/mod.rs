@@ -14,7 +14,7 @@ use std::borrow::Cow;
 use std::ptr;
 use std::rc::Rc;
 
-use candor_plan::{Parts, Plan, ProxyWay, Target, Work};
+use candor_plan::{HttpVersion, Parts, Plan, ProxyWay, Target, Work};
 use candor_protocol::proxy::{Opening, Proxied};
 use candor_protocol::tls::{self, Connector};
 use candor_protocol::{
@@ -42,6 +42,8 @@ pub(crate) enum Spoken {
     Clear(&'static Entry),
     /// TLS, and within it what the server chooses.
     Tls(Box<Connector>),
+    /// This, over QUIC, which has TLS within.
+    Quic(&'static Entry, Box<Connector>),
 }
 
 impl Spoken {
@@ -51,17 +53,22 @@ impl Spoken {
     }
 
     fn to(plan: &Parts, target: &Target) -> Result<Self, EngineError> {
-        if let Some(tls) = &target.tls {
-            return Ok(Spoken::Tls(Box::new(Connector::new(tls, roots::system)?)));
-        }
-        let entry = PROTOCOLS.into_iter().find(|entry| entry.is_spoken(&plan.wire, target));
-        Ok(Spoken::Clear(entry.expect("the plan's check knows what is spoken in clear text")))
+        let entry = || {
+            let entry = PROTOCOLS.into_iter().find(|entry| entry.is_spoken(&plan.wire, target));
+            entry.expect("the plan's check knows what is spoken without TLS around it")
+        };
+        let Some(tls) = &target.tls else { return Ok(Spoken::Clear(entry())) };
+        let connector = Box::new(Connector::new(tls, roots::system)?);
+        Ok(match target.http {
+            HttpVersion::H3 => Spoken::Quic(entry(), connector),
+            _ => Spoken::Tls(connector),
+        })
     }
 
     /// What carries it.
     pub(crate) fn transport(&self) -> Transport {
         match self {
-            Spoken::Clear(entry) => entry.transport,
+            Spoken::Clear(entry) | Spoken::Quic(entry, _) => entry.transport,
             Spoken::Tls(_) => Transport::Stream,
         }
     }
@@ -73,6 +80,10 @@ impl Spoken {
             Spoken::Tls(connector) => {
                 let sessions = connector.sessions(by_alpn(to, watch));
                 Rc::new(move || Box::new(sessions()))
+            }
+            Spoken::Quic(entry, connector) => {
+                let to = To { tls: Some(connector), ..to };
+                watched((entry.sessions)(to), watch)
             }
         }
     }
@@ -138,7 +149,7 @@ impl<'p> Recipe<'p> {
 
     fn to<'t>(&'t self, number: u32, target: &'t Target) -> To<'t> {
         let room = self.room.as_ref();
-        To { plan: &self.plan, number, target, room, draw: candor_pace::draw }
+        To { plan: &self.plan, number, target, tls: None, room, draw: candor_pace::draw }
     }
 
     /// Hands the maker of sessions to `what`, for what each target of the plan speaks.

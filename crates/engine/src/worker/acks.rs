@@ -66,7 +66,7 @@ impl<R: Reactor, S: Protocol> Worker<R, S> {
     /// The run begins.
     pub(super) fn watch_acks(&mut self) {
         // A reactor that dozes does not know how long a connection is silent.
-        if S::TRANSPORT == Transport::Stream && !self.reactor.dozes() {
+        if self.transport() == Transport::Stream && !self.reactor.dozes() {
             self.acks.next_look_ns = FIRST_NS;
             self.timers.add(FIRST_NS, Timer::Acks, 0);
         }

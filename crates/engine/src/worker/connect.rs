@@ -144,7 +144,11 @@ impl<R: Reactor, S: Protocol> Worker<R, S> {
             }
         };
         self.say_goodbye(key, now_ns);
-        let failure = self.not_connected(key, ConnectErrorKind::Handshake, reason);
+        let kind = match loss {
+            Loss::Failed(failure) if failure.refused => ConnectErrorKind::Refused,
+            _ => ConnectErrorKind::Handshake,
+        };
+        let failure = self.not_connected(key, kind, reason);
         self.connect_failed(key, failure, now_ns);
     }
 
@@ -170,7 +174,7 @@ impl<R: Reactor, S: Protocol> Worker<R, S> {
         if !self.speaks_unasked(key) {
             return;
         }
-        let session_ns = self.session_ns(now_ns);
+        let (session_ns, transport) = (self.session_ns(now_ns), self.transport());
         if let Some(session) = &mut self.pool[key].session {
             session.handle_close();
             let mut slices = [IoSlice::new(&[]); 4];
@@ -178,7 +182,7 @@ impl<R: Reactor, S: Protocol> Worker<R, S> {
             let slices = transmit.of(&slices);
             if !slices.is_empty() {
                 // Nothing depends on it any more, so how it went does not matter.
-                let _ = match S::TRANSPORT {
+                let _ = match transport {
                     Transport::Stream => self.reactor.send(key, slices),
                     Transport::Datagrams => {
                         self.reactor.send_datagrams(key, slices, Segments::of(transmit))

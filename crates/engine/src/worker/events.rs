@@ -13,7 +13,7 @@ use super::connection::{Account, State};
 use super::kernel::{Answered, KernelBooks};
 use crate::author::Author;
 use crate::books::{Books, Came};
-use crate::reactor::{Key, Reactor};
+use crate::reactor::{IoFailure, Key, Reactor};
 
 /// What events ask for, beside what is in the books already.
 #[derive(Default)]
@@ -262,6 +262,10 @@ fn broken(id: Option<u32>, failure: &Failure) -> Loss {
     let (kind, reason) = failure.words();
     match (kind, id) {
         (ErrorKind::BodyLimit, Some(id)) => Loss::TooLarge { id, reason },
+        (ErrorKind::Reset, _) => {
+            let message = reason.words.into_string();
+            Loss::Failed(IoFailure { reset: true, refused: false, message })
+        }
         _ => Loss::Malformed { id, reason },
     }
 }

@@ -82,6 +82,12 @@ impl<R: Reactor, S: Protocol> Worker<R, S> {
         }
     }
 
+    /// What carries the connections. Known to the compiler where the protocol is.
+    #[inline(always)]
+    pub(super) fn transport(&self) -> Transport {
+        if S::VARIES { self.own.transport } else { S::TRANSPORT }
+    }
+
     /// Whether the connection's protocol has things to say that no request asked for.
     #[inline]
     pub(super) fn speaks_unasked(&self, key: Key) -> bool {
@@ -129,10 +135,11 @@ impl<R: Reactor, S: Protocol> Worker<R, S> {
     /// Reads once and gives it to the session; `None`: there was nothing, or the connection is
     /// gone.
     fn receive_piece(&mut self, key: Key) -> Option<Intake> {
+        let transport = self.transport();
         let connection = &mut self.pool[key];
         let session = connection.session.as_mut()?;
         let has_stamps = self.reactor.has_stamps();
-        let (received, segments) = match S::TRANSPORT {
+        let (received, segments) = match transport {
             Transport::Stream => (self.reactor.receive(key), Segments::default()),
             Transport::Datagrams => self.reactor.receive_datagrams(key),
         };
@@ -178,7 +185,7 @@ impl<R: Reactor, S: Protocol> Worker<R, S> {
             applying.came_to.loss = Some(Loss::Malformed { id, reason });
         }
         let session_ns = at_ns + self.shift_ns;
-        let ends_here = match S::TRANSPORT {
+        let ends_here = match transport {
             Transport::Stream => {
                 let input = Input::Stream(if is_early { &[] } else { bytes });
                 applying.take_in(input, session_ns, session)

@@ -190,7 +190,7 @@ impl<R: Reactor, S: Protocol> Worker<R, S> {
 
     /// Writes what the session has to write, as far as the kernel takes it.
     pub(super) fn flush(&mut self, key: Key, now_ns: u64) {
-        let session_ns = self.session_ns(now_ns);
+        let (session_ns, transport) = (self.session_ns(now_ns), self.transport());
         let mut share = SHARE_BYTES;
         loop {
             let connection = &mut self.pool[key];
@@ -198,12 +198,16 @@ impl<R: Reactor, S: Protocol> Worker<R, S> {
             let mut slices = [IoSlice::new(&[]); SLICES];
             let transmit = session.poll_transmit(session_ns, &mut slices);
             if transmit.slices == 0 {
+                // What it has to say may have to wait for a time.
+                if transport == Transport::Datagrams {
+                    self.watch_timeout(key);
+                }
                 return;
             }
             let slices = transmit.of(&slices);
             let offered: usize = slices.iter().map(|slice| slice.len()).sum();
             let at_ns = self.reactor.now_ns();
-            let sent = match S::TRANSPORT {
+            let sent = match transport {
                 Transport::Stream => self.reactor.send(key, slices),
                 Transport::Datagrams => {
                     let segments = Segments::of(transmit);

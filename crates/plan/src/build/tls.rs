@@ -11,6 +11,9 @@ use crate::wire::CallForm;
 
 /// Default windows of HTTP/2: the same as h2load's, so large that the peer never waits for us.
 const DEFAULT_WINDOW_BITS: u8 = 30;
+/// The same of HTTP/3, whose datagrams come in any order: what is missing in between is waited for, and all that came
+/// behind it is kept.
+const DEFAULT_H3_WINDOW_BITS: u8 = 24;
 
 /// Which HTTP is spoken.
 pub(super) fn http(options: &Options, url: &HttpUrl) -> Result<HttpVersion, PlanError> {
@@ -19,6 +22,7 @@ pub(super) fn http(options: &Options, url: &HttpUrl) -> Result<HttpVersion, Plan
         ("--h2", options.http2.h2),
         ("--h2c", options.http2.h2c),
         ("--h2c-upgrade", options.http2.h2c_upgrade),
+        (H3, options.http2.h3),
     ];
     let mut asked = asked.into_iter().filter(|(_, given)| *given).map(|(option, _)| option);
     if let (Some(one), Some(other)) = (asked.next(), asked.next()) {
@@ -30,6 +34,9 @@ pub(super) fn http(options: &Options, url: &HttpUrl) -> Result<HttpVersion, Plan
     if options.http2.h2c_upgrade && url.is_https {
         let why = "TLS uses ALPN instead of an upgrade; write --h2";
         return Err(conflict("--h2c-upgrade", "https", why));
+    }
+    if options.http2.h3 {
+        return h3(options, url).map(|()| HttpVersion::H3);
     }
     let h2_only = [
         ("--max-frame-size", options.http2.max_frame_size.is_some()),
@@ -70,9 +77,40 @@ pub(super) fn http(options: &Options, url: &HttpUrl) -> Result<HttpVersion, Plan
     })
 }
 
-/// Windows of HTTP/2.
+const H3: &str = "--h3";
+
+/// What options say that HTTP/3 does not have, or that is not built for it.
+fn h3(options: &Options, url: &HttpUrl) -> Result<(), PlanError> {
+    if url.is_websocket {
+        let why = "a WebSocket over HTTP/3 is not supported yet; leave --h3 out";
+        return Err(conflict(H3, "ws", why));
+    }
+    if !url.is_https {
+        return Err(conflict(H3, "http", "QUIC is always encrypted; write https:// in the URL"));
+    }
+    if calls::are_asked(options) {
+        let why = "calls over HTTP/3 are not supported yet; leave --h3 out";
+        return Err(conflict(H3, "--call", why));
+    }
+    let of_h2 = [
+        ("--max-frame-size", options.http2.max_frame_size.is_some()),
+        ("--encoder-header-table-size", options.http2.encoder_header_table_size.is_some()),
+    ];
+    exclude(of_h2, H3, "it is for HTTP/2; leave it out")?;
+    if options.requests.pipeline.is_some() {
+        let why = "its requests in flight are streams; write --streams";
+        return Err(conflict("--pipeline", H3, why));
+    }
+    if options.tls.alpn.is_some() {
+        return Err(conflict("--alpn", H3, "--h3 offers h3 alone; leave one of them out"));
+    }
+    Ok(())
+}
+
+/// Windows of HTTP/2 and HTTP/3.
 pub(super) fn windows(options: &Options) -> Windows {
-    let bits = |asked: Option<WindowBits>| asked.map_or(DEFAULT_WINDOW_BITS, WindowBits::get);
+    let default = if options.http2.h3 { DEFAULT_H3_WINDOW_BITS } else { DEFAULT_WINDOW_BITS };
+    let bits = |asked: Option<WindowBits>| asked.map_or(default, WindowBits::get);
     Windows {
         stream_bits: bits(options.http2.window_bits),
         connection_bits: bits(options.http2.connection_window_bits),
@@ -127,8 +165,10 @@ pub(super) fn tls(
         let why = "clear text has no TLS; write https:// in the URL";
         return exclude(tls_only, "http", why).map(|()| None);
     }
+    // QUIC has no earlier one.
+    let oldest = if http == HttpVersion::H3 { TlsVersion::V13 } else { TlsVersion::V12 };
     let (min, max) = (
-        options.tls.tls_min.unwrap_or(TlsVersion::V12),
+        options.tls.tls_min.unwrap_or(oldest).max(oldest),
         options.tls.tls_max.unwrap_or(TlsVersion::V13),
     );
     Ok(Some(Tls {
@@ -192,6 +232,7 @@ fn alpn(options: &Options, http: HttpVersion) -> Result<Vec<String>, PlanError> 
             HttpVersion::H1 => &["http/1.1"],
             HttpVersion::H2 | HttpVersion::Upgrade => &["h2"],
             HttpVersion::Negotiated => &["h2", "http/1.1"],
+            HttpVersion::H3 => &["h3"],
         };
         return Ok(names.iter().map(|&name| name.to_owned()).collect());
     };

@@ -25,15 +25,19 @@ group! {
         #[arg(long)]
         pub h2c_upgrade: bool,
 
+        /// Use HTTP/3, over QUIC; for https
+        #[arg(long)]
+        pub h3: bool,
+
         /// Streams open on one connection at the same time [default: 1]
         #[arg(short = 'm', long, value_name = "N")]
         pub streams: Option<SmallCount>,
 
-        /// Receive window of each stream: 2^N − 1 bytes [default: 30]
+        /// Receive window of each stream: 2^N − 1 bytes [default: 30; with --h3: 24]
         #[arg(short = 'w', long, value_name = "N")]
         pub window_bits: Option<WindowBits>,
 
-        /// Receive window of the connection: 2^N − 1 bytes [default: 30]
+        /// Receive window of the connection: 2^N − 1 bytes [default: 30; with --h3: 24]
         #[arg(short = 'W', long, value_name = "N")]
         pub connection_window_bits: Option<WindowBits>,
 
@@ -41,7 +45,7 @@ group! {
         #[arg(long, value_name = "SIZE")]
         pub max_frame_size: Option<Size>,
 
-        /// HPACK table for the server's header fields [default: 4KiB]
+        /// HPACK or QPACK table for the server's header fields [default: 4KiB]
         #[arg(long, value_name = "SIZE")]
         pub header_table_size: Option<Size>,
 
@@ -49,5 +53,5 @@ group! {
         #[arg(long, value_name = "SIZE")]
         pub encoder_header_table_size: Option<Size>,
     }
-    one_of { h1, h2, h2c, h2c_upgrade }
+    one_of { h1, h2, h2c, h2c_upgrade, h3 }
 }

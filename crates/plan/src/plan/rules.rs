@@ -9,7 +9,8 @@ use std::collections::HashSet;
 use super::Parts;
 use crate::error::{PlanError, Refusal, conflict, need, value};
 use crate::run::{Pacing, ReactorChoice};
-use crate::targets::Target;
+use crate::targets::{HttpVersion, Target};
+use crate::wire::Wire;
 use crate::work::journey::Variables;
 use crate::work::template::Names;
 use crate::work::{DataSet, Request};
@@ -36,6 +37,9 @@ pub(super) fn check(parts: &Parts) -> Result<(), PlanError> {
         work.check_early_data()?;
     }
     parts.wire.check(work, target, connections, &names)?;
+    if target.http == HttpVersion::H3 {
+        check_h3(parts)?;
+    }
     load.check()?;
     parts.timeouts.check()?;
     parts.stop.check()?;
@@ -45,6 +49,26 @@ pub(super) fn check(parts: &Parts) -> Result<(), PlanError> {
         return Err(conflict("--pacing stamps", other, why));
     }
     parts.recording.check(&parts.stop, &parts.threads)
+}
+
+/// What of the other parts does not go with HTTP/3, or is not built for it.
+fn check_h3(parts: &Parts) -> Result<(), PlanError> {
+    let is_plain = parts.wire == Wire::Http && parts.connections.pipeline == 1;
+    need(is_plain, "target.http", "is not HTTP/3 for a WebSocket, for calls, or with a pipeline")?;
+    let uring = parts.threads.reactor == ReactorChoice::Uring;
+    let stamps = parts.recording.kernel_timestamps.is_some();
+    let others = [
+        ("--reactor uring", uring, "datagrams are read with epoll; leave one of them out"),
+        (
+            "--kernel-timestamps",
+            stamps,
+            "the kernel stamps only what comes over TCP; leave one of them out",
+        ),
+    ];
+    match others.into_iter().find(|(_, is_so, _)| *is_so) {
+        Some((other, _, why)) => Err(conflict("--h3", other, why)),
+        None => Ok(()),
+    }
 }
 
 fn targets(parts: &Parts) -> Result<(), PlanError> {

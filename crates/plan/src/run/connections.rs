@@ -24,10 +24,10 @@ pub struct Connections {
     pub max: u32,
     /// HTTP/1.1: requests in flight on one connection at the same time, at least 1.
     pub pipeline: u32,
-    /// HTTP/2: streams open on one connection at the same time, at least 1. WebSocket: messages that wait for
+    /// HTTP/2 and HTTP/3: streams open on one connection at the same time, at least 1. WebSocket: messages that wait for
     /// their replies.
     pub streams: u32,
-    /// HTTP/2: the number of bytes that the server may send before we grant more.
+    /// HTTP/2 and HTTP/3: the number of bytes that the server may send before we grant more.
     pub windows: Windows,
     /// HTTP/2: sizes of frames and of tables for header fields.
     pub frames: Frames,
@@ -114,7 +114,7 @@ impl Connections {
     }
 }
 
-/// HTTP/2's receive windows, as powers of two from 16 to 30 (the window is 2^bits − 1 bytes).
+/// The receive windows of HTTP/2 and HTTP/3, as powers of two from 16 to 30 (the window is 2^bits − 1 bytes).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Windows {
@@ -130,7 +130,7 @@ pub struct Windows {
 pub struct Frames {
     /// The largest frame that we accept, from 2^14 to 2^24 − 1 bytes.
     pub max_bytes: u32,
-    /// The size of the HPACK table for the server's header fields.
+    /// The size of the table for the server's header fields, of HPACK or of QPACK.
     pub header_table_bytes: u32,
     /// The size of the HPACK table for our header fields, if the server allows it.
     pub encoder_table_bytes: u32,

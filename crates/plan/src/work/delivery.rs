@@ -97,7 +97,7 @@ impl Delivery {
         let refused = [
             (
                 target.http != HttpVersion::H1,
-                "HTTP/2",
+                if target.http == HttpVersion::H3 { "--h3" } else { "HTTP/2" },
                 "it is for HTTP/1.1 only; add --h1, or leave it out",
             ),
             (is_scripted, "--script", "the script decides what is written; leave one of them out"),

@@ -20,7 +20,7 @@ pub static ENTRY: Entry = Entry {
     alpn: Some("http/1.1"),
     transport: Session::TRANSPORT,
     carries: |wire| wire.websocket().is_none(),
-    in_clear: &[HttpVersion::H1, HttpVersion::Negotiated],
+    alone: &[HttpVersion::H1, HttpVersion::Negotiated],
     sessions: |to| make(sessions(to)),
 };
 

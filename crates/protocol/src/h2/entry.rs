@@ -19,7 +19,7 @@ pub static ENTRY: Entry = Entry {
     alpn: Some("h2"),
     transport: Session::TRANSPORT,
     carries: |wire| wire.websocket().is_none(),
-    in_clear: &[HttpVersion::H2],
+    alone: &[HttpVersion::H2],
     sessions: |to| make(sessions(to)),
 };
 
@@ -28,7 +28,7 @@ pub static UPGRADE: Entry = Entry {
     name: "HTTP/2 by upgrade",
     alpn: None,
     transport: Upgrade::TRANSPORT,
-    in_clear: &[HttpVersion::Upgrade],
+    alone: &[HttpVersion::Upgrade],
     sessions: |to| make(upgrades(to)),
     ..ENTRY
 };

@@ -94,7 +94,7 @@ pub enum Error {
     #[error("the response has no :status between 100 and 999")]
     Status,
     /// 101 (RFC 9113 8.6).
-    #[error("the response is 101 Switching Protocols, which HTTP/2 does not have")]
+    #[error("the response is 101 Switching Protocols, which only HTTP/1.1 has")]
     SwitchingProtocols,
     /// More 1xx responses than [`Limits::interim_answers`](super::Limits), or one that ends the
     /// stream.

@@ -31,15 +31,26 @@ pub(crate) fn read(
     decoder: &mut Decoder,
     block: &[u8],
     list_bytes: usize,
+    keep: Option<&mut Capture>,
+    message: Option<&mut String>,
+) -> Result<Result<Head, Error>, hpack::Error> {
+    if keep.is_none() && message.is_none() {
+        let mut reading = Reading::default();
+        decoder.decode(block, |name, value| reading.take(name, value, list_bytes))?;
+        return Ok(reading.finish());
+    }
+    read_by(|take| decoder.decode(block, take), list_bytes, keep, message).map(|((), head)| head)
+}
+
+/// The same for a block that `decode` decodes, in whatever way; what that says comes first.
+pub(crate) fn read_by<T, E>(
+    decode: impl FnOnce(&mut dyn FnMut(&[u8], &[u8])) -> Result<T, E>,
+    list_bytes: usize,
     mut keep: Option<&mut Capture>,
     mut message: Option<&mut String>,
-) -> Result<Result<Head, Error>, hpack::Error> {
+) -> Result<(T, Result<Head, Error>), E> {
     let mut reading = Reading::default();
-    if keep.is_none() && message.is_none() {
-        decoder.decode(block, |name, value| reading.take(name, value, list_bytes))?;
-        return reading.finish();
-    }
-    decoder.decode(block, |name, value| {
+    let told = decode(&mut |name, value| {
         reading.take(name, value, list_bytes);
         if let Some(message) = &mut message
             && reading.error.is_none()
@@ -55,7 +66,7 @@ pub(crate) fn read(
             }
         }
     })?;
-    reading.finish()
+    Ok((told, reading.finish()))
 }
 
 #[derive(Debug, Default)]
@@ -70,8 +81,8 @@ struct Reading {
 }
 
 impl Reading {
-    fn finish(self) -> Result<Result<Head, Error>, hpack::Error> {
-        Ok(self.error.map_or(Ok(self.head), Err))
+    fn finish(self) -> Result<Head, Error> {
+        self.error.map_or(Ok(self.head), Err)
     }
 
     fn take(&mut self, name: &[u8], value: &[u8], list_bytes: usize) {

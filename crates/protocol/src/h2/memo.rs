@@ -17,7 +17,7 @@ const MOST_BYTES: usize = 512;
 
 /// When a block that is known means what it meant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Holds {
+pub(crate) enum Holds {
     /// Always. It adds to the dynamic table, each time that it comes.
     AlwaysAndAdds,
     /// Always.
@@ -27,7 +27,7 @@ pub(super) enum Holds {
 }
 
 #[derive(Debug, Default)]
-pub(super) struct Memo {
+pub(crate) struct Memo {
     known: [Known; KNOWN],
     /// The one that was last of use.
     last: usize,
@@ -50,7 +50,7 @@ impl Default for Known {
 impl Memo {
     /// What `block` says, if that is known, and whether it adds to the table.
     #[inline]
-    pub(super) fn recall(&mut self, block: &[u8], generation: u64) -> Option<(Head, bool)> {
+    pub(crate) fn recall(&mut self, block: &[u8], generation: u64) -> Option<(Head, bool)> {
         if block.is_empty() {
             return None;
         }
@@ -67,7 +67,7 @@ impl Memo {
     }
 
     /// `block` said this.
-    pub(super) fn learn(&mut self, block: &[u8], holds: Holds, head: Head) {
+    pub(crate) fn learn(&mut self, block: &[u8], holds: Holds, head: Head) {
         if block.is_empty() || block.len() > MOST_BYTES {
             return;
         }

@@ -30,7 +30,7 @@ pub(crate) mod frame;
 pub(crate) mod head;
 pub mod hpack;
 pub(crate) mod input;
-mod memo;
+pub(crate) mod memo;
 mod output;
 mod parts;
 mod receive;
@@ -43,8 +43,8 @@ mod upload;
 
 pub use entry::{ENTRY, UPGRADE, sessions};
 pub use error::Error;
-pub(crate) use request::is_left_out;
 pub use request::{Parts, Prepared, prepare};
+pub(crate) use request::{each_field, is_left_out};
 pub use session::Session;
 pub use settings::{Limits, Settings};
 pub use upgrade::{Asking, Upgrade};

@@ -92,20 +92,30 @@ impl Prepared {
 /// Writes the fields of a request whose method, scheme, authority and path are these.
 fn set<'a>(
     fields: &mut Fields,
-    [method, scheme, authority, path]: [&[u8]; 4],
+    line: [&[u8]; 4],
     headers: impl Iterator<Item = (&'a [u8], &'a [u8])> + Clone,
     body_bytes: usize,
 ) {
     fields.clear();
+    each_field(line, headers, body_bytes, |name, value| fields.push(name, value));
+}
+
+/// Hands each field of a request whose method, scheme, authority and path are these to `push`.
+pub(crate) fn each_field<'a>(
+    [method, scheme, authority, path]: [&[u8]; 4],
+    headers: impl Iterator<Item = (&'a [u8], &'a [u8])> + Clone,
+    body_bytes: usize,
+    mut push: impl FnMut(&[u8], &[u8]),
+) {
     let find = |name: &[u8]| headers.clone().find(|(other, _)| other.eq_ignore_ascii_case(name));
     let authority = find(b"host").map_or(authority, |(_, value)| value);
-    fields.push(b":method", method);
+    push(b":method", method);
     // RFC 9113 8.5.
     if method != b"CONNECT" {
-        fields.push(b":scheme", scheme);
-        fields.push(b":path", path);
+        push(b":scheme", scheme);
+        push(b":path", path);
     }
-    fields.push(b":authority", authority);
+    push(b":authority", authority);
     let wants_length = wants_length(method) || body_bytes > 0;
     let adds_length = wants_length && find(b"content-length").is_none();
     let mut lower = [0; LONGEST_NAME];
@@ -118,14 +128,14 @@ fn set<'a>(
             Some(lower) => {
                 lower.copy_from_slice(name);
                 lower.make_ascii_lowercase();
-                fields.push(lower, value);
+                push(lower, value);
             }
-            None => fields.push(&name.to_ascii_lowercase(), value),
+            None => push(&name.to_ascii_lowercase(), value),
         }
     }
     if adds_length {
         let mut digits = itoa::Buffer::new();
-        fields.push(b"content-length", digits.format(body_bytes).as_bytes());
+        push(b"content-length", digits.format(body_bytes).as_bytes());
     }
 }
 

@@ -26,6 +26,17 @@ fn read_long(block: &mut &[u8], mask: u32) -> Option<u32> {
     None
 }
 
+/// Whether `block` ends in the middle of the integer that it begins with.
+pub(crate) fn is_cut_off(block: &[u8], prefix: u32) -> bool {
+    let mask = (1u8 << prefix) - 1;
+    match block {
+        [] => true,
+        [first, rest @ ..] => {
+            first & mask == mask && rest.len() < 5 && rest.iter().all(|byte| byte & 0x80 != 0)
+        }
+    }
+}
+
 /// Appends `value`, in a first byte whose bits above the prefix are those of `pattern`.
 #[inline]
 pub(crate) fn write(out: &mut Vec<u8>, pattern: u8, prefix: u32, value: u32) {
@@ -78,6 +89,9 @@ mod tests {
         assert_eq!(read(&mut &[][..], 5), None);
         assert_eq!(read(&mut &[0x1f][..], 5), None);
         assert_eq!(read(&mut &[0x1f, 0x80][..], 5), None);
+        assert!(is_cut_off(&[], 5) && is_cut_off(&[0x1f], 5) && is_cut_off(&[0x1f, 0x80], 5));
+        assert!(!is_cut_off(&[0x1e], 5) && !is_cut_off(&[0x1f, 0x80, 0x01], 5));
+        assert!(!is_cut_off(&[0x1f, 0x80, 0x80, 0x80, 0x80, 0x80], 5));
         assert_eq!(read(&mut &[0x1f, 0x80, 0x80, 0x80, 0x80, 0x80, 0][..], 5), None);
         assert_eq!(read(&mut &[0x1f, 0xff, 0xff, 0xff, 0xff, 0x7f][..], 5), None);
     }

@@ -168,19 +168,26 @@ impl Connector {
     /// Makes the sessions of one thread, each around one that `make` makes once the handshake is
     /// over.
     pub fn sessions(&self, make: Make) -> impl Fn() -> Tls + Clone + use<> {
-        let mut config = self.config.clone();
-        if self.resumption {
-            // Tickets are a thread's own, so that threads share no lock.
-            config.resumption = Resumption::in_memory_sessions(REMEMBERED_SESSIONS);
-            config.enable_early_data = self.early_data;
-        }
-        let (config, name) = (Arc::new(config), self.name.clone());
+        let (config, name) = self.of_thread();
         let (resumption, needs_h2) = (self.resumption, self.needs_h2);
         let scratch = Rc::new(Scratch::default());
         move || {
             let (make, scratch) = (Rc::clone(&make), Rc::clone(&scratch));
             Tls::new(Arc::clone(&config), name.clone(), needs_h2, resumption, make, scratch)
         }
+    }
+}
+
+impl Connector {
+    /// The configuration of one thread, and the name that servers are asked for.
+    pub(crate) fn of_thread(&self) -> (Arc<ClientConfig>, ServerName<'static>) {
+        let mut config = self.config.clone();
+        if self.resumption {
+            // Tickets are a thread's own, so that threads share no lock.
+            config.resumption = Resumption::in_memory_sessions(REMEMBERED_SESSIONS);
+            config.enable_early_data = self.early_data;
+        }
+        (Arc::new(config), self.name.clone())
     }
 }
 

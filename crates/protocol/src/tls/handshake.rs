@@ -6,12 +6,12 @@
 use std::sync::Arc;
 
 use candor_record::Handshake;
-use rustls::ClientConfig;
 use rustls::HandshakeKind;
 use rustls::client::{ClientConnectionData, UnbufferedClientConnection};
 use rustls::kernel::KernelConnection;
 use rustls::pki_types::ServerName;
 use rustls::unbuffered::{ConnectionState, EncodeError, InsufficientSizeError};
+use rustls::{ClientConfig, CommonState};
 
 use super::HandshakeError;
 use super::records::{DATA, HEADER_BYTES, MAX_PLAIN_BYTES, TAG_BYTES, record_length};
@@ -222,7 +222,8 @@ fn is_end_of_early_data(record: &[u8]) -> bool {
     record.len() == LENGTH && record[0] == DATA
 }
 
-fn facts(connection: &UnbufferedClientConnection) -> Handshake {
+/// What was negotiated.
+pub(crate) fn facts(connection: &CommonState) -> Handshake {
     let version = match connection.protocol_version() {
         Some(rustls::ProtocolVersion::TLSv1_2) => "TLSv1.2",
         Some(rustls::ProtocolVersion::TLSv1_3) => "TLSv1.3",
@@ -235,6 +236,7 @@ fn facts(connection: &UnbufferedClientConnection) -> Handshake {
         cipher: suite.and_then(|suite| suite.as_str()).unwrap_or_default().into(),
         group: group.and_then(|group| group.as_str()).unwrap_or_default().into(),
         alpn: match connection.alpn_protocol() {
+            Some(b"h3") => "h3".into(),
             Some(b"h2") => "h2".into(),
             Some(b"http/1.1") => "http/1.1".into(),
             Some(b"http/1.0") => "http/1.0".into(),

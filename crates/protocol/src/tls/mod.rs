@@ -19,4 +19,5 @@ mod verify;
 
 pub use config::{Choice, ConfigError, Connector, Material};
 pub use error::{Error, HandshakeError};
+pub(crate) use handshake::facts as handshake_facts;
 pub use session::{Make, Tls};

@@ -25,7 +25,7 @@ pub static ENTRY: Entry = Entry {
     alpn: Some("http/1.1"),
     transport: Session::TRANSPORT,
     carries: |wire| wire.websocket().is_some(),
-    in_clear: &[HttpVersion::H1, HttpVersion::Negotiated],
+    alone: &[HttpVersion::H1, HttpVersion::Negotiated],
     sessions: |to| make(sessions(to)),
 };
 
@@ -34,7 +34,7 @@ pub static TUNNEL: Entry = Entry {
     name: "WebSocket over HTTP/2",
     alpn: Some("h2"),
     transport: Tunnel::TRANSPORT,
-    in_clear: &[HttpVersion::H2],
+    alone: &[HttpVersion::H2],
     sessions: |to| make(tunnels(to)),
     ..ENTRY
 };

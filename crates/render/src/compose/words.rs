@@ -595,6 +595,20 @@ pub(super) fn bytes(document: &Document) -> String {
     [one("sent", all.sent), one("received", all.received), one("bodies", all.bodies)].join(", ")
 }
 
+/// The numbers of datagrams; `None` where connections had none.
+pub(super) fn datagrams(document: &Document) -> Option<String> {
+    let all = &document.datagrams;
+    let mut parts = vec![
+        format!("sent {}", fmt_count(all.sent)),
+        format!("received {}", fmt_count(all.received)),
+    ];
+    parts.extend(counted([
+        (all.congested, "marked for congestion"),
+        (all.dropped, "dropped here because the receive buffer was full"),
+    ]));
+    (!all.is_empty()).then(|| parts.join(", "))
+}
+
 /// The memory of the loader; `None` if it was not read.
 pub(super) fn memory(document: &Document) -> Option<String> {
     let memories = || document.machines.iter().filter_map(|machine| machine.memory);

@@ -8,7 +8,7 @@ use std::fmt::Write;
 use candor_engine::{Exchange, Response, Text};
 use candor_plan::journey::Variables;
 use candor_plan::units::{fmt_bytes, fmt_count, fmt_duration_ns, fmt_plural};
-use candor_plan::{BodyExpect, OwnReply, Plan, Replies, Step, Think};
+use candor_plan::{BodyExpect, HttpVersion, OwnReply, Plan, Replies, Step, Think};
 use candor_record::{ErrorKind, Failures, Outcome, RunRecord, StepFailure, Traced};
 use candor_report::{Style, Tone, visible};
 
@@ -187,7 +187,11 @@ impl<'a> View<'a> {
 
     fn exchange(&mut self, request: usize, one: &Exchanged) {
         let Exchanged { exchange, end } = one;
-        let version = if exchange.is_h2 { "HTTP/2" } else { "HTTP/1.1" };
+        let version = match exchange.is_h2 {
+            _ if self.trial.plan.target.http == HttpVersion::H3 => "HTTP/3",
+            true => "HTTP/2",
+            false => "HTTP/1.1",
+        };
         let own = self.trial.plan.work.requests()[request].reply.as_ref();
         match own {
             Some(OwnReply::Awaited(_)) => self.faint("it sends nothing, and waits for a message"),

@@ -115,6 +115,7 @@ fn spoken(http: HttpVersion) -> &'static str {
         HttpVersion::H1 => "HTTP/1.1",
         HttpVersion::H2 => "HTTP/2",
         HttpVersion::Upgrade => "HTTP/2 after an upgrade from HTTP/1.1",
+        HttpVersion::H3 => "HTTP/3",
         HttpVersion::Negotiated => "chosen by the server (ALPN)",
     }
 }

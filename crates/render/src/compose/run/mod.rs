@@ -395,6 +395,7 @@ fn connections(section: &mut Section, document: &Document) {
     facts.extend(words::handshake_time(document).map(|text| ("TLS", text)));
     facts.extend(document.credentials.iter().map(|one| ("Credential", words::credential(one))));
     facts.push(("Bytes", words::bytes(document)));
+    facts.extend(words::datagrams(document).map(|text| ("Datagrams", text)));
     facts.extend(words::memory(document).map(|text| ("Memory", text)));
     section.facts(facts);
     errors(section, "No connect", &document.connect_errors, 0);

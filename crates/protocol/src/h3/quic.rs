@@ -1,0 +1,428 @@
+//! The QUIC connection of one session: quinn-proto, without a socket.
+//!
+//! All that is known of quinn-proto is here and in [`crypto`](super::crypto). What the bytes of a stream mean is not known
+//! here, and nothing of the server's is believed to be in order before quinn-proto has looked at it.
+
+use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use bytes::{Bytes, BytesMut};
+use quinn_proto::{
+    ClientConfig, Connection, ConnectionError, ConnectionHandle, DatagramEvent, Dir, EcnCodepoint,
+    Endpoint, EndpointConfig, Event, NoneTokenStore, RandomConnectionIdGenerator, ReadError,
+    StreamEvent, StreamId, TransportConfig, VarInt, WriteError,
+};
+use rustls::pki_types::ServerName;
+
+use super::Settings;
+use super::crypto::{Client, Line};
+use super::error::Error;
+use crate::session::MAX_TRANSMIT_BYTES;
+use crate::tls::{Connector, HandshakeError};
+
+/// Streams that the server may open at a time: three that it needs, and some of types that are not known.
+const SERVER_STREAMS: u32 = 16;
+/// Datagrams of one write. More of them would take too long until the next look at what came.
+const MOST_DATAGRAMS: usize = 20;
+/// The longest datagram that the discovery of the path's MTU may come to.
+const MOST_DATAGRAM_BYTES: usize = 1452;
+const _: () = assert!(MOST_DATAGRAMS * MOST_DATAGRAM_BYTES <= MAX_TRANSMIT_BYTES);
+/// Each connection has a socket of its own that is connected to the server, so that the address says nothing.
+const SERVER: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 443);
+
+/// What the QUIC connections of one thread to one target have in common.
+#[derive(Clone)]
+pub struct Setup {
+    endpoint: Arc<EndpointConfig>,
+    transport: Arc<TransportConfig>,
+    tls: Arc<rustls::ClientConfig>,
+    name: ServerName<'static>,
+    /// Zero of the engine's clock. There is no other way to make an `Instant`, and nothing is measured with it.
+    zero: Instant,
+}
+
+impl std::fmt::Debug for Setup {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_struct("Setup").field("name", &self.name).finish_non_exhaustive()
+    }
+}
+
+impl Setup {
+    /// With the TLS of a plan.
+    pub fn of(connector: &Connector, settings: &Settings) -> Self {
+        let (tls, name) = connector.of_thread();
+        let mut endpoint = EndpointConfig::default();
+        // The socket says which connection a datagram is of.
+        endpoint.cid_generator(|| Box::new(RandomConnectionIdGenerator::new(0)));
+        let mut transport = TransportConfig::default();
+        transport
+            .max_concurrent_bidi_streams(0_u32.into())
+            .max_concurrent_uni_streams(SERVER_STREAMS.into())
+            .stream_receive_window(settings.stream_window().into())
+            .receive_window(settings.connection_window().into())
+            .datagram_receive_buffer_size(None);
+        let (endpoint, transport) = (Arc::new(endpoint), Arc::new(transport));
+        Setup { endpoint, transport, tls, name, zero: Instant::now() }
+    }
+}
+
+/// What happened on a connection.
+#[derive(Debug)]
+pub(super) enum Happened {
+    /// The handshake is over.
+    Connected,
+    /// There is something to read on this stream.
+    Readable(u64),
+    /// There is room to write on this stream.
+    Writable(u64),
+    /// The server wants no more of this stream.
+    Stopped(u64),
+    /// More streams may be opened.
+    Available,
+    /// The server has opened streams.
+    Opened,
+    /// The connection is over.
+    Lost(Lost),
+}
+
+/// Why a connection is over.
+#[derive(Debug)]
+pub(super) enum Lost {
+    /// By the server, without an error.
+    Closed,
+    /// By the server, with one.
+    ClosedWith(Error),
+    /// Nothing came for too long.
+    Silent,
+    /// The server does not know it.
+    Reset,
+    /// What came is not QUIC, or no handshake.
+    Wrong(Error),
+}
+
+/// What a read found.
+#[derive(Debug)]
+pub(super) enum Read {
+    Bytes(Bytes),
+    /// Nothing now.
+    Nothing,
+    End,
+    /// The server gave the stream up, with this error code.
+    Reset(u64),
+}
+
+/// One connection.
+pub(super) struct Quic {
+    setup: Setup,
+    line: Line,
+    endpoint: Endpoint,
+    /// Since there was a time to begin at.
+    connection: Option<(ConnectionHandle, Connection)>,
+    /// It could not begin.
+    failed: Option<Error>,
+    /// Something came.
+    is_heard: bool,
+    /// Datagrams that wait to be written; those before `written` are with the kernel.
+    outgoing: Vec<u8>,
+    written: usize,
+    segment_bytes: u16,
+    ecn: u8,
+    /// Where in them requests begin.
+    begun: Vec<(u64, usize)>,
+    timeout_ns: Option<u64>,
+}
+
+impl std::fmt::Debug for Quic {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_struct("Quic").field("timeout_ns", &self.timeout_ns).finish_non_exhaustive()
+    }
+}
+
+impl Quic {
+    pub(super) fn new(setup: Setup) -> Self {
+        Quic {
+            endpoint: Endpoint::new(Arc::clone(&setup.endpoint), None, true, None),
+            setup,
+            line: Line::default(),
+            connection: None,
+            failed: None,
+            is_heard: false,
+            outgoing: Vec::new(),
+            written: 0,
+            segment_bytes: 0,
+            ecn: 0,
+            begun: Vec::new(),
+            timeout_ns: None,
+        }
+    }
+
+    fn at(&self, now_ns: u64) -> Instant {
+        self.setup.zero + Duration::from_nanos(now_ns)
+    }
+
+    /// Begins the handshake, at the first time that is known.
+    #[cold]
+    fn begin(&mut self, now: Instant) {
+        let Setup { tls, name, transport, .. } = &self.setup;
+        let (config, name, line) = (Arc::clone(tls), name.clone(), self.line.clone());
+        let mut config = ClientConfig::new(Arc::new(Client { config, name, line }));
+        config.transport_config(Arc::clone(transport));
+        config.token_store(Arc::new(NoneTokenStore));
+        match self.endpoint.connect(now, config, SERVER, "") {
+            Ok(begun) => self.connection = Some(begun),
+            Err(error) => {
+                let of_tls = self.line.told().error.take().map(HandshakeError);
+                let other = || Error::Quic(error.to_string().into());
+                self.failed = Some(of_tls.map_or_else(other, Error::Handshake));
+            }
+        }
+    }
+
+    /// Whether anything came from the server.
+    pub(super) fn is_heard(&self) -> bool {
+        self.is_heard
+    }
+
+    /// What was negotiated; once, when the handshake is over.
+    pub(super) fn take_facts(&mut self) -> Option<candor_record::Handshake> {
+        self.line.told().facts.take()
+    }
+
+    pub(super) fn handle_datagram(&mut self, now_ns: u64, bytes: &[u8], ecn: u8) {
+        let now = self.at(now_ns);
+        let Some((_, connection)) = &mut self.connection else { return };
+        self.is_heard = true;
+        let (bytes, ecn) = (BytesMut::from(bytes), EcnCodepoint::from_bits(ecn));
+        // What is said to those who are not the server is not sent.
+        let mut reply = Vec::new();
+        let event = self.endpoint.handle(now, SERVER, None, ecn, bytes, &mut reply);
+        if let Some(DatagramEvent::ConnectionEvent(_, event)) = event {
+            connection.handle_event(event);
+        }
+        self.settle();
+    }
+
+    pub(super) fn handle_timeout(&mut self, now_ns: u64) {
+        let now = self.at(now_ns);
+        let Some((_, connection)) = &mut self.connection else { return };
+        connection.handle_timeout(now);
+        self.settle();
+    }
+
+    /// When to be called; what the connection and its endpoint have to say to each other is said.
+    fn settle(&mut self) {
+        let Some((handle, connection)) = &mut self.connection else { return };
+        while let Some(event) = connection.poll_endpoint_events() {
+            if let Some(event) = self.endpoint.handle_event(*handle, event) {
+                connection.handle_event(event);
+            }
+        }
+        let zero = self.setup.zero;
+        let since_zero = |at: Instant| at.saturating_duration_since(zero).as_nanos() as u64;
+        self.timeout_ns = connection.poll_timeout().map(since_zero);
+    }
+
+    pub(super) fn timeout_ns(&self) -> Option<u64> {
+        self.timeout_ns
+    }
+
+    /// The next thing that happened.
+    pub(super) fn happened(&mut self) -> Option<Happened> {
+        if let Some(error) = self.failed.take() {
+            return Some(Happened::Lost(Lost::Wrong(error)));
+        }
+        let (_, connection) = self.connection.as_mut()?;
+        loop {
+            return Some(match connection.poll()? {
+                Event::Connected => Happened::Connected,
+                Event::Stream(StreamEvent::Readable { id }) => Happened::Readable(id.into()),
+                Event::Stream(StreamEvent::Writable { id }) => Happened::Writable(id.into()),
+                Event::Stream(StreamEvent::Stopped { id, .. }) => Happened::Stopped(id.into()),
+                Event::Stream(StreamEvent::Available { dir: Dir::Bi }) => Happened::Available,
+                Event::Stream(StreamEvent::Opened { .. }) => Happened::Opened,
+                Event::ConnectionLost { reason } => match self.lost(reason) {
+                    Some(lost) => Happened::Lost(lost),
+                    None => return None,
+                },
+                _ => continue,
+            });
+        }
+    }
+
+    /// Why a connection is over; `None`: we closed it.
+    #[cold]
+    fn lost(&mut self, reason: ConnectionError) -> Option<Lost> {
+        use ConnectionError as C;
+        let of_tls = self.line.told().error.take().map(HandshakeError);
+        let text = |bytes: &[u8]| String::from_utf8_lossy(&bytes[..bytes.len().min(200)]).into();
+        Some(match reason {
+            C::LocallyClosed => return None,
+            C::TimedOut => Lost::Silent,
+            C::Reset => Lost::Reset,
+            C::VersionMismatch => Lost::Wrong(Error::Version),
+            C::ApplicationClosed(close) => match close.error_code.into_inner() {
+                0 | super::error::NO_ERROR => Lost::Closed,
+                code => {
+                    let reason = text(&close.reason);
+                    Lost::ClosedWith(Error::ClosedByServer { code, reason })
+                }
+            },
+            C::ConnectionClosed(close) => match u64::from(close.error_code) {
+                0 => Lost::Closed,
+                // RFC 9001 4.8.
+                code @ 0x100..=0x1ff => {
+                    let alert = rustls::AlertDescription::from(code as u8);
+                    let error = HandshakeError(rustls::Error::AlertReceived(alert));
+                    Lost::ClosedWith(Error::Handshake(error))
+                }
+                code => {
+                    let reason = text(&close.reason);
+                    Lost::ClosedWith(Error::ClosedByQuic { code, reason })
+                }
+            },
+            other => {
+                let other = || Error::Quic(other.to_string().into());
+                Lost::Wrong(of_tls.map_or_else(other, Error::Handshake))
+            }
+        })
+    }
+
+    /// Puts the next datagrams together, unless some wait. Whether there are any.
+    pub(super) fn fill(&mut self, now_ns: u64) -> bool {
+        if !self.outgoing.is_empty() {
+            return true;
+        }
+        let now = self.at(now_ns);
+        if self.connection.is_none() && self.failed.is_none() {
+            self.begin(now);
+        }
+        let Some((_, connection)) = &mut self.connection else { return false };
+        let transmit = connection.poll_transmit(now, MOST_DATAGRAMS, &mut self.outgoing);
+        let Some(transmit) = transmit else {
+            self.settle();
+            return false;
+        };
+        let mut told = self.line.told();
+        // Packets with requests come last.
+        let first = transmit.size.saturating_sub(std::mem::take(&mut told.bytes));
+        self.begun.extend(told.begun.drain(..).map(|(stream, at)| (stream, first + at)));
+        drop(told);
+        self.outgoing.truncate(transmit.size);
+        self.segment_bytes = transmit.segment_size.unwrap_or(transmit.size) as u16;
+        self.ecn = transmit.ecn.map_or(0, |ecn| ecn as u8);
+        self.settle();
+        true
+    }
+
+    /// The datagrams that wait, the length of each, and their mark.
+    pub(super) fn outgoing(&self) -> (&[u8], u16, u8) {
+        (&self.outgoing[self.written..], self.segment_bytes, self.ecn)
+    }
+
+    /// So many bytes of them were taken; `begun` is told of the streams whose first byte was among them.
+    pub(super) fn handle_transmitted(&mut self, bytes: usize, mut begun: impl FnMut(u64)) {
+        self.written += bytes;
+        let written = self.written;
+        self.begun.retain(|&(stream, at)| {
+            let waits = at >= written;
+            if !waits {
+                begun(stream);
+            }
+            waits
+        });
+        if self.written >= self.outgoing.len() {
+            self.outgoing.clear();
+            self.written = 0;
+            self.begun.clear();
+        }
+    }
+
+    /// Ends the connection with this error code of HTTP/3.
+    pub(super) fn close(&mut self, now_ns: u64, code: u32) {
+        let now = self.at(now_ns);
+        if let Some((_, connection)) = &mut self.connection {
+            connection.close(now, code.into(), Bytes::new());
+        }
+    }
+
+    // ---- streams ----
+
+    /// Opens a stream of requests, if the server allows another.
+    pub(super) fn open(&mut self) -> Option<u64> {
+        self.connection.as_mut()?.1.streams().open(Dir::Bi).map(u64::from)
+    }
+
+    /// Opens a stream of our own words.
+    pub(super) fn open_one_way(&mut self) -> Option<u64> {
+        self.connection.as_mut()?.1.streams().open(Dir::Uni).map(u64::from)
+    }
+
+    /// The next stream that the server has opened.
+    pub(super) fn accept(&mut self) -> Option<u64> {
+        self.connection.as_mut()?.1.streams().accept(Dir::Uni).map(u64::from)
+    }
+
+    /// Writes as much of `chunks` as there is room for, and takes it away. Whether that is all. Of a stream that is gone, all
+    /// of it is.
+    pub(super) fn write(&mut self, stream: u64, chunks: &mut [Bytes]) -> bool {
+        let Some((_, connection)) = &mut self.connection else { return true };
+        let mut at = 0;
+        loop {
+            while chunks.get(at).is_some_and(Bytes::is_empty) {
+                at += 1;
+            }
+            let rest = &mut chunks[at..];
+            if rest.is_empty() {
+                return true;
+            }
+            match connection.send_stream(id(stream)).write_chunks(rest) {
+                Ok(written) if written.bytes > 0 => {}
+                Ok(_) | Err(WriteError::Blocked) => return false,
+                Err(_) => return true,
+            }
+        }
+    }
+
+    /// Says that nothing more comes on a stream.
+    pub(super) fn finish(&mut self, stream: u64) {
+        if let Some((_, connection)) = &mut self.connection {
+            // A stream that is gone needs no end.
+            let _ = connection.send_stream(id(stream)).finish();
+        }
+    }
+
+    /// Sends nothing more of a stream.
+    pub(super) fn reset(&mut self, stream: u64, code: u32) {
+        if let Some((_, connection)) = &mut self.connection {
+            let _ = connection.send_stream(id(stream)).reset(code.into());
+        }
+    }
+
+    /// Wants nothing more of a stream.
+    pub(super) fn stop(&mut self, stream: u64, code: u32) {
+        if let Some((_, connection)) = &mut self.connection {
+            let _ = connection.recv_stream(id(stream)).stop(code.into());
+        }
+    }
+
+    /// Reads what came next on a stream.
+    pub(super) fn read(&mut self, stream: u64) -> Read {
+        let Some((_, connection)) = &mut self.connection else { return Read::Nothing };
+        let mut stream = connection.recv_stream(id(stream));
+        let Ok(mut chunks) = stream.read(true) else { return Read::Nothing };
+        let read = match chunks.next(usize::MAX) {
+            Ok(Some(chunk)) => Read::Bytes(chunk.bytes),
+            Ok(None) => Read::End,
+            Err(ReadError::Blocked) => Read::Nothing,
+            Err(ReadError::Reset(code)) => Read::Reset(code.into_inner()),
+        };
+        // The engine looks for datagrams to send after every input.
+        let _ = chunks.finalize();
+        read
+    }
+}
+
+fn id(stream: u64) -> StreamId {
+    VarInt::from_u64(stream).unwrap_or_default().into()
+}

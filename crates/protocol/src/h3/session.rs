@@ -1,0 +1,403 @@
+//! One connection: the state that both directions share, and the seam's methods.
+//!
+//! Datagrams go through [`quic`](super::quic); what it says happened is acted upon in [`receive`](super::receive), for the
+//! streams of requests, and in [`control`](super::control), for all others. Events wait in one queue, since a datagram may
+//! bring several.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::io::IoSlice;
+
+use candor_record::ErrorKind;
+
+use super::control::{OneWay, Opened};
+use super::error::{Error, code};
+use super::qpack::Decoder;
+use super::quic::{Happened, Lost, Quic};
+use super::request::{Prepared, Table};
+use super::streams::{Stream, Streams};
+use super::{Settings, Setup};
+use crate::capture::{Capture, CaptureRoom};
+use crate::h2::memo::Memo;
+use crate::request::Outgoing;
+use crate::session::{
+    Abilities, Event, Failure, HeaderBytes, Input, Protocol, RequestId, Transmit, Transport,
+};
+
+/// One HTTP/3 connection.
+///
+/// A request counts as started when the datagram with the first byte of its stream was taken by the kernel; what is sent
+/// again of it does not count.
+#[derive(Debug)]
+pub struct Session {
+    pub(super) table: Table,
+    pub(super) settings: Settings,
+    pub(super) quic: Quic,
+    pub(super) streams: Streams,
+    /// The streams that the server has opened.
+    pub(super) one_way: BTreeMap<u64, OneWay>,
+    pub(super) opened: Opened,
+    pub(super) decoder: Decoder,
+    pub(super) memo: Memo,
+    /// Field sections that wait for inserts.
+    pub(super) waiting: usize,
+    /// What our decoder has to say, and the stream for it, which is opened when there is something.
+    pub(super) words: Vec<u8>,
+    pub(super) words_stream: Option<u64>,
+    pub(super) header_bytes: HeaderBytes,
+    /// Where responses are kept; plain runs have none.
+    pub(super) room: Option<CaptureRoom>,
+    /// The responses of the events of `news`, and of the last one that was told.
+    pub(super) captures: VecDeque<Option<Box<Capture>>>,
+    captured: Option<Box<Capture>>,
+    /// What a made request is written from; plain runs have none.
+    scratch: Option<Box<Prepared>>,
+    pub(super) news: VecDeque<Event>,
+    /// Frames and streams that carried nothing since the last that did.
+    pub(super) idle_frames: u32,
+    is_ready: bool,
+    /// No more requests may be handed in.
+    pub(super) closing: bool,
+    /// By the server's GOAWAY: requests from this stream on are not processed.
+    pub(super) gone_from: Option<u64>,
+    /// The end of the connection was told.
+    is_over: bool,
+    /// The server's fault has ended the connection.
+    is_dead: bool,
+    /// Why the connection ended, if not by a close alone.
+    why: Option<(ErrorKind, Error)>,
+    /// The server's end came.
+    has_ended: bool,
+    /// The error code that the connection is to be closed with.
+    goodbye: Option<u32>,
+}
+
+impl Session {
+    /// A session on a fresh connection, for requests of `table`.
+    pub fn new(table: Table, settings: Settings, setup: Setup) -> Self {
+        Session {
+            table,
+            settings,
+            quic: Quic::new(setup),
+            streams: Streams::default(),
+            one_way: BTreeMap::new(),
+            opened: Opened::default(),
+            decoder: Decoder::new(settings.table_bytes),
+            memo: Memo::default(),
+            waiting: 0,
+            words: Vec::new(),
+            words_stream: None,
+            header_bytes: HeaderBytes::default(),
+            room: None,
+            captures: VecDeque::new(),
+            captured: None,
+            scratch: None,
+            news: VecDeque::new(),
+            idle_frames: 0,
+            is_ready: false,
+            closing: false,
+            gone_from: None,
+            is_over: false,
+            is_dead: false,
+            why: None,
+            has_ended: false,
+            goodbye: None,
+        }
+    }
+
+    /// From now on, keeps the header block and the body of each response in `room`, as far as its bounds allow.
+    pub fn capture(&mut self, room: &CaptureRoom) {
+        self.room = Some(room.clone());
+    }
+
+    /// Acts upon what happened on the connection.
+    fn proceed(&mut self) {
+        let mut has_more_places = false;
+        while !self.is_dead
+            && let Some(happened) = self.quic.happened()
+        {
+            let step = match happened {
+                Happened::Connected => self.connected(),
+                Happened::Readable(id) if self.one_way.contains_key(&id) => self.read_one_way(id),
+                Happened::Readable(id) => self.read_stream(id),
+                Happened::Writable(id) => {
+                    self.write(id);
+                    Ok(())
+                }
+                Happened::Stopped(id) => {
+                    self.stop_sending(id);
+                    Ok(())
+                }
+                Happened::Available => {
+                    has_more_places = self.is_ready;
+                    Ok(())
+                }
+                Happened::Opened => self.accept(),
+                Happened::Lost(lost) => {
+                    self.lose(lost);
+                    Ok(())
+                }
+            };
+            if let Err(error) = step {
+                self.fail(error);
+            }
+        }
+        if !self.is_dead && self.is_ready {
+            self.tell_inserts();
+            self.refill(has_more_places);
+        }
+        if self.closing && self.streams.live() == 0 && !self.is_over && !self.is_dead {
+            self.is_over = true;
+            self.news.push_back(Event::Over);
+        }
+    }
+
+    fn refill(&mut self, has_more_places: bool) {
+        let wanted = if self.closing { 0 } else { self.settings.streams };
+        if self.streams.refill(wanted, &mut self.quic) && has_more_places {
+            self.news.push_back(Event::Changed);
+        }
+    }
+
+    /// The handshake is over.
+    fn connected(&mut self) -> Result<(), Error> {
+        self.greet()?;
+        self.is_ready = true;
+        if let Some(facts) = self.quic.take_facts() {
+            self.news.push_back(Event::Secured(Box::new(facts)));
+        }
+        self.streams.refill(self.settings.streams, &mut self.quic);
+        self.news.push_back(Event::Ready(Abilities { multiplexes: true, takes_made: true }));
+        Ok(())
+    }
+
+    /// The connection is over.
+    #[cold]
+    fn lose(&mut self, lost: Lost) {
+        self.closing = true;
+        self.is_over = true;
+        let failed = |failure| Event::Failed { id: None, failure };
+        self.news.push_back(match lost {
+            Lost::Wrong(error) => return self.fail(error),
+            Lost::ClosedWith(error) if !self.is_ready => return self.fail(error),
+            Lost::Closed if !self.is_ready => failed(Failure::NotReady(self.awaited())),
+            Lost::Silent if !self.is_ready => failed(Failure::NotReady(self.awaited())),
+            Lost::Reset => {
+                self.is_dead = true;
+                let why = Error::StatelessReset.into();
+                failed(Failure::Ended { kind: ErrorKind::Reset, why })
+            }
+            Lost::Closed => Event::End,
+            Lost::Silent => {
+                self.why = Some((ErrorKind::IdleTimeout, Error::Silent));
+                Event::End
+            }
+            Lost::ClosedWith(error) => {
+                self.why = Some((ErrorKind::Closed, error));
+                Event::End
+            }
+        });
+    }
+
+    /// What a handshake that ends here waited for.
+    fn awaited(&self) -> &'static str {
+        match self.quic.is_heard() {
+            true => "the rest of its QUIC handshake",
+            false => "anything over UDP: there may be no HTTP/3 on this port",
+        }
+    }
+
+    #[cold]
+    fn fail(&mut self, error: Error) {
+        self.is_dead = true;
+        self.closing = true;
+        self.goodbye = Some(error.code());
+        self.news.push_back(Event::Failed { id: None, failure: Failure::Malformed(error.into()) });
+    }
+
+    /// The next outcome after the server's end.
+    #[cold]
+    fn next_of_end(&mut self) -> Option<Event> {
+        self.closing = true;
+        if !self.is_ready {
+            self.is_dead = true;
+            let awaited = self.awaited();
+            return Some(Event::Failed { id: None, failure: Failure::NotReady(awaited) });
+        }
+        let stream = self.streams.first_from(0).and_then(|id| self.streams.close(id))?;
+        let has_begun = stream.status != 0;
+        let failure = match &self.why {
+            Some((ErrorKind::Closed, error)) if has_begun => {
+                Failure::Ended { kind: ErrorKind::Truncated, why: error.clone().into() }
+            }
+            Some((kind, error)) => Failure::Ended { kind: *kind, why: error.clone().into() },
+            None if has_begun => Failure::Truncated,
+            None => Failure::Closed,
+        };
+        Some(Event::Failed { id: Some(stream.request_id), failure })
+    }
+
+    fn next_news(&mut self) -> Option<Event> {
+        let event = self.news.pop_front()?;
+        if self.room.is_some() && matches!(event, Event::Done(_)) {
+            self.captured = self.captures.pop_front().flatten();
+        }
+        Some(event)
+    }
+
+    /// Gives a request its stream.
+    fn send(&mut self, id: RequestId, request: u32, made: &Prepared) {
+        debug_assert!(!self.closing && self.is_ready, "no request may be handed in now");
+        let stream = self.streams.begin(Stream {
+            request_id: id,
+            request,
+            unsent: Some(made.chunks()),
+            no_body: made.is_head,
+            is_connect: made.is_connect,
+            ..Stream::default()
+        });
+        if let Some(stream) = stream {
+            self.write(stream);
+        }
+    }
+
+    /// Writes what is left of a request, as far as the server's windows and our buffer allow.
+    fn write(&mut self, id: u64) {
+        let Some(stream) = self.streams.get(id) else { return };
+        let Some(unsent) = &mut stream.unsent else { return };
+        if self.quic.write(id, unsent) {
+            stream.unsent = None;
+            self.quic.finish(id);
+        }
+        self.idle_frames = 0;
+    }
+
+    /// The server wants no more of a request; what it has to say to it, it says all the same (RFC 9114 4.1).
+    fn stop_sending(&mut self, id: u64) {
+        if let Some(stream) = self.streams.get(id) {
+            stream.unsent = None;
+            self.quic.reset(id, code::NO_ERROR);
+        }
+    }
+}
+
+impl Protocol for Session {
+    const TRANSPORT: Transport = Transport::Datagrams;
+}
+
+impl crate::session::Session for Session {
+    fn speaks_unasked(&self) -> bool {
+        true
+    }
+
+    fn free_places(&self) -> u32 {
+        if self.is_ready && !self.closing { self.streams.spare() } else { 0 }
+    }
+
+    fn handle_request(&mut self, id: RequestId, request: Outgoing<'_>) {
+        match request {
+            Outgoing::Listed(request) => {
+                let table = Table::clone(&self.table);
+                self.send(id, request, &table[request as usize]);
+            }
+            Outgoing::Made(made) => {
+                let scratch = self.scratch.take();
+                let like = || Box::new(self.table[made.request as usize].clone());
+                let mut scratch = scratch.unwrap_or_else(like);
+                scratch.set_made(&made);
+                self.send(id, made.request, &scratch);
+                self.scratch = Some(scratch);
+            }
+        }
+    }
+
+    fn poll_transmit<'a>(&'a mut self, now_ns: u64, slices: &mut [IoSlice<'a>]) -> Transmit {
+        if let Some(code) = self.goodbye.take() {
+            self.quic.close(now_ns, code);
+        }
+        let has_any = self.quic.fill(now_ns);
+        match slices {
+            [first, ..] if has_any => {
+                let (bytes, segment_bytes, ecn) = self.quic.outgoing();
+                *first = IoSlice::new(bytes);
+                Transmit { slices: 1, segment_bytes, ecn, more: true }
+            }
+            _ => Transmit::default(),
+        }
+    }
+
+    fn handle_transmitted(
+        &mut self,
+        _: u64,
+        bytes: usize,
+        started: &mut dyn FnMut(RequestId),
+    ) -> bool {
+        let streams = &mut self.streams;
+        self.quic.handle_transmitted(bytes, |id| {
+            if let Some(stream) = streams.get(id)
+                && !std::mem::replace(&mut stream.is_sent, true)
+            {
+                started(stream.request_id);
+            }
+        });
+        !self.news.is_empty()
+    }
+
+    fn handle_input(&mut self, now_ns: u64, input: &mut Input<'_>) -> Option<Event> {
+        let Input::Datagram { bytes, ecn } = input else {
+            debug_assert!(false, "HTTP/3 is spoken over datagrams");
+            return None;
+        };
+        if !bytes.is_empty() {
+            let datagram = std::mem::take(bytes);
+            if !self.is_dead {
+                self.quic.handle_datagram(now_ns, datagram, *ecn);
+                self.proceed();
+            }
+        }
+        self.next_news()
+    }
+
+    fn poll_event(&mut self) -> Option<Event> {
+        // What could not begin has nothing to wait for.
+        if self.news.is_empty() {
+            self.proceed();
+        }
+        match self.next_news() {
+            None if self.has_ended && !self.is_dead => self.next_of_end(),
+            event => event,
+        }
+    }
+
+    fn poll_timeout(&self) -> Option<u64> {
+        self.quic.timeout_ns()
+    }
+
+    fn handle_timeout(&mut self, now_ns: u64) {
+        self.quic.handle_timeout(now_ns);
+        self.proceed();
+    }
+
+    fn cancel(&mut self, id: RequestId) -> bool {
+        if let Some(stream) = self.streams.find(id) {
+            self.abandon(stream, code::REQUEST_CANCELLED);
+            self.proceed();
+        }
+        true
+    }
+
+    fn take_captured(&mut self) -> Option<Capture> {
+        self.captured.take().map(|captured| *captured)
+    }
+
+    fn handle_end(&mut self) {
+        self.has_ended = true;
+    }
+
+    fn handle_close(&mut self) {
+        self.is_dead = true;
+        self.closing = true;
+        self.goodbye.get_or_insert(code::NO_ERROR);
+        self.news.clear();
+        self.news.push_back(Event::HeaderBytes(self.header_bytes));
+    }
+}

@@ -1,0 +1,106 @@
+//! The streams of one connection that have no outcome yet, and those that are open for requests to come.
+//!
+//! Streams have to be opened before it is known whether the server allows them, so that as many as there may be requests
+//! are open in advance: nothing of that is sent. Nothing here speaks to QUIC but for that.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use bytes::Bytes;
+
+use super::frames::Frames;
+use super::quic::Quic;
+use crate::capture::Capture;
+use crate::expect::BodyCheck;
+use crate::session::RequestId;
+
+/// One request on its way.
+#[derive(Debug, Default)]
+pub(super) struct Stream {
+    pub(super) request_id: RequestId,
+    /// In the session's table: what the response has to be.
+    pub(super) request: u32,
+    /// Its first byte has left.
+    pub(super) is_sent: bool,
+    /// What is still to be written; `None`: all was.
+    pub(super) unsent: Option<[Bytes; 2]>,
+    pub(super) frames: Frames,
+    /// A field section that waits for the server's instructions, and what came after it.
+    pub(super) waits: Option<Vec<u8>>,
+    pub(super) left: Bytes,
+    /// Of the response; 0 before its fields came.
+    pub(super) status: u16,
+    pub(super) interim_answers: u32,
+    /// The request was HEAD, or the status allows no body.
+    pub(super) no_body: bool,
+    pub(super) is_connect: bool,
+    /// Its trailers came.
+    pub(super) has_trailers: bool,
+    /// The first byte came, and that has not been said.
+    pub(super) is_first: bool,
+    pub(super) content_length: Option<u64>,
+    pub(super) check: BodyCheck,
+    /// What is kept of the response.
+    pub(super) capture: Option<Box<Capture>>,
+}
+
+#[derive(Debug, Default)]
+pub(super) struct Streams {
+    /// By their ids, and so in the order in which they were opened.
+    live: BTreeMap<u64, Stream>,
+    /// Open, without a request.
+    spare: VecDeque<u64>,
+}
+
+impl Streams {
+    /// How many have a request.
+    pub(super) fn live(&self) -> u32 {
+        self.live.len() as u32
+    }
+
+    /// How many are open for requests to come.
+    pub(super) fn spare(&self) -> u32 {
+        self.spare.len() as u32
+    }
+
+    /// Opens as many as are wanted in all, if the server allows. Whether there are more than before.
+    pub(super) fn refill(&mut self, wanted: u32, quic: &mut Quic) -> bool {
+        let before = self.spare.len();
+        while self.live() + self.spare() < wanted
+            && let Some(id) = quic.open()
+        {
+            self.spare.push_back(id);
+        }
+        self.spare.len() > before
+    }
+
+    /// Gives a request to the next one that is open.
+    pub(super) fn begin(&mut self, stream: Stream) -> Option<u64> {
+        let id = self.spare.pop_front()?;
+        self.live.insert(id, stream);
+        Some(id)
+    }
+
+    pub(super) fn get(&mut self, id: u64) -> Option<&mut Stream> {
+        self.live.get_mut(&id)
+    }
+
+    /// Ends a stream; it has its outcome.
+    pub(super) fn close(&mut self, id: u64) -> Option<Stream> {
+        self.live.remove(&id)
+    }
+
+    pub(super) fn find(&self, request: RequestId) -> Option<u64> {
+        self.live.iter().find(|(_, one)| one.request_id == request).map(|(id, _)| *id)
+    }
+
+    /// The first from this id on.
+    pub(super) fn first_from(&self, id: u64) -> Option<u64> {
+        self.live.range(id..).next().map(|(id, _)| *id)
+    }
+
+    /// Those whose field section waits.
+    pub(super) fn waiting(&self) -> Vec<u64> {
+        let waits = |(id, one): (&u64, &Stream)| one.waits.is_some().then_some(*id);
+        self.live.iter().filter_map(waits).collect()
+    }
+}
