@@ -20,6 +20,7 @@ mod fleet;
 mod grpc;
 mod h1;
 mod h2;
+mod h3;
 mod histograms;
 mod imports;
 mod pieces;
@@ -51,6 +52,7 @@ pub const TARGETS: &[Target] = &[
     target("codings", h1::codings, 1000),
     target("h2", h2::frames, 2000),
     target("hpack", h2::hpack, 3000),
+    target("qpack", h3::qpack, 3000),
     target("calls", grpc::call, 2000),
     target("protos", grpc::proto, 500),
     target("protosets", grpc::protoset, 1000),

@@ -25,6 +25,7 @@ mod haproxy;
 mod help;
 mod history;
 mod hostile_h2;
+mod http3;
 mod imports;
 mod lab_run;
 mod lab_scripts;

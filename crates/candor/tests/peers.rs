@@ -11,14 +11,14 @@ use candor_testkit::process::{Managed, free_port, wait_for_port};
 use serde_json::Value;
 
 /// A server in Python or in JavaScript.
-struct Server {
+pub(crate) struct Server {
     child: Child,
     output: BufReader<ChildStdout>,
     port: u16,
 }
 
 impl Server {
-    fn start(name: &str, arguments: &[&str]) -> Self {
+    pub(crate) fn start(name: &str, arguments: &[&str]) -> Self {
         let here = Path::new(env!("CARGO_MANIFEST_DIR"));
         let language = if name.ends_with(".js") { "node" } else { "python3" };
         let mut child = Command::new(language)
@@ -36,12 +36,12 @@ impl Server {
         Server { child, output, port }
     }
 
-    fn address(&self) -> String {
+    pub(crate) fn address(&self) -> String {
         format!("127.0.0.1:{}", self.port)
     }
 
     /// Ends it: what it counted.
-    fn counts(mut self) -> impl Fn(&str) -> u64 {
+    pub(crate) fn counts(mut self) -> impl Fn(&str) -> u64 {
         drop(self.child.stdin.take());
         let mut text = String::new();
         self.output.read_to_string(&mut text).unwrap();

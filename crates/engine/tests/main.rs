@@ -11,6 +11,7 @@ mod fairness;
 mod fallback;
 mod filled;
 mod held;
+mod http3;
 mod journeys;
 mod kernel_stamps;
 mod own_connections;

@@ -1,0 +1,132 @@
+//! HTTP/3 in simulated time: a worker, its sessions and a QUIC server on a link of datagrams, against closed forms.
+
+use std::net::{Ipv4Addr, SocketAddr};
+
+use candor_engine::{Control, drive};
+use candor_plan::{Arrivals, HttpVersion, Parts, Tls, TlsVersion, Trust};
+use candor_record::{ErrorKind, RunRecord};
+use candor_testkit::h3::Server;
+use candor_testkit::sim::{Link, Reaction, SimReactor, SimServer};
+
+use crate::common::*;
+
+/// One way.
+const LATENCY_NS: u64 = 10 * MS;
+
+/// Answers each request on its stream after nothing but the link, by a server that is only called when something comes.
+struct Quic(Server);
+
+/// A frame of header fields with the status 200 of the static table, and one of a body of five bytes.
+const ANSWER: [u8; 12] = [1, 3, 0, 0, 0xd9, 0, 5, b'a', b'l', b'i', b'v', b'e'];
+
+impl Quic {
+    fn new(answers: impl FnMut(u64, &[u8]) -> Option<Vec<u8>> + 'static) -> Self {
+        Quic(Server::new(&["sim"], &["h3"], |_| (), answers))
+    }
+}
+
+impl SimServer for Quic {
+    fn request(&mut self, _: u64, _: u64, _: u64) -> Reaction {
+        unreachable!("it has datagrams alone")
+    }
+
+    fn datagram(&mut self, at_ns: u64, connection: u64, bytes: &[u8]) -> Vec<(u64, Vec<u8>)> {
+        let from = SocketAddr::from((Ipv4Addr::LOCALHOST, 10_000 + connection as u16));
+        while self.0.poll_timeout().is_some_and(|timeout_ns| timeout_ns <= at_ns) {
+            self.0.handle_timeout(at_ns);
+        }
+        self.0.handle(at_ns, from, bytes, 0);
+        let mut said = Vec::new();
+        while let Some((to, bytes, _)) = self.0.poll_transmit(at_ns) {
+            // Nothing of another connection is due at a time that only this one was called at.
+            if to == from {
+                said.push((at_ns, bytes));
+            }
+        }
+        said
+    }
+}
+
+fn over_quic(mut plan: Parts, streams: u32) -> Parts {
+    plan.target.url = "https://sim/".to_owned();
+    plan.target.http = HttpVersion::H3;
+    plan.target.tls = Some(Tls {
+        trust: Trust::Anybody,
+        server_name: "sim".to_owned(),
+        identity: None,
+        alpn: vec!["h3".to_owned()],
+        min: TlsVersion::V13,
+        max: TlsVersion::V13,
+        ciphers: vec![],
+        groups: vec![],
+        resumption: false,
+        early_data: false,
+    });
+    plan.connections.streams = streams;
+    plan
+}
+
+fn run(plan: Parts, streams: u32, server: Quic, loses: fn(u64) -> bool) -> RunRecord {
+    let link = Link { latency_ns: LATENCY_NS, loses: Some(loses), ..Link::default() };
+    let plan = checked(&over_quic(plan, streams));
+    let record = drive(&plan, SimReactor::new(server, link), &Control::default());
+    assert!(record.total.ledger.balances(), "{:?}", record.total.ledger);
+    let latencies = &record.total.latencies;
+    assert_eq!(
+        latencies.response.sum_ns(),
+        latencies.queue_wait.sum_ns() + latencies.send_lag.sum_ns() + latencies.service.sum_ns()
+    );
+    record
+}
+
+#[test]
+fn an_open_load_takes_the_round_trip_and_nothing_else() {
+    let load = open(100, Arrivals::Constant);
+    let record = run(plan(1, load, 10 * S), 10, Quic::new(|_, _| Some(ANSWER.to_vec())), |_| false);
+    let total = &record.total;
+    assert_eq!((total.ledger.sent, total.ledger.ok), (1000, 1000), "{:?}", total.ledger);
+    for latency in [&total.latencies.response, &total.latencies.service] {
+        assert_eq!(
+            (latency.min_ns(), latency.max_ns()),
+            (Some(2 * LATENCY_NS), Some(2 * LATENCY_NS))
+        );
+    }
+    assert_eq!(total.handshake.count(), 1);
+    assert_eq!(total.handshake.max_ns(), Some(2 * LATENCY_NS));
+    assert_eq!(total.bytes.bodies, 5000);
+    assert!(total.datagrams.sent >= 1000 && total.datagrams.received >= 1000);
+}
+
+#[test]
+fn a_closed_load_has_each_stream_for_itself() {
+    let record =
+        run(plan(2, closed(0), 10 * S), 3, Quic::new(|_, _| Some(ANSWER.to_vec())), |_| false);
+    let total = &record.total;
+    // Six streams, one request on each in 20 ms; the 500th response of each comes when the window is over.
+    assert_eq!(record.answered_in_window, 6 * 499);
+    assert_eq!(total.latencies.service.max_ns(), Some(2 * LATENCY_NS));
+}
+
+#[test]
+fn what_is_lost_is_sent_again_and_counts_from_when_it_was_due() {
+    let load = open(100, Arrivals::Constant);
+    let server = Quic::new(|_, _| Some(ANSWER.to_vec()));
+    let record = run(plan(1, load, 10 * S), 50, server, |n| n % 50 == 40);
+    let total = &record.total;
+    assert_eq!((total.ledger.sent, total.ledger.ok), (1000, 1000), "{:?}", total.ledger);
+    let service = &total.latencies.service;
+    assert_eq!(service.min_ns(), Some(2 * LATENCY_NS));
+    assert!(service.max_ns() > Some(2 * LATENCY_NS), "{:?}", service.max_ns());
+}
+
+#[test]
+fn a_request_that_takes_too_long_is_given_up_and_its_connection_goes_on() {
+    let server = Quic::new(|stream, _| (stream != 8).then(|| ANSWER.to_vec()));
+    let mut plan = plan(1, open(10, Arrivals::Constant), S);
+    plan.timeouts.request_ns = 200 * MS;
+    let record = run(plan, 10, server, |_| false);
+    let total = &record.total;
+    assert_eq!((total.ledger.sent, total.ledger.ok), (10, 9), "{:?}", total.ledger);
+    assert_eq!(total.ledger.error(ErrorKind::Timeout), 1);
+    assert_eq!(total.connections.opened, 1);
+}

@@ -1,0 +1,8 @@
+//! The HTTP/3 session against the RFCs and against QUIC servers of another implementation, on a simulated link.
+#![allow(clippy::unwrap_used, reason = "a panic is a failing test with a line number")]
+
+mod ends;
+mod hostile;
+mod qpack;
+mod requests;
+mod support;
