@@ -279,6 +279,7 @@ fn faults_of(page: &str, text: &str) -> Vec<String> {
     for name in ["nginx.conf", "grpc.py"] {
         fs::copy(here.join(name), made.join(name)).unwrap();
     }
+    fs::copy(here.join("../peers/aioquic_server.py"), made.join("quic.py")).unwrap();
     let certificate = rcgen::generate_simple_self_signed(["localhost".to_owned()]).unwrap();
     fs::write(made.join("cert.pem"), certificate.cert.pem()).unwrap();
     fs::write(made.join("key.pem"), certificate.signing_key.serialize_pem()).unwrap();
@@ -287,6 +288,7 @@ fn faults_of(page: &str, text: &str) -> Vec<String> {
         (H2C.contains(&page), "h2c"),
         (OWN.contains(&page), "own"),
         (text.contains(":50051"), "grpc"),
+        (page == "docs/http3.md", "quic"),
     ] {
         if has {
             fs::write(made.join(name), "").unwrap();

@@ -25,6 +25,10 @@ if [ -e "$made/grpc" ]; then
     python3 "$made/grpc.py" 50051 . &
     ports="$ports 50051"
 fi
+if [ -e "$made/quic" ]; then
+    sleep 3600 | python3 "$made/quic.py" "$made/cert.pem" "$made/key.pem" 8443 >"$made/quic.port" &
+    until [ -s "$made/quic.port" ]; do sleep 0.05; done
+fi
 for port in $ports 8443; do
     tries=0
     until (exec 3<>"/dev/tcp/127.0.0.1/$port") 2>/dev/null; do
