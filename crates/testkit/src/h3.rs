@@ -251,7 +251,7 @@ impl Served {
             }
         };
         let _ = chunks.finalize();
-        if is_over && id % 4 == 0 {
+        if is_over && id.is_multiple_of(4) {
             *requests += 1;
             let request = self.streams.remove(&id).unwrap_or_default();
             if let Some(answer) = answers(id, &request) {

@@ -8,6 +8,7 @@ import json
 import os
 import sys
 import threading
+import time
 
 from aioquic.asyncio import QuicConnectionProtocol, serve
 from aioquic.h3.connection import FrameType, H3Connection, encode_frame
@@ -63,6 +64,11 @@ class Server(QuicConnectionProtocol):
 
 def end():
     sys.stdin.read()
+    # A connection that was closed is over three timeouts later (RFC 9000 10.2).
+    for _ in range(500):
+        if sum(n for name, n in counts.copy().items() if name.startswith("closed")) >= counts["connections"]:
+            break
+        time.sleep(0.01)
     try:
         print(json.dumps(counts), flush=True)
     finally:

@@ -1,8 +1,6 @@
 //! The streams that go one way: settings, GOAWAY, and the instructions of QPACK, theirs and ours (RFC 9114 6.2, RFC 9204
 //! 4.2).
 
-use std::borrow::Cow;
-
 use bytes::Bytes;
 
 use super::error::{Error, code};
@@ -168,8 +166,8 @@ impl Session {
     }
 
     /// RFC 9114 5.2.
-    fn go_away(&mut self, payload: &Cow<'_, [u8]>) -> Result<(), Error> {
-        let mut rest = &payload[..];
+    fn go_away(&mut self, payload: &[u8]) -> Result<(), Error> {
+        let mut rest = payload;
         let id = frames::varint(&mut rest).filter(|_| rest.is_empty()).ok_or(Error::FrameSize)?;
         let is_of_requests = id.is_multiple_of(4);
         if !is_of_requests || self.gone_from.is_some_and(|before| id > before) {

@@ -17,6 +17,9 @@ use crate::h2::head::{self, Head};
 use crate::h2::memo::Holds;
 use crate::session::{Answer, Deviations, Event, Failure, Last};
 
+/// A head or what is wrong with it, and whether the server's encoder is told that it was read.
+type ReadSection = (Result<Head, h2::Error>, bool);
+
 impl Session {
     /// Reads what came on the stream of a request.
     pub(super) fn read_stream(&mut self, id: u64) -> Result<(), Error> {
@@ -122,7 +125,7 @@ impl Session {
         id: u64,
         section: &[u8],
         generation: u64,
-    ) -> Result<Option<(Result<Head, h2::Error>, bool)>, Error> {
+    ) -> Result<Option<ReadSection>, Error> {
         let Some(stream) = self.streams.get(id) else { return Ok(None) };
         // What comes after the body, trailers, is not kept, as over HTTP/1.1.
         let request = (stream.status == 0).then_some(stream.request);
