@@ -99,12 +99,14 @@ impl Default for Limits {
 
 impl Settings {
     /// The window of each stream for the server's data.
+    #[inline]
     pub(crate) fn stream_window(&self) -> u32 {
         window(self.stream_window_bits)
     }
 
     /// The connection's window for the server's data; it can only be opened further than the
     /// default.
+    #[inline]
     pub(crate) fn connection_window(&self) -> u32 {
         window(self.connection_window_bits).max(DEFAULT_WINDOW)
     }
