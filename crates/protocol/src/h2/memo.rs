@@ -49,7 +49,7 @@ impl Default for Known {
 
 impl Memo {
     /// What `block` says, if that is known, and whether it adds to the table.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn recall(&mut self, block: &[u8], generation: u64) -> Option<(Head, bool)> {
         if block.is_empty() {
             return None;
