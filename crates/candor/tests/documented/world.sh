@@ -39,11 +39,12 @@ for port in $ports 8443; do
 done
 sh -eu "$made/before" >"$made/before.log" 2>&1
 for step in "$made"/*.step; do
-    # A machine that is away for a moment makes a run invalid, rightly: such a step is tried again.
+    # A machine that is away for a moment makes a run invalid, or leaves a trial of a suite without a response: rightly,
+    # and no fault of the page. Such a step is tried again.
     for _ in 1 2 3; do
         code=0
         timeout "$patience" bash "$step" >"$step.out" 2>"$step.err" </dev/null || code=$?
-        case $code in 4 | 5) ;; *) break ;; esac
+        case $code in 1 | 4 | 5) ;; *) break ;; esac
     done
     echo "$code" >"$step.code"
 done
