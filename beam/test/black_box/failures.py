@@ -87,7 +87,7 @@ def memory_profiled():
                     target.curl("/")
         with open(file) as text:
             said = text.read()
-        for part in ("memory of the runtime, MB", "  binary", "  prim_inet:accept0/3", "  candor_stats:watch/1"):
+        for part in ("memory of the runtime, MB", "  binary", "  prim_inet:accept0/3", "  candor_memory:process/1"):
             assert part in said, f"{part!r} is not in\n{said}"
         assert not os.path.exists(other), "written below the bound"
 
