@@ -18,7 +18,8 @@ pub(super) enum OneWay {
     /// Settings have come, or not yet.
     Control(Box<Frames>, bool),
     Encoder,
-    Decoder(Vec<u8>),
+    /// Bytes that have come of an instruction that is not whole.
+    Decoder(usize),
 }
 
 /// Which of the streams of which there is one each the server has opened.
@@ -96,9 +97,7 @@ impl Session {
                 OneWay::Control(Box::default(), false),
             ),
             stream::ENCODER => (std::mem::replace(&mut opened.encoder, true), OneWay::Encoder),
-            stream::DECODER => {
-                (std::mem::replace(&mut opened.decoder, true), OneWay::Decoder(Vec::new()))
-            }
+            stream::DECODER => (std::mem::replace(&mut opened.decoder, true), OneWay::Decoder(0)),
             stream::PUSH => return Err(Error::Id),
             _ => {
                 self.quic.stop(id, code::STREAM_CREATION_ERROR);
@@ -124,20 +123,20 @@ impl Session {
             }
             // Nothing of ours refers to a table, so that there is nothing to acknowledge; a stream that we gave up may be
             // (RFC 9204 4.4).
-            OneWay::Decoder(partial) => {
-                partial.extend_from_slice(input);
-                let mut rest = &partial[..];
-                while let [first, ..] = *rest {
-                    if first & 0xc0 != 0x40 {
+            OneWay::Decoder(part) => {
+                for &byte in input {
+                    let (is_valid, is_whole) = match *part {
+                        0 => (byte & 0xc0 == 0x40, byte & 0x3f != 0x3f),
+                        behind => (behind <= MOST_ID_BYTES, byte & 0x80 == 0),
+                    };
+                    if !is_valid {
                         return Err(Error::DecoderStream);
                     }
-                    if integer::is_cut_off(rest, 6) {
-                        break;
+                    if is_whole {
+                        self.count_idle()?;
                     }
-                    integer::read(&mut rest, 6).ok_or(Error::DecoderStream)?;
-                    self.count_idle()?;
+                    *part = if is_whole { 0 } else { *part + 1 };
                 }
-                *partial = rest.to_vec();
                 Ok(())
             }
         }
@@ -187,17 +186,19 @@ impl Session {
     pub(super) fn tell_inserts(&mut self) {
         let inserts = self.decoder.take_untold();
         if inserts > 0 {
-            let inserts = u32::try_from(inserts).unwrap_or(u32::MAX);
             self.tell(0x00, 6, inserts);
         }
         if self.words.is_empty() {
             return;
         }
-        if self.words_stream.is_none() {
-            self.words_stream = self.quic.open_one_way();
-            self.words.insert(0, stream::DECODER as u8);
-        }
-        let Some(id) = self.words_stream else { return };
+        let id = match self.words_stream {
+            Some(id) => id,
+            None => {
+                let Some(id) = self.quic.open_one_way() else { return };
+                self.words.insert(0, stream::DECODER as u8);
+                *self.words_stream.insert(id)
+            }
+        };
         let mut words = [Bytes::from(std::mem::take(&mut self.words))];
         if !self.quic.write(id, &mut words) {
             self.words = words[0].to_vec();
@@ -205,7 +206,7 @@ impl Session {
     }
 
     /// Adds an instruction (RFC 9204 4.4).
-    pub(super) fn tell(&mut self, pattern: u8, prefix: u32, value: u32) {
+    pub(super) fn tell(&mut self, pattern: u8, prefix: u32, value: u64) {
         // What a server does not read of it is not kept for long.
         if self.words.len() < MOST_WORDS {
             integer::write(&mut self.words, pattern, prefix, value);
@@ -213,6 +214,8 @@ impl Session {
     }
 }
 
+/// The longest that a stream's id is behind the first byte of an instruction: 62 bits, seven a byte (RFC 9204 4.1.1).
+const MOST_ID_BYTES: usize = 9;
 /// Instructions that a server may make us keep for it.
 const MOST_WORDS: usize = 64 << 10;
 

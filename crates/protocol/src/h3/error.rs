@@ -67,8 +67,8 @@ pub enum Error {
         "the server opened a stream that it must not open: a second one of its kind, or a push"
     )]
     StreamCreation,
-    /// A control stream or a stream of QPACK ended (RFC 9114 6.2.1, RFC 9204 4.2).
-    #[error("the server closed its control stream or one of its streams of QPACK")]
+    /// A control stream or a stream of QPACK ended, or one of ours is not read (RFC 9114 6.2.1, RFC 9204 4.2).
+    #[error("the server closed a control stream or a stream of QPACK")]
     ClosedCritical,
     /// A GOAWAY or a push with an identifier that cannot be (RFC 9114 5.2, 7.2.5).
     #[error("the server sent an identifier in GOAWAY or CANCEL_PUSH that cannot be")]

@@ -107,7 +107,7 @@ impl Session {
             },
         };
         if acknowledge {
-            self.tell(0x80, 7, id as u32);
+            self.tell(0x80, 7, id);
         }
         self.header_bytes.received += section.len() as u64;
         self.header_bytes.decoded += head.map_or(0, |head| u64::from(head.decoded_bytes));
@@ -301,11 +301,16 @@ impl Session {
         if stream.waits.is_some() {
             self.waiting -= 1;
         }
-        if self.decoder.generation() > 0 {
-            // RFC 9204 4.4.2.
-            self.tell(0x40, 6, id as u32);
-        }
+        self.tell_cancelled(id);
         Some(stream)
+    }
+
+    /// What the server's encoder thinks that a stream refers to, it may forget (RFC 9204 4.4.2). It may think so before any
+    /// insert of its has come.
+    fn tell_cancelled(&mut self, id: u64) {
+        if self.settings.table_bytes > 0 {
+            self.tell(0x40, 6, id);
+        }
     }
 
     fn reset_by_server(&mut self, id: u64, code: u64) {
@@ -317,6 +322,7 @@ impl Session {
             if stream.unsent.is_some() {
                 self.quic.reset(id, code::REQUEST_CANCELLED);
             }
+            self.tell_cancelled(id);
             let id = stream.request_id;
             self.news.push_back(Event::RequestFailed { id, failure });
         }

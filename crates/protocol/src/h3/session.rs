@@ -123,10 +123,7 @@ impl Session {
                     self.write(id);
                     Ok(())
                 }
-                Happened::Stopped(id) => {
-                    self.stop_sending(id);
-                    Ok(())
-                }
+                Happened::Stopped(id) => self.stop_sending(id),
                 Happened::Available => {
                     has_more_places = self.is_ready;
                     Ok(())
@@ -271,13 +268,23 @@ impl Session {
         self.idle_frames = 0;
     }
 
-    /// The server wants no more of a request; what it has to say to it, it says all the same (RFC 9114 4.1).
-    fn stop_sending(&mut self, id: u64) {
+    /// The server wants no more of a request; what it has to say to it, it says all the same (RFC 9114 4.1). Our other streams
+    /// are those without which there is no connection (RFC 9114 6.2.1, RFC 9204 4.2).
+    fn stop_sending(&mut self, id: u64) -> Result<(), Error> {
+        if is_one_way(id) {
+            return Err(Error::ClosedCritical);
+        }
         if let Some(stream) = self.streams.get(id) {
             stream.unsent = None;
             self.quic.reset(id, code::NO_ERROR);
         }
+        Ok(())
     }
+}
+
+/// RFC 9000 2.1.
+fn is_one_way(stream: u64) -> bool {
+    stream & 2 != 0
 }
 
 impl Protocol for Session {

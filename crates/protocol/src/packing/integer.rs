@@ -39,8 +39,8 @@ pub(crate) fn is_cut_off(block: &[u8], prefix: u32) -> bool {
 
 /// Appends `value`, in a first byte whose bits above the prefix are those of `pattern`.
 #[inline]
-pub(crate) fn write(out: &mut Vec<u8>, pattern: u8, prefix: u32, value: u32) {
-    let mask = (1u32 << prefix) - 1;
+pub(crate) fn write(out: &mut Vec<u8>, pattern: u8, prefix: u32, value: impl Into<u64>) {
+    let (mask, value) = ((1u64 << prefix) - 1, value.into());
     if value < mask {
         out.push(pattern | value as u8);
         return;
@@ -61,9 +61,11 @@ mod tests {
     /// RFC 7541 C.1.
     #[test]
     fn the_examples_of_7541_c_1() {
-        for (value, prefix, bytes) in
-            [(10, 5, &[0b01010][..]), (1337, 5, &[0b11111, 0b10011010, 0b00001010]), (42, 8, &[42])]
-        {
+        for (value, prefix, bytes) in [
+            (10u32, 5, &[0b01010][..]),
+            (1337, 5, &[0b11111, 0b10011010, 0b00001010]),
+            (42, 8, &[42]),
+        ] {
             let mut out = Vec::new();
             write(&mut out, 0, prefix, value);
             assert_eq!(out, bytes);
@@ -76,11 +78,26 @@ mod tests {
     #[test]
     fn every_length_reads_back() {
         for prefix in 4..=7 {
-            for value in (0..40_000).chain([u32::MAX - 1, u32::MAX]) {
+            for value in (0u32..40_000).chain([u32::MAX - 1, u32::MAX]) {
                 let mut out = Vec::new();
                 write(&mut out, 0, prefix, value);
                 assert_eq!(read(&mut &out[..], prefix), Some(value));
             }
+        }
+    }
+
+    /// Ids of streams have up to 62 bits (RFC 9204 4.1.1).
+    #[test]
+    fn integers_of_62_bits_are_written_whole() {
+        for value in [u64::from(u32::MAX), 1 << 32, (1 << 32) + 400, (1 << 62) - 1] {
+            let mut out = Vec::new();
+            write(&mut out, 0x80, 7, value);
+            assert_eq!(out[0], 0xff);
+            let groups = out[1..].iter().rev();
+            let rest = groups.fold(0u64, |sum, byte| sum << 7 | u64::from(byte & 0x7f));
+            assert_eq!(127 + rest, value);
+            let (last, others) = out[1..].split_last().unwrap();
+            assert!(last & 0x80 == 0 && others.iter().all(|byte| byte & 0x80 != 0), "{out:02x?}");
         }
     }
 

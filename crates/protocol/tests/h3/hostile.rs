@@ -2,7 +2,8 @@
 
 use candor_protocol::h3::qpack::Error as Qpack;
 use candor_protocol::h3::{Error, Limits, Settings};
-use candor_protocol::{Event, Failure, h2};
+use candor_protocol::{Event, Failure, Session as _, h2};
+use candor_testkit::h3::Served;
 use proptest::prelude::*;
 
 use crate::support::*;
@@ -83,6 +84,7 @@ fn an_error_of_the_connection_has_its_name_and_its_code_9114_8_1() {
         (On::New, vec![0x02, 0x00], Error::Qpack(Qpack::Instruction), 0x201),
         (On::New, vec![0x03, 0x80], Error::DecoderStream, 0x202),
         (On::New, vec![0x03, 0x01], Error::DecoderStream, 0x202),
+        (On::New, [&[0x03, 0x7f][..], &[0xff; 10]].concat(), Error::DecoderStream, 0x202),
     ];
     for (on, bytes, error, code) in table {
         let (events, told) = said(on, &bytes);
@@ -151,20 +153,50 @@ fn an_error_of_a_response_is_its_own_9114_4_1_2() {
     }
 }
 
+/// The server's control stream and its streams of QPACK end, or ours are not read.
 #[test]
 fn critical_streams_do_not_end_9114_6_2_1() {
-    for resets in [false, true] {
+    type Ends = fn(&mut Served, u64);
+    let (resets, finishes): (Ends, Ends) = (|served, id| served.reset(id, 0x100), Served::finish);
+    // Our control stream is 2, our decoder's 6, which a cancelled request opens; theirs begin at 3.
+    let stops: Ends = |served, id| served.stop(id, 0x100);
+    for (ends, id) in
+        [(resets, 3), (finishes, 3), (resets, 7), (finishes, 7), (resets, 11), (finishes, 11)]
+            .into_iter()
+            .chain([(stops, 2), (stops, 6)])
+    {
         let mut pair = Pair::of_gets(1, |_, _| None).ready();
-        let served = pair.server.connection();
-        if resets {
-            served.reset(3, 0x100)
-        } else {
-            served.finish(3)
-        }
+        assert_eq!([0x02, 0x03].map(|kind| pair.server.connection().open(&[kind])), [7, 11]);
+        pair.request([0]);
+        pair.run_for(LATENCY_NS);
+        assert!(pair.client.cancel(0));
+        pair.run_for(LATENCY_NS);
+        assert_eq!(pair.take_events(), []);
+        ends(pair.server.connection(), id);
         pair.run_for(2 * LATENCY_NS);
         let failure = Failure::Malformed(Error::ClosedCritical.into());
-        assert_eq!(pair.take_events(), [Event::Failed { id: None, failure }]);
+        assert_eq!(pair.take_events(), [Event::Failed { id: None, failure }], "{id}");
+        let lost = pair.server.connections.values().next().and_then(|served| served.lost.clone());
+        let Some(quinn_proto::ConnectionError::ApplicationClosed(close)) = lost else {
+            panic!("{id}: {lost:?}")
+        };
+        assert_eq!(close.error_code.into_inner(), 0x104);
     }
+}
+
+#[test]
+fn the_decoders_stream_may_cancel_a_stream_of_any_id_in_any_pieces_9204_4_4_2() {
+    // The largest id that there is, 2^62 - 1, less what its first byte says.
+    let id = [0x7f, 0xc0, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x3f];
+    let mut pair = Pair::of_gets(1, |_, _| Some(ok(b""))).ready();
+    let stream = pair.server.connection().open(&[0x03]);
+    for byte in [&id[..], &[0x44], &id].concat() {
+        pair.server.connection().write(stream, &[byte]);
+        pair.run_for(MS);
+    }
+    pair.request([0]);
+    pair.run_for(3 * LATENCY_NS);
+    assert_eq!(pair.take_events(), [done(0, 200, 0)]);
 }
 
 #[test]

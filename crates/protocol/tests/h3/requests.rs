@@ -312,6 +312,37 @@ fn a_section_may_wait_for_its_instructions_and_what_follows_waits_too() {
     assert_eq!(decoder.len(), 1 + 2 + 2 + 1, "{decoder:02x?}");
 }
 
+/// A stream that is given up, by either side, is told to the server's encoder (RFC 9204 2.2.2.2), as soon as there may be a
+/// stream to say it on.
+#[test]
+fn streams_that_are_given_up_are_told_when_there_may_be_a_stream_for_it() {
+    let server = candor_testkit::h3::Server::new(
+        &["example.com"],
+        &["h3"],
+        |transport| {
+            transport.max_concurrent_uni_streams(1_u32.into());
+        },
+        |_, _| None,
+    );
+    let settings = Settings { streams: 3, ..Settings::default() };
+    let session = session(only(&server), &[plan_request("GET", &[], b"")], settings);
+    let mut pair = Pair::new(session, server).ready();
+    pair.request(0..3);
+    pair.run_for(LATENCY_NS);
+    assert!(pair.client.cancel(1));
+    pair.server.connection().reset(8, 0x102);
+    pair.run_for(4 * LATENCY_NS);
+    assert_eq!(pair.take_events(), [failed(2, Failure::StreamReset(0x102))]);
+    let served = pair.server.connection();
+    assert!(!served.streams.contains_key(&6), "{:?}", served.streams);
+    served.quic.set_max_concurrent_streams(quinn_proto::Dir::Uni, 3_u32.into());
+    served.write(0, &ok(b""));
+    served.finish(0);
+    pair.run_for(4 * LATENCY_NS);
+    assert_eq!(pair.take_events(), [done(0, 200, 0)]);
+    assert_eq!(pair.server.connection().streams[&6], [0x03, 0x44, 0x48]);
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 12, ..ProptestConfig::default() })]
 

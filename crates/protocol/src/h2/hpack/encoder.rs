@@ -217,7 +217,7 @@ impl Encoder {
     pub fn encode(&mut self, fields: &Fields, out: &mut Vec<u8>) -> bool {
         if std::mem::take(&mut self.resized) {
             // To nothing first: what we had is gone on both sides, and we count from 0 again.
-            integer::write(out, SIZE_UPDATE, 5, 0);
+            integer::write(out, SIZE_UPDATE, 5, 0u32);
             integer::write(out, SIZE_UPDATE, 5, self.max);
             self.encode_fields(fields, out);
             return false;
