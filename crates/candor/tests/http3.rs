@@ -77,6 +77,11 @@ fn aioquic_counts_what_the_ledger_has() {
 }
 
 #[test]
+fn aioquic_does_not_outlive_its_test() {
+    Aioquic::start().server.abandon("aioquic_server.py");
+}
+
+#[test]
 fn each_end_has_its_name() {
     let aioquic = Aioquic::start();
     let kinds = |path: &str, flags: &[&str]| {

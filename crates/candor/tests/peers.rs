@@ -3,16 +3,16 @@
 
 use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
-use std::process::{Child, ChildStdout, Command, Stdio};
+use std::process::{ChildStdout, Command, Stdio};
 use std::time::Duration;
 
 use crate::common::*;
 use candor_testkit::process::{Managed, free_port, wait_for_port};
 use serde_json::Value;
 
-/// A server in Python or in JavaScript.
+/// A server in Python or in JavaScript. It ends with this value, and if this process is killed, with its input.
 pub(crate) struct Server {
-    child: Child,
+    child: Managed,
     output: BufReader<ChildStdout>,
     port: u16,
 }
@@ -21,15 +21,15 @@ impl Server {
     pub(crate) fn start(name: &str, arguments: &[&str]) -> Self {
         let here = Path::new(env!("CARGO_MANIFEST_DIR"));
         let language = if name.ends_with(".js") { "node" } else { "python3" };
-        let mut child = Command::new(language)
+        let mut command = Command::new(language);
+        command
             .arg(here.join("tests/peers").join(name))
             .args(arguments)
             .env("PYTHONPATH", here.join("../../target/python"))
             .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .spawn()
-            .unwrap();
-        let mut output = BufReader::new(child.stdout.take().unwrap());
+            .stdout(Stdio::piped());
+        let mut child = Managed::spawn(&mut command).unwrap();
+        let mut output = BufReader::new(child.child().stdout.take().unwrap());
         let mut line = String::new();
         output.read_line(&mut line).unwrap();
         let port = line.trim().parse().expect("the packages of scripts/need-peers");
@@ -40,14 +40,33 @@ impl Server {
         format!("127.0.0.1:{}", self.port)
     }
 
+    /// As if this process had been killed: it ends by itself, although what it prints is not read.
+    pub(crate) fn abandon(self, name: &str) {
+        let Server { mut child, output, .. } = self;
+        drop((output, child.child().stdin.take()));
+        assert!(child.wait(Duration::from_secs(20)).unwrap().is_some(), "{name}");
+    }
+
     /// Ends it: what it counted.
     pub(crate) fn counts(mut self) -> impl Fn(&str) -> u64 {
-        drop(self.child.stdin.take());
+        drop(self.child.child().stdin.take());
         let mut text = String::new();
         self.output.read_to_string(&mut text).unwrap();
-        self.child.wait().unwrap();
         let counts: Value = serde_json::from_str(&text).unwrap();
         move |name| counts[name].as_u64().unwrap_or(0)
+    }
+}
+
+#[test]
+fn a_server_does_not_outlive_its_test() {
+    let descriptors = concat!(env!("CARGO_MANIFEST_DIR"), "/../serve/proto/candor/echo.binpb");
+    for (name, arguments) in [
+        ("grpcio_server.py", &[descriptors][..]),
+        ("uvicorn_server.py", &[]),
+        ("websockets_server.py", &[]),
+        ("node_server.js", &[]),
+    ] {
+        Server::start(name, arguments).abandon(name);
     }
 }
 

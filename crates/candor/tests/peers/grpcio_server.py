@@ -74,5 +74,8 @@ print(server.add_insecure_port("127.0.0.1:0"), flush=True)
 server.start()
 sys.stdin.read()
 counts["distinct"] = len(seen)
-print(json.dumps(counts), flush=True)
-server.stop(None)
+try:
+    print(json.dumps(counts), flush=True)
+finally:
+    # Even if there is nobody any more to tell.
+    server.stop(None)

@@ -23,8 +23,11 @@ async def echo(connection):
 
 def end():
     sys.stdin.read()
-    print(json.dumps(counts), flush=True)
-    os._exit(0)
+    try:
+        print(json.dumps(counts), flush=True)
+    finally:
+        # Even if there is nobody any more to tell.
+        os._exit(0)
 
 
 async def main():
