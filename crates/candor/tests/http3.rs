@@ -77,6 +77,27 @@ fn aioquic_counts_what_the_ledger_has() {
 }
 
 #[test]
+fn h2load_speaks_http_3() {
+    let aioquic = Aioquic::start();
+    let url = aioquic.url("100");
+    for (flags, requests) in [
+        (&["--h3", "-n40", "-c2", "-m5"][..], 40),
+        (&["--alpn-list=h3,h2", "-n30", "-c3", "--rps=100", "-w14", "--no-udp-gso"], 30),
+    ] {
+        let outcome = Candor::start(&[&["h2load"], flags, &[&url]].concat()).finish();
+        let text = &outcome.stdout;
+        assert_eq!(outcome.code(), 0, "{flags:?}: {text}{}", outcome.stderr);
+        assert!(text.contains("Application protocol: h3\n"), "{text}");
+        let line = format!(
+            "requests: {requests} total, {requests} started, {requests} done, {requests} succeeded"
+        );
+        assert!(text.contains(&line), "{text}");
+    }
+    let count = aioquic.server.counts();
+    assert_eq!((count("requests"), count("connections")), (70, 5));
+}
+
+#[test]
 fn aioquic_does_not_outlive_its_test() {
     Aioquic::start().server.abandon("aioquic_server.py");
 }

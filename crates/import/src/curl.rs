@@ -11,7 +11,7 @@ use std::collections::BTreeSet;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use candor_plan::redact::SecretKind;
-use toml_edit::Value;
+use toml_edit::{Array, Value};
 
 use self::arguments::{Command, Data};
 use crate::draft::{Body, Draft, Journey, Step, counted};
@@ -115,6 +115,8 @@ fn settings(draft: &mut Draft, commands: &[Command], server: &Server) {
             let key = match *key {
                 "h2" if !server.is_https() => "h2c-upgrade",
                 "h2-prior" => "h2",
+                // As in curl, it is for https.
+                "h3" if !server.is_https() => continue,
                 key => key,
             };
             if !draft.settings.iter().any(|(known, _)| *known == key) {
@@ -134,12 +136,22 @@ fn settings(draft: &mut Draft, commands: &[Command], server: &Server) {
             names.join(", ")
         ));
     }
+    let has = |draft: &Draft, one: &str| draft.settings.iter().any(|(key, _)| *key == one);
+    if has(draft, "h3") && (has(draft, "proxy") || has(draft, "unix-socket")) {
+        // As in curl, TCP then decides.
+        draft.settings.retain(|(key, _)| *key != "h3");
+        draft.remark("Left out: HTTP/3, which a plan has without proxies and sockets alone");
+    }
     // Versions exclude each other in a plan; the first one that was asked for counts.
-    let versions = ["h1", "h2", "h2c-upgrade"];
+    let versions = ["h1", "h2", "h2c-upgrade", "h3"];
     let first = draft.settings.iter().map(|(key, _)| *key).find(|key| versions.contains(key));
     draft.settings.retain(|(key, _)| !versions.contains(key) || Some(*key) == first);
+    if has(draft, "h3") {
+        // QUIC goes through no proxy, and the environment may name one.
+        draft.settings.retain(|(key, _)| *key != "noproxy");
+        draft.settings.push(("noproxy", ["*"].into_iter().collect::<Array>().into()));
+    }
     // No proxy leads to a socket of this machine, and a plan has no connection elsewhere behind a proxy.
-    let has = |draft: &Draft, one: &str| draft.settings.iter().any(|(key, _)| *key == one);
     if has(draft, "unix-socket") {
         draft.settings.retain(|(key, _)| *key != "proxy" && *key != "connect-to");
     } else if has(draft, "proxy") && has(draft, "connect-to") {

@@ -59,6 +59,21 @@ fn an_upgrade_is_for_fixed_requests() {
 }
 
 #[test]
+fn http_3_is_for_https_without_a_proxy() {
+    for command in ["--http3 https://h/a", "--http3-only https://h/a https://h/b -d x=1"] {
+        let plan = plan(&format!("curl {command}"));
+        assert!(plan.contains("h3 = true") && !plan.contains("Left out"), "{plan}");
+    }
+    let upgraded = plan("curl --http3 --http2 http://h/a");
+    assert!(upgraded.contains("h2c-upgrade = true") && !upgraded.contains("h3"), "{upgraded}");
+    assert!(!plan("curl --http1.1 --http3 https://h/a").contains("h3"), "the first one counts");
+    for elsewhere in ["-x http://p:8080", "--unix-socket /s"] {
+        let plan = plan(&format!("curl --http3 {elsewhere} https://h/a"));
+        assert!(!plan.contains("h3 = true") && plan.contains("Left out: HTTP/3"), "{plan}");
+    }
+}
+
+#[test]
 fn cookies_are_one_field_and_secret() {
     let plan =
         plan("curl http://h/a -b sid=Zx9-sEcReT_q7W -b b=2 -H 'X-Copy: Zx9-sEcReT_q7W; b=2'");

@@ -42,12 +42,12 @@ const AUTHENTICATION: &str =
     "a plan cannot authenticate so; remove it, or authenticate by Basic or a header field";
 
 /// All options of curl 8: `n:` before the letter of an option, `=` behind one that has a value.
-const OPTIONS: [(What, &str); 15] = [
+const OPTIONS: [(What, &str); 14] = [
     (
         What::Read,
         "alpn cacert= E:cert= compressed connect-timeout= connect-to= b:cookie= d:data= data-ascii= data-binary= \
          data-raw= data-urlencode= F:form= form-string= G:get g:globoff I:head H:header= 0:http1.0 http1.1 http2 \
-         http2-prior-knowledge k:insecure json= key= follow L:location location-trusted max-redirs= m:max-time= noproxy= oauth2-bearer= path-as-is proto-default= \
+         http2-prior-knowledge http3 http3-only k:insecure json= key= follow L:location location-trusted max-redirs= m:max-time= noproxy= oauth2-bearer= path-as-is proto-default= \
          x:proxy= U:proxy-user= proxy1.0= r:range= e:referer= X:request= request-target= resolve= socks4= socks4a= \
          socks5= socks5-hostname= tlsv1.2 tlsv1.3 unix-socket= T:upload-file= url= url-query= u:user= A:user-agent=",
     ),
@@ -97,7 +97,6 @@ const OPTIONS: [(What, &str); 15] = [
     (What::LeftOut("credentials of the .netrc file"), "n:netrc netrc-file= netrc-optional"),
     (What::LeftOut("a rate of requests is `rate` in a plan"), "rate= limit-rate="),
     (What::LeftOut("a condition for the response"), "etag-compare= z:time-cond= C:continue-at="),
-    (What::LeftOut("HTTP/3"), "http3 http3-only"),
     (
         What::LeftOut("a plan has its own way to send a body"),
         "crlf expect100-timeout= tr-encoding upload-flags=",
@@ -491,6 +490,7 @@ fn setting(
         "http1.1" | "http1.0" => ("h1", true.into()),
         "http2" => ("h2", true.into()),
         "http2-prior-knowledge" => ("h2-prior", true.into()),
+        "http3" | "http3-only" => ("h3", true.into()),
         "tlsv1.2" => ("tls-min", "1.2".into()),
         "tlsv1.3" => ("tls-min", "1.3".into()),
         "cacert" | "key" | "unix-socket" => (name, value.into()),

@@ -19,7 +19,7 @@ const NS_PER_S: u64 = 1_000_000_000;
 pub(super) struct Spoken {
     /// In clear text: HTTP/1.1 instead of HTTP/2.
     pub(super) h1_in_clear: bool,
-    /// Over TLS: the protocols to offer by ALPN, in order; empty: both.
+    /// Over TLS: the protocols to offer by ALPN, in order; empty: those of TCP. `h3` stands alone, and is over QUIC.
     pub(super) alpn: Vec<String>,
 }
 
@@ -197,7 +197,7 @@ impl Taker for Reader {
             Id::ShowSecrets => self.show_secrets = true,
             Id::Qlog => {
                 return Err(Refusal(format!(
-                    "{shown}: qlog is for QUIC, which is not supported; use --log-file for a line a request, or candor run --trace for all times of each"
+                    "{shown}: logs of QUIC are not written; use --log-file for a line a request, or candor run --trace for all times of each"
                 )));
             }
             Id::Ktls => {
@@ -207,11 +207,7 @@ impl Taker for Reader {
             }
             Id::Sni => self.sni = Some(text.to_owned()),
             Id::Histogram => self.histogram = true,
-            Id::H3 => {
-                return Err(Refusal(format!(
-                    "{shown}: HTTP/3 is not supported; leave it out for HTTP/2, or write --h1"
-                )));
-            }
+            Id::H3 => self.spoken.alpn = vec!["h3".to_owned()],
             Id::SessionFile => {
                 return Err(Refusal(format!(
                     "{shown}: sessions of TLS are not kept from one run to the next, because a handshake that is resumed is cheaper for the server; leave it out"
@@ -222,7 +218,9 @@ impl Taker for Reader {
                     "{shown}: its JSON holds the time of every request, and memory must not grow with their number; use --result for candor's own document with histograms, or --log-file for a line each"
                 )));
             }
-            Id::Udp => self.notes.push(format!("{shown} is for QUIC and has no effect")),
+            Id::Udp => self.notes.push(format!(
+                "{shown} has no effect: datagrams have up to 1,452 bytes, several in a call where the kernel can"
+            )),
             Id::Verbose => self.notes.push(format!(
                 "{shown}: frames are not printed; use candor run --trace for the times of each request"
             )),
@@ -437,6 +435,11 @@ mod tests {
         assert!(asked("-p http/1.1 http://h/").spoken.h1_in_clear);
         assert_eq!(asked("--npn-list=h2,h2-14,http/1.1 u").spoken.alpn, ["h2", "http/1.1"]);
         assert_eq!(asked("--alpn-list=http/1.1 u").spoken.alpn, ["http/1.1"]);
+        for words in ["--h3 u", "--alpn-list=h3 u", "--npn-list=h3,h2 u", "--alpn-list=h3-29,h3 u"]
+        {
+            assert_eq!(asked(words).spoken.alpn, ["h3"], "{words}");
+        }
+        assert_eq!(asked("--alpn-list=h2,h3 u").spoken.alpn, ["h2"], "the first one decides");
     }
 
     #[test]
@@ -482,8 +485,8 @@ mod tests {
             ("-w 31 u", "[1, 30]"),
             ("--qlog-file-base=q u", "use --log-file"),
             ("--ktls u", "leave it out"),
-            ("--npn-list=h3 u", "HTTP/3 is not supported"),
-            ("--h3 u", "--h3: HTTP/3 is not supported"),
+            ("--npn-list=h3-29 u", "none of h3-29 is supported; name h2, http/1.1 or h3"),
+            ("--alpn-list=h4 u", "name h2, http/1.1 or h3"),
             ("--tls-session-file=f u", "--tls-session-file: sessions of TLS are not kept"),
             ("--output-file f u", "--output-file: its JSON holds the time of every request"),
             ("--warm-up-time=1 u", "it needs -D"),

@@ -36,13 +36,13 @@ pub(super) enum Id {
     /// Of a fork: a line with the rate of each interval.
     Interval,
     Groups,
-    /// An option of QUIC, which Candor does not support: it has no effect.
+    /// An option of QUIC without effect.
     Udp,
     Ktls,
     Sni,
     Histogram,
-    /// Options that are refused, each for its own reason.
     H3,
+    /// Options that are refused, each for its own reason.
     SessionFile,
     OutputFile,
     Verbose,

@@ -6,7 +6,9 @@ use std::path::{Path, PathBuf};
 use candor_plan::load::{Part, Shape};
 use candor_plan::options::{Options, ReadFile, RequestOptions};
 use candor_plan::url::HttpUrl;
-use candor_plan::values::{Direct, Method, Names, Nanos, PositiveNanos, RequestPath, SmallCount};
+use candor_plan::values::{
+    Direct, Method, Names, Nanos, PositiveNanos, RequestPath, SmallCount, WindowBits,
+};
 use candor_plan::{Outputs, Plan, PlanError, Rate, Secrets, StatusSet, Trace};
 
 use super::arguments::{Asked, Timing};
@@ -16,6 +18,8 @@ use crate::getopt::{Refusal, text};
 
 /// h2load waits forever; here a request times out after this time, unless `-N` or `-T` allow more.
 const PATIENCE_NS: u64 = 30_000_000_000;
+/// h2load's limit for the windows of QUIC.
+const MOST_QUIC_WINDOW_BITS: u8 = 26;
 /// The drain, which is limited because it keeps a script that calls h2load waiting.
 const LONGEST_DRAIN_NS: u64 = 5_000_000_000;
 
@@ -134,13 +138,15 @@ fn patience_ns(asked: &Asked) -> u64 {
 /// The protocol and its settings.
 fn spoken(mut options: Options, asked: &Asked, is_https: bool) -> Result<Options, Refusal> {
     let offered: Vec<&str> = asked.spoken.alpn.iter().map(String::as_str).collect();
+    let is_h3 = offered == ["h3"];
     let is_h1 = match (is_https, &offered[..]) {
-        (false, _) => asked.spoken.h1_in_clear,
+        (false, _) => asked.spoken.h1_in_clear && !is_h3,
         (true, ["http/1.1"]) => true,
         (true, _) => false,
     };
     options.http2.h1 = is_h1;
-    options.http2.h2c = !is_h1 && !is_https;
+    options.http2.h3 = is_h3;
+    options.http2.h2c = !is_h1 && !is_h3 && !is_https;
     options.http2.h2 = is_https && offered == ["h2"];
     if is_https {
         if offered.len() > 1 {
@@ -164,8 +170,18 @@ fn spoken(mut options: Options, asked: &Asked, is_https: bool) -> Result<Options
     options.http2.streams = Some(asked.streams);
     options.http2.window_bits = asked.window_bits;
     options.http2.connection_window_bits = asked.connection_window_bits;
-    options.http2.max_frame_size = asked.frame_size;
     options.http2.header_table_size = asked.table_size;
+    if is_h3 {
+        // h2load's default is above it, too.
+        let capped = |bits: Option<WindowBits>| match bits {
+            Some(bits) if bits.get() <= MOST_QUIC_WINDOW_BITS => Some(bits),
+            _ => WindowBits::of_any_size(MOST_QUIC_WINDOW_BITS),
+        };
+        options.http2.window_bits = capped(asked.window_bits);
+        options.http2.connection_window_bits = capped(asked.connection_window_bits);
+        return Ok(options);
+    }
+    options.http2.max_frame_size = asked.frame_size;
     options.http2.encoder_header_table_size = asked.encoder_table_size;
     Ok(options)
 }
@@ -295,6 +311,22 @@ mod tests {
         assert_eq!(http("--h1 https://h/"), HttpVersion::H1);
         let alpn = plan("--npn-list=http/1.1,h2 https://h/").target.tls.clone().unwrap().alpn;
         assert_eq!(alpn, ["http/1.1", "h2"]);
+    }
+
+    #[test]
+    fn http_3_is_for_https_and_has_the_windows_of_quic() {
+        for words in ["--h3 https://h/", "--alpn-list=h3 -m8 -f 32K https://h/"] {
+            let plan = plan(words);
+            let windows = &plan.connections.windows;
+            assert_eq!(plan.target.http, HttpVersion::H3);
+            assert_eq!(plan.target.tls.clone().unwrap().alpn, ["h3"]);
+            assert_eq!((windows.stream_bits, windows.connection_bits), (26, 26));
+        }
+        let small = &plan("--h3 -m8 -w20 -W 21 --header-table-size=8K https://h/").connections;
+        assert_eq!((small.streams, small.frames.header_table_bytes), (8, 8192));
+        assert_eq!((small.windows.stream_bits, small.windows.connection_bits), (20, 21));
+        let words = "--h3 http://h/";
+        assert!(built(words).unwrap_err().contains("QUIC is always encrypted"), "{words}");
     }
 
     #[test]

@@ -39,9 +39,10 @@ h2load, this program does the same, so a link is enough to replace h2load.
       --connect-to=<HOST>[:<PORT>]
                          Where to connect to, instead of the URI's host
   -p, --no-tls-proto=<P> In clear text: h2c [default] or http/1.1
-      --alpn-list=<L>    Over TLS: h2, http/1.1 or both, in order; also --npn-list
+      --alpn-list=<L>    Over TLS: h2, http/1.1 or both, in order; also --npn-list. h3: over QUIC
+      --h3               HTTP/3, over QUIC: as --alpn-list=h3
       --h1               HTTP/1.1, in clear text and over TLS
-  -w, --window-bits=<N>  Window of a stream, (2**N)-1 bytes [30]
+  -w, --window-bits=<N>  Window of a stream, (2**N)-1 bytes [30]; over QUIC at most 26
   -W, --connection-window-bits=<N>
                          Window of a connection [30]
   -f, --max-frame-size=<SIZE>
@@ -61,8 +62,8 @@ And one of candor:
       --result=<F>       Write candor's own result document, for candor report
       --show-secrets     Keep the values of headers and of the URI's parameters
 
---h3, --qlog-file-base, --ktls, --tls-session-file and --output-file are refused. <SIZE>
-takes K, M and G (powers of 1024), <DURATION> takes h, m, s and ms; without a unit it is seconds.
+--qlog-file-base, --ktls, --tls-session-file and --output-file are refused. <SIZE> takes K, M and
+G (powers of 1024), <DURATION> takes h, m, s and ms; without a unit it is seconds.
 
 The standard output has only h2load's output. The ledger of all requests and the
 verdicts on the result go to the standard error.

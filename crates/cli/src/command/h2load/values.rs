@@ -58,32 +58,35 @@ pub(super) fn window_bits(shown: &str, text: &str) -> Result<WindowBits, Refusal
     })
 }
 
-/// h2load's default also contains old drafts, which no server supports any more.
+/// The protocols to offer, in order: h3 alone where it is the first. h2load's default also contains old drafts, which no server
+/// supports any more.
 pub(super) fn alpn(shown: &str, list: &str) -> Result<Vec<String>, Refusal> {
     let mut names: Vec<String> = Vec::new();
     for name in list.split(',') {
         match name {
-            "h2" | "http/1.1" => {
+            "h2" | "http/1.1" | "h3" => {
                 if !names.iter().any(|known| known == name) {
                     names.push(name.to_owned());
                 }
             }
-            "h2-16" | "h2-14" => {}
-            "h3" | "h3-29" => {
-                return Err(Refusal(format!(
-                    "{shown}: {name}: HTTP/3 is not supported; name h2 or http/1.1"
-                )));
-            }
+            "h2-16" | "h2-14" | "h3-29" => {}
             other => {
                 return Err(Refusal(format!(
-                    "{shown}: {other:?} is not supported; name h2, http/1.1 or both"
+                    "{shown}: {other:?} is not supported; name h2, http/1.1 or h3"
                 )));
             }
         }
     }
-    match names.is_empty() {
-        true => Err(Refusal(format!("{shown}: none of {list} is supported; name h2 or http/1.1"))),
-        false => Ok(names),
+    match names.first().map(String::as_str) {
+        None => {
+            Err(Refusal(format!("{shown}: none of {list} is supported; name h2, http/1.1 or h3")))
+        }
+        // As in h2load, the first one says whether it is TCP or QUIC.
+        Some("h3") => Ok(vec!["h3".to_owned()]),
+        Some(_) => {
+            names.retain(|name| name != "h3");
+            Ok(names)
+        }
     }
 }
 
