@@ -37,6 +37,19 @@ impl Aioquic {
         Candor::start_measuring(&[&all[..], flags].concat()).finish()
     }
 
+    /// The document of a plan with these lines.
+    fn planned(&self, lines: &str) -> Document {
+        let folder = self.folder.path();
+        let trusted = folder.join("cert.pem");
+        let head =
+            format!("url = '{}'\nh3 = true\ncacert = '{}'\n", self.url(""), trusted.display());
+        let plan = folder.join("plan.toml");
+        std::fs::write(&plan, head + lines).unwrap();
+        let outcome = Candor::start_measuring(&["run", plan.to_str().unwrap()]).finish();
+        assert_eq!(outcome.code(), 0, "{lines}: {}{}", outcome.stdout, outcome.stderr);
+        outcome.document()
+    }
+
     /// The document of a run in which something was measured.
     fn measured(&self, path: &str, flags: &[&str]) -> Document {
         let outcome = self.run(path, flags);
@@ -74,6 +87,79 @@ fn aioquic_counts_what_the_ledger_has() {
     assert_eq!((count("bytes"), count("x-id"), count("connections")), (2_000_000, 10, 16));
     assert!(count("resumed") >= 3);
     assert_eq!(count("closed with 0x100"), 16);
+}
+
+#[test]
+fn users_capture_and_keep_cookies_and_follow_redirects() {
+    let aioquic = Aioquic::start();
+    let steps = "[[journey]]\nname = 'j'\ncookies = true\n\
+                 [[journey.step]]\npath = '/token'\ncapture = { token = 'json:$.token' }\n\
+                 [[journey.step]]\npath = '/use'\nheaders = { X-Token = '${token}' }\n";
+    for load in
+        ["users = 4\nconnections = 2\nstreams = 3\nrequests = 40", "rate = 100\nrequests = 40"]
+    {
+        let document = aioquic.planned(&format!("{load}\n{steps}"));
+        document.assert_all_ok();
+        assert_eq!(document.ledger("sent"), 80);
+        let users = document.at("/users/journeys/0");
+        assert_eq!((&users["started"], &users["completed"]), (&40.into(), &40.into()), "{users}");
+    }
+    let redirected =
+        aioquic.planned("requests = 10\nlocation = 1\n[[request]]\npath = '/elsewhere'\n");
+    redirected.assert_all_ok();
+    assert_eq!(redirected.ledger("sent"), 20);
+    let count = aioquic.server.counts();
+    assert_eq!((count("requests"), count("used")), (180, 80));
+}
+
+#[test]
+fn holes_and_scripts_make_its_requests() {
+    let aioquic = Aioquic::start();
+    let write =
+        |name: &str, text: &str| std::fs::write(aioquic.folder.path().join(name), text).unwrap();
+    write("rows.csv", "name\na\nb\nc\n");
+    let rows = "requests = 30\nconnections = 2\nstreams = 4\n[data.rows]\nfile = 'rows.csv'\n\
+                [[request]]\npath = '/row'\nheaders = { X-Row = '${rows.name}' }\n";
+    aioquic.planned(rows).assert_all_ok();
+    let script = "local n = 0\nlocal seen\n\
+                  function request()\n n = n + 1\n local row = seen or 'first'\n\
+                  return wrk.format('POST', '/row', { ['X-Row'] = row }, ('y'):rep(n))\nend\n\
+                  function response(status, headers, body)\n seen = status .. headers['server'] .. body\nend\n";
+    write("script.lua", script);
+    let path = aioquic.folder.path().join("script.lua");
+    let flags = ["--script", path.to_str().unwrap(), "-c", "1", "-t", "1", "-n", "20"];
+    aioquic.measured("row", &flags).assert_all_ok();
+    let count = aioquic.server.counts();
+    assert_eq!(["a", "b", "c"].map(|row| count(&format!("row {row}"))), [10, 10, 10]);
+    assert_eq!((count("row first"), count("row 200aioquicxxxxx"), count("POST")), (1, 19, 20));
+    assert_eq!(count("bytes"), (1..=20).sum::<u64>());
+}
+
+/// HTTP/2 over TCP and HTTP/3, each in runs of its own, in one comparison.
+#[test]
+fn versions_of_http_are_compared() {
+    let (aioquic, target) = (Aioquic::start(), Target::start(&["--tls"]));
+    let over_tcp = target.url("/").replace("http://", "https://");
+    let plan = |name: &str, url: &str| {
+        let path = aioquic.folder.path().join(format!("{name}.toml"));
+        let text = format!(
+            "url = '{url}'\n{name} = true\ninsecure = true\nstreams = 5\nconnections = 2\n"
+        );
+        std::fs::write(&path, text).unwrap();
+        format!("{name}={}", path.display())
+    };
+    let (h2, h3) = (plan("h2", &over_tcp), plan("h3", &aioquic.url("")));
+    let kept = aioquic.folder.path().join("kept");
+    let times = ["-d", "50ms", "--warm-up", "0", "--rounds", "6", "--keep", kept.to_str().unwrap()];
+    let outcome = Candor::start(&[&["compare", &h2, &h3][..], &times].concat()).finish();
+    assert_eq!(outcome.code(), 0, "{}{}", outcome.stdout, outcome.stderr);
+    let alpn = |name: &str| {
+        let text = std::fs::read_to_string(kept.join(name)).unwrap();
+        let document: serde_json::Value = serde_json::from_str(&text).unwrap();
+        assert!(document["ledger"]["ok"].as_u64().unwrap() > 0, "{name}: {text}");
+        document["connections"]["handshakes"][0]["alpn"].as_str().unwrap().to_owned()
+    };
+    assert_eq!([alpn("h2.r1.json"), alpn("h3.r6.json")], ["h2", "h3"]);
 }
 
 #[test]

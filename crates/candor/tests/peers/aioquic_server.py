@@ -1,5 +1,6 @@
 """HTTP/3 on aioquic, with the certificate and the key of the files in the arguments: /SIZE answers with so many bytes, /reset
-resets the stream, /close closes the connection, /away says GOAWAY before it answers. Prints its port, which a third
+resets the stream, /close closes the connection, /away says GOAWAY before it answers, /token gives a token and a cookie of
+it, /use counts those that come back, /row counts rows, /elsewhere redirects to /use. Prints its port, which a third
 argument chooses; at the end of its input it prints what it counted, as JSON, and ends."""
 
 import asyncio
@@ -17,13 +18,14 @@ from aioquic.quic.configuration import QuicConfiguration
 from aioquic.quic.events import ConnectionTerminated, HandshakeCompleted, ProtocolNegotiated
 
 counts = collections.Counter()
+tokens = set()
 
 
 class Server(QuicConnectionProtocol):
     def __init__(self, *arguments, **named):
         super().__init__(*arguments, **named)
         self.http = None
-        self.paths = {}
+        self.requests = {}
 
     def quic_event_received(self, event):
         if isinstance(event, ProtocolNegotiated):
@@ -38,14 +40,15 @@ class Server(QuicConnectionProtocol):
                 fields = dict(event.headers)
                 counts[fields[b":method"].decode()] += 1
                 counts["x-id"] += b"x-id" in fields
-                self.paths[event.stream_id] = fields[b":path"].decode()
+                self.requests[event.stream_id] = fields
             elif isinstance(event, DataReceived):
                 counts["bytes"] += len(event.data)
             if event.stream_ended:
-                self.answer(event.stream_id, self.paths.pop(event.stream_id).strip("/"))
+                self.answer(event.stream_id, self.requests.pop(event.stream_id))
         self.transmit()
 
-    def answer(self, stream, path):
+    def answer(self, stream, fields):
+        path = fields[b":path"].decode().strip("/")
         counts["requests"] += 1
         if path == "close":
             return self._quic.close(error_code=0x102, reason_phrase="as asked for")
@@ -55,8 +58,21 @@ class Server(QuicConnectionProtocol):
             goaway = encode_frame(FrameType.GOAWAY, bytes([0x80, *(stream + 4).to_bytes(3, "big")]))
             self._quic.send_stream_data(self.http._local_control_stream_id, goaway)
         body = b"x" * int(path if path.isdigit() else 5)
+        status, more = b"200", []
+        if path == "token":
+            token = f"t-{counts['requests']}".encode()
+            tokens.add(token)
+            body = json.dumps({"token": token.decode()}).encode()
+            more = [(b"set-cookie", b"sid=" + token + b"; Path=/")]
+        elif path == "use":
+            token = fields.get(b"x-token")
+            counts["used"] += token in tokens and fields.get(b"cookie") == b"sid=" + token
+        elif path == "row":
+            counts["row " + fields[b"x-row"].decode()] += 1
+        elif path == "elsewhere":
+            status, more = b"302", [(b"location", b"/use")]
         length = str(len(body)).encode()
-        head = [(b":status", b"200"), (b"server", b"aioquic"), (b"content-length", length)]
+        head = [(b":status", status), (b"server", b"aioquic"), (b"content-length", length), *more]
         self.http.send_headers(stream, head, end_stream=not body)
         if body:
             self.http.send_data(stream, body, end_stream=True)
