@@ -2,6 +2,7 @@
 
 use std::io::Write;
 use std::net::UdpSocket;
+use std::process::Command;
 
 use crate::common::*;
 use crate::peers::Server;
@@ -160,6 +161,34 @@ fn versions_of_http_are_compared() {
         document["connections"]["handshakes"][0]["alpn"].as_str().unwrap().to_owned()
     };
     assert_eq!([alpn("h2.r1.json"), alpn("h3.r6.json")], ["h2", "h3"]);
+}
+
+/// A suite has HTTP/2 of one server beside HTTP/3 of another.
+#[test]
+fn a_suite_measures_http_3() {
+    let aioquic = Aioquic::start();
+    let suite = format!(
+        "name = 'tiny'\nrounds = 1\nscenarios = ['plain']\nprotocols = ['h2-tls', 'h3']\n\
+         [run]\nconnections = 2\nthreads = 1\nduration = '50ms'\ninsecure = true\n\
+         [[scenario]]\nname = 'plain'\nrequest = [{{ path = '/', expect-status = 200 }}]\n\
+         [[server]]\nname = 'theirs'\ntls-url = '{}'\nscenarios = ['plain']\nprotocols = ['h3']\n\
+         [[server]]\nname = 'ours'\nembedded = true\nscenarios = ['plain']\nprotocols = ['h2-tls']\n",
+        aioquic.url("")
+    );
+    let folder = aioquic.folder.path();
+    std::fs::write(folder.join("tiny.toml"), suite).unwrap();
+    let run = Candor::start_as(Command::new(CANDOR), |_, command| {
+        command.current_dir(folder).args(["bench", "tiny.toml"]);
+    });
+    let outcome = run.finish();
+    assert_eq!(outcome.code(), 0, "{}{}", outcome.stdout, outcome.stderr);
+    for (name, alpn) in [("plain.h3.theirs", "h3"), ("plain.h2-tls.ours", "h2")] {
+        let trial = folder.join(format!("tiny-results/trials/{name}.closed.r1.json"));
+        let text = std::fs::read_to_string(trial).unwrap();
+        let trial: serde_json::Value = serde_json::from_str(&text).unwrap();
+        let handshake = trial.pointer("/connections/handshakes/0/alpn");
+        assert_eq!(handshake.and_then(|alpn| alpn.as_str()), Some(alpn), "{name}: {text}");
+    }
 }
 
 #[test]

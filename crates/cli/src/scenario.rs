@@ -134,15 +134,15 @@ fn carry(scenario: &Scenario, options: &mut Options) -> Result<(), UserError> {
         return wrong("it is sent over TLS only; give an https:// URL");
     }
     let http2 = &mut options.http2;
-    let asks_h2 = http2.h2 || http2.h2c || http2.h2c_upgrade;
-    let is_open = !http2.h1 && !asks_h2 && options.tls.alpn.is_none();
+    let asks_other = http2.h2 || http2.h2c || http2.h2c_upgrade || http2.h3;
+    let is_open = !http2.h1 && !asks_other && options.tls.alpn.is_none();
     if scenario.protocols.iter().all(|one| one.is_h2()) {
         if http2.h1 {
             return wrong("it is sent over HTTP/2; leave --h1 out");
         }
         http2.h2 |= is_open;
-    } else if scenario.protocols.iter().all(|one| !one.is_h2()) {
-        if asks_h2 {
+    } else if scenario.protocols.iter().all(|one| one.is_h1()) {
+        if asks_other {
             return wrong(
                 "it is sent over HTTP/1.1; leave --h2 out, and start the target for HTTP/1.1",
             );

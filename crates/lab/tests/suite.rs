@@ -212,8 +212,12 @@ fn mistakes_are_told_with_line_key_and_remedy() {
             &["s.toml:5:8", "two servers"],
         ),
         (
+            "[[server]]\nname = \"a\"\nembedded = true\nprotocols = [\"h4\"]\n",
+            &["s.toml:4:14", "no protocol \"h4\"", "h1, h2, h1-tls, h2-tls, h3"],
+        ),
+        (
             "[[server]]\nname = \"a\"\nembedded = true\nprotocols = [\"h3\"]\n",
-            &["s.toml:4:14", "no protocol \"h3\"", "h1, h2"],
+            &["s.toml:2:8", "the embedded target has no HTTP/3"],
         ),
         (
             "[[server]]\nname = \"a\"\ncommand = [\"x\"]\nscenarios = [\"all\"]\nready = \"tpc\"\n",

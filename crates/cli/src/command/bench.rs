@@ -57,7 +57,7 @@ pub(crate) struct BenchArguments {
     /// Only these scenarios, or sets of scenarios, e.g. main or all; also others than the suite's own
     #[arg(long, value_name = "NAME[,NAME]", value_delimiter = ',', help_heading = "Selection")]
     scenarios: Option<Vec<String>>,
-    /// Only these protocols: h1, h2, h1-tls, h2-tls
+    /// Only these protocols: h1, h2, h1-tls, h2-tls, h3
     #[arg(long, value_name = "NAME[,NAME]", value_delimiter = ',', help_heading = "Selection")]
     protocols: Option<Vec<String>>,
     /// Only these loads

@@ -211,7 +211,8 @@ fn add(
     let mut run = selection.run().or(scenario.run.clone());
     // Typed headers replace those of the same name; the scenario's requests stay.
     run = run.or(load.run.clone()).or(server.run.clone()).or(suite.run.clone());
-    (run.http2.h1, run.http2.h2, run.http2.h2c) = (!protocol.is_h2(), protocol.is_h2(), false);
+    (run.http2.h1, run.http2.h2, run.http2.h2c) = (protocol.is_h1(), protocol.is_h2(), false);
+    run.http2.h3 = protocol == Protocol::H3;
     if run.load.once {
         // A run of one burst has no warm-up.
         run.load.warm_up = None;

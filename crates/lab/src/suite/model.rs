@@ -101,7 +101,7 @@ impl Urls {
         match protocol {
             Protocol::H1 => self.url.as_ref(),
             Protocol::H2 => self.h2_url.as_ref().or(self.url.as_ref()),
-            Protocol::H1Tls | Protocol::H2Tls => self.tls_url.as_ref(),
+            Protocol::H1Tls | Protocol::H2Tls | Protocol::H3 => self.tls_url.as_ref(),
         }
     }
 
@@ -110,7 +110,7 @@ impl Urls {
         match protocol {
             Protocol::H1 => "url",
             Protocol::H2 => "h2-url",
-            Protocol::H1Tls | Protocol::H2Tls => "tls-url",
+            Protocol::H1Tls | Protocol::H2Tls | Protocol::H3 => "tls-url",
         }
     }
 
@@ -213,11 +213,14 @@ pub enum Protocol {
     H1Tls,
     /// HTTP/2 over TLS.
     H2Tls,
+    /// HTTP/3, over QUIC.
+    H3,
 }
 
 impl Protocol {
     /// Every one, in the order of tables.
-    pub const ALL: [Protocol; 4] = [Protocol::H1, Protocol::H2, Protocol::H1Tls, Protocol::H2Tls];
+    pub const ALL: [Protocol; 5] =
+        [Protocol::H1, Protocol::H2, Protocol::H1Tls, Protocol::H2Tls, Protocol::H3];
 
     /// The name as typed.
     pub fn name(self) -> &'static str {
@@ -226,6 +229,7 @@ impl Protocol {
             Protocol::H2 => "h2",
             Protocol::H1Tls => "h1-tls",
             Protocol::H2Tls => "h2-tls",
+            Protocol::H3 => "h3",
         }
     }
 
@@ -236,6 +240,7 @@ impl Protocol {
             Protocol::H2 => "h2c",
             Protocol::H1Tls => "https",
             Protocol::H2Tls => "h2",
+            Protocol::H3 => "h3",
         }
     }
 
@@ -246,7 +251,12 @@ impl Protocol {
 
     /// Whether it is encrypted.
     pub fn is_tls(self) -> bool {
-        matches!(self, Protocol::H1Tls | Protocol::H2Tls)
+        matches!(self, Protocol::H1Tls | Protocol::H2Tls | Protocol::H3)
+    }
+
+    /// Whether it is HTTP/1.1.
+    pub fn is_h1(self) -> bool {
+        matches!(self, Protocol::H1 | Protocol::H1Tls)
     }
 
     /// Whether it is HTTP/2.

@@ -97,7 +97,7 @@ pub struct Cell {
     pub server: String,
     /// Name of the scenario.
     pub scenario: String,
-    /// The protocol: `h1`, `h2`, `h1-tls`, `h2-tls`.
+    /// The protocol: `h1`, `h2`, `h1-tls`, `h2-tls`, `h3`.
     pub protocol: String,
     /// Name of the load.
     pub load: String,
@@ -179,11 +179,12 @@ pub struct Spread {
 pub const SATURATED_BELOW: f64 = 0.99;
 
 /// Protocols in the order of tables, with their names.
-pub const PROTOCOLS: [(&str, &str); 4] = [
+pub const PROTOCOLS: [(&str, &str); 5] = [
     ("h1", "HTTP/1.1"),
     ("h2", "HTTP/2"),
     ("h1-tls", "HTTP/1.1 over TLS"),
     ("h2-tls", "HTTP/2 over TLS"),
+    ("h3", "HTTP/3"),
 ];
 
 /// The name of a protocol, or what it is called here.
