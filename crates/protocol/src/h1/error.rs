@@ -1,5 +1,7 @@
 //! What can be wrong with a response. The engine counts these by name and keeps one example each.
 
+use candor_record::Cause;
+
 use crate::session::Fault;
 
 /// Why a response cannot be understood.
@@ -11,6 +13,9 @@ pub enum Error {
     /// The status line is not `HTTP/x.y SP 3DIGIT [SP reason]` (RFC 9112 4).
     #[error("the response does not begin with a status line such as \"HTTP/1.1 200 OK\"")]
     StatusLine,
+    /// The first bytes are a TLS record.
+    #[error("the server responds in TLS, not in HTTP/1.1 in clear text")]
+    AnswersInTls,
     /// The status line is one of another major version (RFC 9110 2.5).
     #[error("the response is of an HTTP version other than 1.x")]
     Version,
@@ -75,4 +80,9 @@ pub enum Error {
     TrailersTooLarge,
 }
 
-impl Fault for Error {}
+impl Fault for Error {
+    /// That of a server that does not speak HTTP in clear text at all.
+    fn cause(&self) -> Option<Cause> {
+        (*self == Error::AnswersInTls).then_some(Cause::Tls)
+    }
+}

@@ -53,6 +53,23 @@ const MOST_NAME_BYTES: usize = 24;
 /// How every status line begins.
 const HTTP: &[u8] = b"HTTP/";
 
+/// How a TLS record may begin: an alert or a handshake, and the first byte of its version (RFC 8446 5.1).
+const TLS: [&[u8]; 2] = [&[0x15, 0x03], &[0x16, 0x03]];
+
+/// Whether a status line may begin like this, or what this is may not be said yet.
+pub(super) fn may_go_on(beginning: &[u8]) -> bool {
+    may_be_status_line(beginning) || TLS.iter().any(|record| record.starts_with(beginning))
+}
+
+/// Why this line, or its beginning, is no status line.
+#[cold]
+pub(super) fn no_status_line(line: &[u8]) -> Error {
+    match line {
+        [0x15 | 0x16, 0x03, 0x00..=0x04, ..] => Error::AnswersInTls,
+        _ => Error::StatusLine,
+    }
+}
+
 /// Whether a status line may begin like this.
 pub(crate) fn may_be_status_line(beginning: &[u8]) -> bool {
     beginning.iter().zip(HTTP).all(|(got, wanted)| got == wanted)
@@ -63,7 +80,7 @@ impl Head {
     #[inline]
     pub(super) fn from_status_line(line: &[u8]) -> Result<Self, Error> {
         let [b'H', b'T', b'T', b'P', b'/', major, b'.', minor, rest @ ..] = line else {
-            return Err(Error::StatusLine);
+            return Err(no_status_line(line));
         };
         if !major.is_ascii_digit() || !minor.is_ascii_digit() {
             return Err(Error::StatusLine);

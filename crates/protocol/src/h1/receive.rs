@@ -45,8 +45,8 @@ impl Session {
             cut => {
                 let too_long = cut == Taken::TooLong;
                 // Something that does not speak HTTP may never send a line end.
-                return if !head::may_be_status_line(self.lines.partial()) {
-                    Err(Error::StatusLine)
+                return if !head::may_go_on(self.lines.partial()) {
+                    Err(head::no_status_line(self.lines.partial()))
                 } else if too_long {
                     Err(self.line_too_long(self.limits.header_block_bytes))
                 } else {

@@ -103,7 +103,14 @@ fn major_version_1_only_9110_2_5() {
 #[test]
 fn what_is_not_http_is_refused_without_waiting_for_a_line_end() {
     assert_eq!(refused(b"SSH-2.0"), Error::StatusLine);
-    assert_eq!(refused(b"\x15\x03\x01\x00\x02\x02\x46"), Error::StatusLine);
+    for record in
+        [&b"\x15\x03\x01\x00\x02\x02\x46"[..], b"\x15\x03\x03\x00\x02\x02\x0a", b"\x16\x03\x01"]
+    {
+        assert_eq!(refused(record), Error::AnswersInTls);
+    }
+    assert_eq!(refused(b"\x15\x03\x05"), Error::StatusLine);
+    assert_eq!(refused(b"\x15\x02"), Error::StatusLine);
+    assert_eq!(answer("\x15\x03"), []);
     assert_eq!(refused(b"HTTQ"), Error::StatusLine);
     assert_eq!(answer("HTTP/"), []);
 }
