@@ -81,7 +81,8 @@ fn may_be_said(word: &str) -> bool {
     let is_word = |part: &str| {
         part.strip_prefix(|c: char| c.is_ascii_uppercase()).unwrap_or(part).chars().all(is_of_word)
     };
-    let percentile = word.strip_prefix('p').unwrap_or(word);
+    // `p99`, and slips such as `pp99`, `P99` and `q99`.
+    let percentile = word.trim_start_matches(['p', 'P', 'q']);
     word.chars().count() <= 2
         || METHODS.contains(&word)
         || word.len() <= 16 && word.split('-').all(is_word)

@@ -312,6 +312,15 @@ mod tests {
         }
     }
 
+    #[test]
+    fn a_mistyped_percentile_is_shown() {
+        let error = Expectation::parse("pp99 < 5ms").unwrap_err();
+        let said = "'pp99 < 5ms', character 1: 'pp99' is not known; did you mean \"p99\"?";
+        assert_eq!(error.to_string(), said);
+        let token = Expectation::parse("s3cretToken42 < 5ms").unwrap_err().to_string();
+        assert!(!token.contains("s3cret") && token.contains("use one of p50"), "{token}");
+    }
+
     proptest! {
         #[test]
         fn no_text_is_too_odd(text in "\\PC{0,24}") {
