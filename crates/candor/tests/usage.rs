@@ -51,6 +51,23 @@ fn a_mistyped_command_is_no_host() {
     }
 }
 
+/// A name that ends as a file's is no host, and a plan that is named alike is suggested.
+#[test]
+fn a_mistyped_file_is_no_host() {
+    for (arguments, words) in [
+        (&["plan.tml"][..], &["candor: there is no file \"plan.tml\"", "http://plan.tml/"][..]),
+        (&["-c", "2", "my.toml.bak"], &["there is no file \"my.toml.bak\""]),
+        (&["try", "users.csv"], &["there is no file \"users.csv\""]),
+    ] {
+        candor(arguments).assert_refused(USAGE, words);
+    }
+    let run = Candor::start_as(Command::new(CANDOR), |directory, command| {
+        std::fs::write(directory.join("plan.toml"), "").expect("a plan");
+        command.arg("plan.tml").current_dir(directory);
+    });
+    run.finish().assert_refused(USAGE, &["did you mean \"plan.toml\"?"]);
+}
+
 #[test]
 fn too_few_file_descriptors() {
     let target = Target::start(&[]);

@@ -2,9 +2,10 @@
 //!
 //! `candor URL` is `candor run URL`: a word that is not a command's name is an argument of `run`.
 
+use candor_plan::looks_like_plan;
 use candor_plan::options::EXAMPLES;
 use candor_plan::redact;
-use candor_plan::suggest::did_you_mean;
+use candor_plan::suggest::{did_you_mean, is_near};
 use candor_report::visible;
 use candor_serve::ServeOptions;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
@@ -286,6 +287,12 @@ pub(crate) fn parse(typed: &[String]) -> Command {
         console::lines(&no_host(word));
         std::process::exit(Exit::Usage as i32);
     }
+    if let Some(word) = matches.as_ref().ok().and_then(any_url)
+        && is_name_of_file(word, &hosts())
+    {
+        console::lines(&no_plan(word));
+        std::process::exit(Exit::Usage as i32);
+    }
     match matches.and_then(|matches| Candor::from_arg_matches(&matches)) {
         Ok(candor) => candor.command,
         // Help, which is a page of ours.
@@ -306,15 +313,60 @@ fn only_word(matches: &clap::ArgMatches) -> Option<&str> {
     run.get_one::<String>("url").map(String::as_str)
 }
 
+/// What a command that takes a URL or a plan has for it.
+fn any_url(matches: &clap::ArgMatches) -> Option<&str> {
+    let ("run" | "ws" | "grpc" | "try", command) = matches.subcommand()? else { return None };
+    command.get_one::<String>("url").map(String::as_str)
+}
+
+/// Ends of files that are given to Candor, of which none is a domain.
+const ENDS_OF_FILES: [&str; 10] =
+    [".toml", ".tml", ".json", ".yaml", ".yml", ".har", ".lua", ".txt", ".csv", ".bak"];
+
+/// Whether a word is more likely the name of a file than of a host; plans, which end in `.toml`, are looked for
+/// elsewhere.
+fn is_name_of_file(word: &str, hosts: &str) -> bool {
+    let lower = word.to_ascii_lowercase();
+    !word.contains([':', '/', '@', '?'])
+        && !looks_like_plan(word)
+        && ENDS_OF_FILES.iter().any(|end| lower.len() > end.len() && lower.ends_with(end))
+        && !is_listed(word, hosts)
+}
+
+/// The message for such a word; if there is no such file, it suggests a plan of the folder.
+fn no_plan(word: &str) -> String {
+    let shown = visible(&redact::refused(word)).into_owned();
+    if std::path::Path::new(word).exists() {
+        return format!(
+            "candor: the file \"{shown}\" is no plan: the name of a plan ends in .toml\n"
+        );
+    }
+    let files = std::fs::read_dir(".").into_iter().flatten().flatten();
+    let plans: Vec<String> = files
+        .filter_map(|file| file.file_name().into_string().ok())
+        .filter(|name| looks_like_plan(name))
+        .collect();
+    let hint = did_you_mean(word, plans.iter().map(String::as_str));
+    format!(
+        "candor: there is no file \"{shown}\"{}; a host of this name is http://{shown}/\n",
+        visible(&hint)
+    )
+}
+
 /// Whether a word can be meant as a URL. A single word without a dot is more likely a mistyped command, and would
 /// otherwise be looked up and get load, unless it stands in `hosts`, the text of [`HOSTS`].
 fn may_be_host(word: &str, hosts: &str) -> bool {
-    let names = hosts.lines().filter_map(|line| line.split('#').next());
-    let mut names = names.flat_map(|line| line.split_whitespace().skip(1));
     word.is_empty()
         || word.contains(['.', ':', '/', '@', '?'])
         || word.eq_ignore_ascii_case("localhost")
-        || names.any(|name| name.eq_ignore_ascii_case(word))
+        || is_listed(word, hosts)
+}
+
+/// Whether `hosts` has this name.
+fn is_listed(word: &str, hosts: &str) -> bool {
+    let names = hosts.lines().filter_map(|line| line.split('#').next());
+    let mut names = names.flat_map(|line| line.split_whitespace().skip(1));
+    names.any(|name| name.eq_ignore_ascii_case(word))
 }
 
 /// The message for such a word.
@@ -326,7 +378,7 @@ fn no_host(word: &str) -> String {
         true => "; if it belongs to a body or a header, write that in '…'".to_owned(),
         false => did_you_mean(word, command.get_subcommands().map(clap::Command::get_name)),
     };
-    format!("error: \"{shown}\" is no command, and a URL would be http://{shown}/{meant}\n")
+    format!("candor: \"{shown}\" is no command, and a URL would be http://{shown}/{meant}\n")
 }
 
 /// The parser's own message. It repeats no value that may be a secret, and no value begins a line in it.
@@ -364,9 +416,13 @@ fn refusal(mut error: clap::Error) -> String {
         error.remove(ContextKind::Suggested);
         if let Some(ours) = others::counterpart(text) {
             error.insert(ContextKind::SuggestedArg, ContextValue::String(ours.to_owned()));
+        } else if of_context(&error, ContextKind::SuggestedArg)
+            .is_some_and(|known| !is_near(name, known.trim_start_matches('-')))
+        {
+            error.remove(ContextKind::SuggestedArg);
         }
         if text.starts_with('-') && text[1..].starts_with(|c: char| c.is_ascii_digit()) {
-            return "error: no option has a negative number as its value\n\nFor more information, try '--help'.\n".to_owned();
+            return "candor: no option has a negative number as its value\n\nFor more information, try '--help'.\n".to_owned();
         }
     }
     // The words of the value's type quote it, in part perhaps. The parser would print them as they are, but for what
@@ -375,8 +431,11 @@ fn refusal(mut error: clap::Error) -> String {
         let why = redact::without_refused(&why, value.as_deref().unwrap_or_default());
         let shown = of_context(&error, ContextKind::InvalidValue).unwrap_or_default();
         let why = visible(&why);
+        let is_body = argument.starts_with("--duration ")
+            && value.is_some_and(|text| text.contains(['{', '[', '"', '=', '&', '@']));
+        let body = if is_body { "; -d is the duration, a body is written with -b" } else { "" };
         return format!(
-            "error: invalid value '{shown}' for '{argument}': {why}\n\nFor more information, try '--help'.\n"
+            "candor: invalid value '{shown}' for '{argument}': {why}{body}\n\nFor more information, try '--help'.\n"
         );
     }
     let mut text = error.render().to_string();
@@ -384,7 +443,10 @@ fn refusal(mut error: clap::Error) -> String {
     for raw in [unknown, value].into_iter().flatten().filter(|raw| !raw.is_empty()) {
         text = text.replace(&raw, &shown_argument(&raw));
     }
-    text
+    match text.strip_prefix("error: ") {
+        Some(said) => format!("candor: {said}"),
+        None => text,
+    }
 }
 
 /// An argument that was refused. The name of an option is shown: in lower case, with a digit at most, it is no secret.
@@ -526,12 +588,22 @@ mod tests {
             ("-z", "'-d'"),
             ("--disable-keepalive", "'--no-keepalive'"),
             ("--target-ready-timeout", "'--target-ready'"),
+            ("--metrics", "'--out'"),
+            ("--vus", "'-c'"),
+            ("--qps", "'-R'"),
+            ("--conections", "'--connections'"),
         ] {
             let words = ["candor", "run", typed, "http://h/"];
             let said = refusal(command().try_get_matches_from(words).unwrap_err());
             assert!(said.contains(&format!("'{typed}'")) && said.contains(ours), "{said}");
             assert!(!said.contains("as a value"), "{said}");
+            assert!(said.starts_with("candor: "), "{said}");
         }
+        let body = ["candor", "run", "-d", "{\"a\":1}", "http://h/"];
+        let body = refusal(command().try_get_matches_from(body).unwrap_err());
+        assert!(body.contains("a body is written with -b"), "{body}");
+        let time = command().try_get_matches_from(["candor", "run", "-d", "5parsec"]).unwrap_err();
+        assert!(!refusal(time).contains("-b"));
         let negative = command().try_get_matches_from(["candor", "run", "-c", "-1"]).unwrap_err();
         assert!(refusal(negative).contains("a negative number"));
     }

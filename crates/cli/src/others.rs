@@ -118,8 +118,22 @@ const OTHERS: [&str; 6] = ["vegeta", "k6", "siege", "locust", "gatling", "jmeter
 
 const PAGE: &str = "see docs/coming-from-others.md";
 
+/// Words for options that users of other tools expect, and ours.
+const EXPECTED: [(&str, &str); 7] = [
+    ("--concurrency", "-c"),
+    ("--vus", "-c"),
+    ("--rps", "-R"),
+    ("--qps", "-R"),
+    ("--metrics", "--out"),
+    ("--output", "--json"),
+    ("--header", "-H"),
+];
+
 /// Our option for one of other tools, such as `--h2` for `--http2`, if it means the same in all that have it.
 pub(crate) fn counterpart(option: &str) -> Option<&'static str> {
+    if let Some((_, ours)) = EXPECTED.iter().find(|(expected, _)| *expected == option) {
+        return Some(ours);
+    }
     let options = TOOLS.iter().flat_map(|tool| tool.options);
     let mut ours = options.filter(|(names, _)| names.split(' ').any(|name| name == option)).map(
         |(_, what)| match what {
@@ -134,7 +148,7 @@ pub(crate) fn counterpart(option: &str) -> Option<&'static str> {
 /// What to write instead of `NAME ARGUMENTS`; `None` if there is no such tool.
 pub(crate) fn instead(name: &str, arguments: &[String]) -> Option<String> {
     if OTHERS.contains(&name) {
-        return Some(format!("error: Candor does not read {name}'s command lines; {PAGE}\n"));
+        return Some(format!("candor: command lines of {name} are not read; {PAGE}\n"));
     }
     let tool = TOOLS.iter().find(|tool| tool.name == name)?;
     let mut words = vec!["candor".to_owned()];
@@ -193,7 +207,7 @@ pub(crate) fn instead(name: &str, arguments: &[String]) -> Option<String> {
         all => format!(" (without {})", all.join(", ")),
     };
     Some(format!(
-        "error: Candor does not read {name}'s command lines; in its own words: {}{unknown}; {PAGE}\n",
+        "candor: command lines of {name} are not read; in Candor's words: {}{unknown}; {PAGE}\n",
         words.join(" ")
     ))
 }
@@ -205,7 +219,7 @@ mod tests {
     fn said(line: &str) -> String {
         let words: Vec<String> = line.split(' ').map(str::to_owned).collect();
         let said = instead(&words[0], &words[1..]).unwrap();
-        let (_, said) = said.split_once("in its own words: ").unwrap();
+        let (_, said) = said.split_once("in Candor's words: ").unwrap();
         said.strip_suffix(&format!("; {PAGE}\n")).unwrap().to_owned()
     }
 

@@ -11,6 +11,13 @@ pub fn did_you_mean<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str
     }
 }
 
+/// Whether `known` is what was meant by `word`: few of the letters differ, or one is the other's beginning.
+pub fn is_near(word: &str, known: &str) -> bool {
+    known.starts_with(word)
+        || word.starts_with(known)
+        || word.len() <= 64 && strsim::normalized_damerau_levenshtein(word, known) >= 0.6
+}
+
 fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     // A long word would be slow to compare, and it cannot be a typing error.
     if word.len() > 64 {
@@ -28,6 +35,18 @@ fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Opt
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_slip_is_near_and_another_word_is_not() {
+        for (word, known) in
+            [("duratoin", "duration"), ("conn", "connections"), ("rates", "rate"), ("tine", "time")]
+        {
+            assert!(is_near(word, known), "{word}");
+        }
+        for (word, known) in [("metrics", "strict"), ("vus", "users"), ("output", "out-of")] {
+            assert!(!is_near(word, known), "{word}");
+        }
+    }
 
     #[test]
     fn a_near_word_is_suggested_and_a_far_one_is_not() {
