@@ -22,11 +22,15 @@ start(Pool, #{timeout_ms := Timeout}) ->
 
 -spec request(binary(), pos_integer()) -> candor_client:outcome().
 request(Url, Timeout) ->
-    Limits = [{timeout, Timeout}, {connect_timeout, Timeout}, {autoredirect, false}],
-    case httpc:request(get, {binary_to_list(Url), []}, Limits, [{body_format, binary}], ?PROFILE) of
+    Options = [{timeout, Timeout}, {connect_timeout, Timeout}, {autoredirect, false} | tls(Url)],
+    case httpc:request(get, {binary_to_list(Url), []}, Options, [{body_format, binary}], ?PROFILE) of
         {ok, {{_, Status, _}, _, Body}} -> {ok, Status, byte_size(Body)};
         {error, Reason} -> candor_client:outcome(Reason)
     end.
+
+%% Without these, httpc looks for the machine's certificates for clear text too, and crashes where there are none.
+tls(<<"http://", _/binary>>) -> [{ssl, []}];
+tls(_) -> [].
 
 -spec stop(pos_integer()) -> ok.
 stop(_) -> ok = inets:stop(httpc, ?PROFILE).
