@@ -3,9 +3,10 @@
 use std::net::{Ipv4Addr, SocketAddr};
 
 use candor_engine::{Control, drive};
-use candor_plan::{Arrivals, HttpVersion, Parts, Tls, TlsVersion, Trust};
+use candor_plan::{Arrivals, HttpVersion, Parts, Trust};
 use candor_record::{ErrorKind, RunRecord};
 use candor_testkit::h3::Server;
+use candor_testkit::plans::tls;
 use candor_testkit::sim::{Link, Reaction, SimReactor, SimServer};
 
 use crate::common::*;
@@ -50,18 +51,7 @@ impl SimServer for Quic {
 fn over_quic(mut plan: Parts, streams: u32) -> Parts {
     plan.target.url = "https://sim/".to_owned();
     plan.target.http = HttpVersion::H3;
-    plan.target.tls = Some(Tls {
-        trust: Trust::Anybody,
-        server_name: "sim".to_owned(),
-        identity: None,
-        alpn: vec!["h3".to_owned()],
-        min: TlsVersion::V13,
-        max: TlsVersion::V13,
-        ciphers: vec![],
-        groups: vec![],
-        resumption: false,
-        early_data: false,
-    });
+    plan.target.tls = Some(tls("sim", "h3", Trust::Anybody));
     plan.connections.streams = streams;
     plan
 }

@@ -2,30 +2,16 @@
 
 use candor_plan::journey::Known;
 use candor_plan::template::{Names, Template, Value};
-use candor_plan::{
-    BodyExpect, DataFormat, DataOrder, DataSet, Delivery, Expect, Request, StatusSet,
-};
+use candor_plan::{DataFormat, DataOrder, DataSet, Request};
 use candor_protocol::h1;
 use candor_protocol::made::{Batch, Form, Values};
 use proptest::prelude::*;
 
 fn request(method: &str, path: &str, headers: &[(&str, &str)], body: &str) -> Request {
     Request {
-        target: 0,
-        name: "r".to_owned(),
-        method: method.to_owned(),
         path: path.to_owned(),
-        headers: headers.iter().map(|(name, value)| ((*name).into(), (*value).into())).collect(),
-        body: body.as_bytes().to_vec().into(),
         holes: true,
-        literal_body: false,
-        call: None,
-        delivery: Delivery::default(),
-        expect: Expect { status: StatusSet::below_400(), body: BodyExpect::Any },
-        stream: None,
-        weight: 1,
-        reply: None,
-        redacted: None,
+        ..candor_testkit::plans::request(method, headers, body.as_bytes())
     }
 }
 

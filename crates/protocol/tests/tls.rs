@@ -57,21 +57,8 @@ type Make = Box<dyn Fn() -> Tls>;
 
 fn clients(plan: &TlsPlan) -> Make {
     let request = Request {
-        target: 0,
-        name: "hello".to_owned(),
-        method: "GET".to_owned(),
-        path: "/".to_owned(),
-        headers: vec![],
-        body: [].into(),
-        delivery: candor_plan::Delivery::default(),
         expect: Expect { status: StatusSet::below_400(), body: BodyExpect::Length(7) },
-        stream: None,
-        weight: 1,
-        holes: false,
-        literal_body: false,
-        call: None,
-        reply: None,
-        redacted: None,
+        ..candor_testkit::plans::request("GET", &[], b"")
     };
     let table: Arc<[h1::Prepared]> = [h1::prepare(&request, "example.com")].into();
     let connector = Connector::new(plan, || Ok(Vec::new())).unwrap();

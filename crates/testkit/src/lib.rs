@@ -13,6 +13,7 @@ pub mod h3;
 pub mod mutate;
 pub mod nginx;
 pub mod peer;
+pub mod plans;
 pub mod process;
 pub mod sim;
 pub mod wrk_form;

@@ -158,7 +158,8 @@ impl Settings {
     }
 }
 
-fn window(bits: u8) -> u32 {
+/// 2^bits − 1 bytes, of HTTP/3 too.
+pub(crate) fn window(bits: u8) -> u32 {
     MAX_31 >> (31 - bits.clamp(1, 31))
 }
 

@@ -365,8 +365,8 @@ impl crate::session::Session for Session {
     }
 
     fn poll_event(&mut self) -> Option<Event> {
-        // What could not begin has nothing to wait for.
-        if self.news.is_empty() {
+        // What could not begin has nothing to wait for; later on, whatever comes has been acted upon.
+        if !self.is_ready && self.news.is_empty() {
             self.proceed();
         }
         match self.next_news() {

@@ -3,6 +3,7 @@
 use candor_plan::Parts;
 
 use super::frames::{self, kind, setting};
+use crate::h2::settings::window;
 
 /// How a session is to behave: the user's choices.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -71,10 +72,6 @@ impl Default for Settings {
             limits: Limits::default(),
         }
     }
-}
-
-fn window(bits: u8) -> u32 {
-    u32::MAX >> (32 - bits.clamp(1, 31))
 }
 
 /// Bounds on what a server may send, so that no server costs more than a little memory and time.

@@ -3,35 +3,11 @@
 use std::io::IoSlice;
 use std::num::NonZeroU16;
 
-use candor_plan::{BodyExpect, Expect, Request, StatusSet};
 use candor_protocol::h2::{Error, Prepared, Session, Settings, prepare};
 use candor_protocol::{
     Abilities, Answer, Deviations, Event, Failure, Input, Last, Outgoing, Session as _,
 };
-
-/// A request of the plan, which expects any answer.
-pub(crate) fn plan_request(method: &str, headers: &[(&str, &str)], body: &[u8]) -> Request {
-    Request {
-        target: 0,
-        name: method.to_owned(),
-        method: method.to_owned(),
-        path: "/".to_owned(),
-        headers: headers
-            .iter()
-            .map(|(name, value)| (name.to_string(), value.to_string()))
-            .collect(),
-        body: body.into(),
-        delivery: candor_plan::Delivery::default(),
-        expect: Expect { status: StatusSet { ranges: vec![(100, 999)] }, body: BodyExpect::Any },
-        stream: None,
-        weight: 1,
-        holes: false,
-        literal_body: false,
-        call: None,
-        reply: None,
-        redacted: None,
-    }
-}
+pub(crate) use candor_testkit::plans::request as plan_request;
 
 pub(crate) fn prepared(method: &str, body: &[u8]) -> Prepared {
     prepare(&plan_request(method, &[], body), "http", "example")

@@ -6,7 +6,7 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::num::NonZeroU16;
 use std::sync::Arc;
 
-use candor_plan::{BodyExpect, Expect, Pem, Request, StatusSet, Tls, TlsVersion, Trust};
+use candor_plan::{Pem, Request, Trust};
 use candor_protocol::h3::qpack::Block;
 use candor_protocol::h3::{Session, Settings, Setup, prepare};
 use candor_protocol::tls::Connector;
@@ -15,6 +15,8 @@ use candor_protocol::{
     Session as _,
 };
 use candor_testkit::h3::Server;
+pub(crate) use candor_testkit::plans::request as plan_request;
+use candor_testkit::plans::tls;
 
 pub(crate) const MS: u64 = 1_000_000;
 /// One way.
@@ -24,48 +26,9 @@ const CLIENT: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALH
 pub(crate) const DATA: u64 = 0;
 pub(crate) const HEADERS: u64 = 1;
 
-/// A request of the plan, which expects any answer.
-pub(crate) fn plan_request(method: &str, headers: &[(&str, &str)], body: &[u8]) -> Request {
-    Request {
-        target: 0,
-        name: method.to_owned(),
-        method: method.to_owned(),
-        path: "/".to_owned(),
-        headers: headers
-            .iter()
-            .map(|(name, value)| (name.to_string(), value.to_string()))
-            .collect(),
-        body: body.into(),
-        delivery: candor_plan::Delivery::default(),
-        expect: Expect { status: StatusSet { ranges: vec![(100, 999)] }, body: BodyExpect::Any },
-        stream: None,
-        weight: 1,
-        holes: false,
-        literal_body: false,
-        call: None,
-        reply: None,
-        redacted: None,
-    }
-}
-
-fn tls(trust: Trust) -> Tls {
-    Tls {
-        trust,
-        server_name: "example.com".to_owned(),
-        identity: None,
-        alpn: vec!["h3".to_owned()],
-        min: TlsVersion::V13,
-        max: TlsVersion::V13,
-        ciphers: vec![],
-        groups: vec![],
-        resumption: false,
-        early_data: false,
-    }
-}
-
 pub(crate) fn session(trust: Trust, requests: &[Request], settings: Settings) -> Session {
     let table: Vec<_> = requests.iter().map(|one| prepare(one, "https", "example.com")).collect();
-    let connector = Connector::new(&tls(trust), || Ok(Vec::new())).unwrap();
+    let connector = Connector::new(&tls("example.com", "h3", trust), || Ok(Vec::new())).unwrap();
     Session::new(table.into(), settings, Setup::of(&connector, &settings))
 }
 

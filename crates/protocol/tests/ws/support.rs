@@ -3,7 +3,7 @@
 use std::io::IoSlice;
 use std::sync::Arc;
 
-use candor_plan::{BodyExpect, Delivery, Expect, Request, StatusSet};
+use candor_plan::{BodyExpect, Request};
 use candor_protocol::ws::{
     Error, Kind, Message, Opening, Session, Settings, Setup, accept_of, mask,
 };
@@ -26,21 +26,9 @@ pub(crate) const READY: Event = Event::Ready(Abilities { multiplexes: true, take
 /// The request that opens.
 pub(crate) fn request() -> Request {
     Request {
-        target: 0,
         name: "echo".to_owned(),
-        method: "GET".to_owned(),
         path: "/echo".to_owned(),
-        headers: vec![("X-A".to_owned(), "b".to_owned())],
-        body: [].into(),
-        delivery: Delivery::default(),
-        expect: Expect { status: StatusSet { ranges: vec![(100, 999)] }, body: BodyExpect::Any },
-        weight: 1,
-        holes: false,
-        literal_body: false,
-        call: None,
-        stream: None,
-        reply: None,
-        redacted: None,
+        ..candor_testkit::plans::request("GET", &[("X-A", "b")], b"")
     }
 }
 
