@@ -5,7 +5,7 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use crate::common::{Document, candor, measure};
+use crate::common::*;
 use candor_testkit::nginx::{Listener, Nginx};
 use candor_testkit::process::{Managed, free_port, wait_for_port};
 use rcgen::{CertificateParams, KeyPair, SanType, date_time_ymd};
@@ -280,6 +280,19 @@ fn nghttpd(tls: bool) -> Nghttpd {
     assert!(wait_for_port(address, Duration::from_secs(10)));
     let scheme = if tls { "https" } else { "http" };
     Nghttpd { _process: process, url: format!("{scheme}://{address}/hello"), directory }
+}
+
+/// The port of https that is asked by `http://`.
+#[test]
+fn a_response_in_tls_to_clear_text_is_named_with_its_remedy() {
+    let target = Target::start(&["--tls"]);
+    let outcome = Candor::start_measuring(&["-n", "3", "-c", "1", &target.url("/")]).finish();
+    assert_eq!(outcome.code(), 1, "{}", outcome.stdout);
+    let document = outcome.document();
+    let error = document.at("/errors/0").clone();
+    assert_eq!((error["kind"].as_str(), error["count"].as_u64()), (Some("malformed"), Some(3)));
+    let remedy = error["remedy"].as_str().unwrap_or_default();
+    assert!(remedy.contains("https://"), "{error}");
 }
 
 #[test]

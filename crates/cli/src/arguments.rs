@@ -348,7 +348,7 @@ fn no_plan(word: &str) -> String {
         .collect();
     let hint = did_you_mean(word, plans.iter().map(String::as_str));
     format!(
-        "candor: there is no file \"{shown}\"{}; a host of this name is http://{shown}/\n",
+        "candor: there is no file \"{shown}\", and a host of this name is http://{shown}/{}\n",
         visible(&hint)
     )
 }
