@@ -174,12 +174,18 @@ fn rows(document: &Document, found: &mut Vec<String>) {
     let LedgerCounts { shed, unsent, broken_off, errors, unfinished, .. } = document.ledger;
     let sum =
         |column: fn(&IntervalSummary) -> u64| rows.iter().map(column).fold(0, u64::saturating_add);
+    // An agent that was lost at the end of the last row is missing from none. What it had in flight then is unfinished,
+    // and that is no row's.
+    let mut agents = document.machines.iter().filter_map(|one| one.agent.as_ref());
+    let is_any_lost = agents.any(|agent| agent.lost.is_some());
+    let in_rows = sum(|row| row.unfinished);
+    let closed = if is_any_lost { unfinished.saturating_sub(in_rows) } else { 0 };
     let columns = [
         ("shed", sum(|row| row.shed), shed),
         ("unsent", sum(|row| row.unsent), unsent),
         ("broken off", sum(|row| row.broken_off), broken_off),
         ("failed", sum(|row| row.errors), errors),
-        ("unfinished", sum(|row| row.unfinished), unfinished),
+        ("unfinished", in_rows.saturating_add(closed), unfinished),
         ("touched by pauses", sum(|row| row.touched), document.latencies.touched),
     ];
     for (what, sum, total) in columns {
@@ -344,6 +350,31 @@ mod tests {
     use crate::document::{Document, EndReason};
     use crate::testing;
     use candor_record::StatusCount;
+
+    /// A request that was in flight at the end of the last row, when the agent was lost.
+    #[test]
+    fn what_an_agent_had_in_flight_when_it_was_lost_is_in_no_row() {
+        let mut document = testing::fleet::degraded();
+        let last = document.intervals.last_mut().unwrap();
+        assert!(last.missing.is_empty());
+        (last.sent, last.in_flight) = (last.sent + 1, last.in_flight + 1);
+        let ledger = &mut document.ledger;
+        (ledger.unaccounted, ledger.sent) = (ledger.unaccounted - 1, ledger.sent + 1);
+        ledger.unfinished += 1;
+        let verdict = found(&document, "impossible");
+        assert!(verdict.is_none(), "{verdict:?}");
+        let is_found = |document: &Document| {
+            let verdict = found(document, "impossible").expect("a contradiction");
+            assert!(verdict.sentence.contains("requests unfinished by interval"), "{verdict:?}");
+        };
+        document.machines[1].agent.as_mut().unwrap().lost = None;
+        is_found(&document);
+        let mut document = testing::fleet::degraded();
+        let last = document.intervals.last_mut().unwrap();
+        (last.sent, last.unfinished) = (last.sent + 1, last.unfinished + 1);
+        document.ledger.sent += 1;
+        is_found(&document);
+    }
 
     #[test]
     fn a_lost_request_is_found() {
