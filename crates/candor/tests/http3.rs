@@ -90,6 +90,16 @@ fn aioquic_counts_what_the_ledger_has() {
     assert_eq!(count("closed with 0x100"), 16);
 }
 
+/// RFC 9001 6: the server's changes are followed, and of ours there is none in the packets that these runs take.
+#[test]
+fn keys_change_when_the_server_changes_them() {
+    let aioquic = Aioquic::start();
+    aioquic.measured("", &["-c", "1", "-n", "3000"]).assert_all_ok();
+    aioquic.measured("keys", &["-c", "1", "-n", "100"]).assert_all_ok();
+    let count = aioquic.server.counts();
+    assert_eq!((count("requests"), count("key updates")), (3100, 10));
+}
+
 #[test]
 fn users_capture_and_keep_cookies_and_follow_redirects() {
     let aioquic = Aioquic::start();

@@ -1,7 +1,8 @@
 """HTTP/3 on aioquic, with the certificate and the key of the files in the arguments: /SIZE answers with so many bytes, /reset
 resets the stream, /close closes the connection, /away says GOAWAY before it answers, /token gives a token and a cookie of
-it, /use counts those that come back, /row counts rows, /elsewhere redirects to /use. Prints its port, which a third
-argument chooses; at the end of its input it prints what it counted, as JSON, and ends."""
+it, /use counts those that come back, /row counts rows, /elsewhere redirects to /use, /keys takes new keys at every tenth
+request. Prints its port, which a third argument chooses; at the end of its input it prints what it counted, as JSON,
+and ends."""
 
 import asyncio
 import collections
@@ -16,6 +17,7 @@ from aioquic.h3.connection import FrameType, H3Connection, encode_frame
 from aioquic.h3.events import DataReceived, HeadersReceived
 from aioquic.quic.configuration import QuicConfiguration
 from aioquic.quic.events import ConnectionTerminated, HandshakeCompleted, ProtocolNegotiated
+from aioquic.tls import Epoch
 
 counts = collections.Counter()
 tokens = set()
@@ -26,6 +28,7 @@ class Server(QuicConnectionProtocol):
         super().__init__(*arguments, **named)
         self.http = None
         self.requests = {}
+        self.phase = 0
 
     def quic_event_received(self, event):
         if isinstance(event, ProtocolNegotiated):
@@ -46,6 +49,9 @@ class Server(QuicConnectionProtocol):
             if event.stream_ended:
                 self.answer(event.stream_id, self.requests.pop(event.stream_id))
         self.transmit()
+        if self.http:
+            before, self.phase = self.phase, self._quic._cryptos[Epoch.ONE_RTT].key_phase
+            counts["key updates"] += before != self.phase
 
     def answer(self, stream, fields):
         path = fields[b":path"].decode().strip("/")
@@ -69,6 +75,8 @@ class Server(QuicConnectionProtocol):
             counts["used"] += token in tokens and fields.get(b"cookie") == b"sid=" + token
         elif path == "row":
             counts["row " + fields[b"x-row"].decode()] += 1
+        elif path == "keys" and counts["requests"] % 10 == 0:
+            self._quic.request_key_update()
         elif path == "elsewhere":
             status, more = b"302", [(b"location", b"/use")]
         length = str(len(body)).encode()

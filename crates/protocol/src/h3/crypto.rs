@@ -3,9 +3,15 @@
 //! Ours and not quinn-proto's for two reasons. The handshake is the one of TLS over TCP, with the same configuration, the
 //! same facts and the same words when it fails. And packets pass here when they are complete and not yet encrypted, which is
 //! the one place that knows which of them has the first byte of a request. Nothing else is looked at in them.
+//!
+//! The two sides may agree on new keys in the middle of a connection (RFC 9001 6). quinn-proto begins that after 10 to 1000
+//! packets, so that servers fail which cannot do it. Some cannot, fall silent, and every figure would be of that. So
+//! [`Line::keep_keys`] makes that first update one that no packet shows, to the same keys. Those of the server are followed,
+//! and near the limit of a cipher (RFC 9001 6.6) there is one of ours.
 
 use std::any::Any;
 use std::io::Cursor;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use aws_lc_rs::aead;
@@ -16,7 +22,9 @@ use quinn_proto::crypto::{
     PacketKey, Session,
 };
 use quinn_proto::transport_parameters::TransportParameters;
-use quinn_proto::{ConnectError, ConnectionId, Side, TransportError, TransportErrorCode};
+use quinn_proto::{
+    ConnectError, Connection, ConnectionId, Side, TransportError, TransportErrorCode,
+};
 use rustls::ClientConfig;
 use rustls::crypto::aws_lc_rs::cipher_suite::TLS13_AES_128_GCM_SHA256;
 use rustls::pki_types::ServerName;
@@ -41,11 +49,28 @@ pub(super) struct Told {
 
 /// The same, shared with what quinn-proto holds. Its traits ask for something that could be used by several threads.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Line(Arc<Mutex<Told>>);
+pub(super) struct Line {
+    told: Arc<Mutex<Told>>,
+    /// The phase of the keys is the other one than quinn-proto thinks.
+    is_other_phase: Arc<AtomicBool>,
+}
 
 impl Line {
     pub(super) fn told(&self) -> MutexGuard<'_, Told> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.told.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// From now on, which is as soon as the handshake is over, a first update of the keys has taken place for quinn-proto
+    /// alone.
+    pub(super) fn keep_keys(&self, connection: &mut Connection) {
+        self.is_other_phase.store(true, Ordering::Relaxed);
+        connection.force_key_update();
+    }
+
+    /// The first byte of a packet with the bit of the phase as the other side has it, or from there.
+    fn with_phase(&self, first: u8) -> u8 {
+        const PHASE: u8 = 0x04;
+        if self.is_other_phase.load(Ordering::Relaxed) { first ^ PHASE } else { first }
     }
 }
 
@@ -74,7 +99,8 @@ impl CryptoConfig for Client {
         let suite = TLS13_AES_128_GCM_SHA256.tls13().and_then(|suite| suite.quic_suite());
         let initial = suite.ok_or(ConnectError::UnsupportedVersion)?;
         let line = self.line.clone();
-        Ok(Box::new(Tls { inner, initial, next: None, has_data: false, line }))
+        let (first, next) = (None, None);
+        Ok(Box::new(Tls { inner, initial, first, next, has_data: false, line }))
     }
 }
 
@@ -83,13 +109,17 @@ struct Tls {
     inner: ClientConnection,
     /// Of the first packets (RFC 9001 5.2).
     initial: Suite,
+    /// The first keys of requests, until they were the next ones too.
+    first: Option<(Key, Key)>,
     next: Option<Secrets>,
     has_data: bool,
     line: Line,
 }
 
+type Key = Arc<Box<dyn rustls::quic::PacketKey>>;
+
 impl Tls {
-    fn watched(&self, key: Box<dyn rustls::quic::PacketKey>) -> Box<dyn PacketKey> {
+    fn watched(&self, key: Key) -> Box<dyn PacketKey> {
         Box::new(Watched { key, line: self.line.clone() })
     }
 }
@@ -109,7 +139,7 @@ impl Session for Tls {
 
     fn early_crypto(&self) -> Option<(Box<dyn HeaderKey>, Box<dyn PacketKey>)> {
         let keys = self.inner.zero_rtt_keys()?;
-        Some((Box::new(keys.header), self.watched(keys.packet)))
+        Some((Box::new(keys.header), self.watched(Arc::new(keys.packet))))
     }
 
     fn early_data_accepted(&self) -> Option<bool> {
@@ -149,23 +179,29 @@ impl Session for Tls {
             KeyChange::OneRtt { keys: last, next } => {
                 self.next = Some(next);
                 self.line.told().facts = Some(handshake_facts(&self.inner));
-                let local = self.watched(last.local.packet);
-                let remote = Box::new(last.remote.packet);
+                let (local, remote) = (Arc::new(last.local.packet), Arc::new(last.remote.packet));
+                self.first = Some((Arc::clone(&local), Arc::clone(&remote)));
+                let line = self.line.clone();
                 Some(Keys {
                     header: KeyPair {
                         local: Box::new(last.local.header),
-                        remote: Box::new(last.remote.header),
+                        remote: Box::new(Header { key: last.remote.header, line }),
                     },
-                    packet: KeyPair { local, remote },
+                    packet: KeyPair { local: self.watched(local), remote: self.watched(remote) },
                 })
             }
         }
     }
 
     fn next_1rtt_keys(&mut self) -> Option<KeyPair<Box<dyn PacketKey>>> {
-        let next = self.next.as_mut()?.next_packet_keys();
-        let local = self.watched(next.local);
-        Some(KeyPair { local, remote: Box::new(next.remote) })
+        let (local, remote) = match self.first.take() {
+            Some(first) => first,
+            None => {
+                let next = self.next.as_mut()?.next_packet_keys();
+                (Arc::new(next.local), Arc::new(next.remote))
+            }
+        };
+        Some(KeyPair { local: self.watched(local), remote: self.watched(remote) })
     }
 
     /// RFC 9001 5.8.
@@ -209,9 +245,9 @@ fn keys(keys: rustls::quic::Keys) -> Keys {
     }
 }
 
-/// A key that packets with requests are encrypted with.
+/// A key of packets with requests, or of those with responses.
 struct Watched {
-    key: Box<dyn rustls::quic::PacketKey>,
+    key: Key,
     line: Line,
 }
 
@@ -223,23 +259,56 @@ impl PacketKey for Watched {
         each_begun(frames.unwrap_or_default(), |stream| begun.push((stream, *at)));
         *at += bytes.len();
         drop(told);
-        PacketKey::encrypt(&self.key, packet, bytes, header_bytes);
+        if let Some(first) = bytes.first_mut() {
+            *first = self.line.with_phase(*first);
+        }
+        PacketKey::encrypt(&*self.key, packet, bytes, header_bytes);
     }
 
     fn decrypt(&self, packet: u64, header: &[u8], out: &mut BytesMut) -> Result<(), CryptoError> {
-        PacketKey::decrypt(&self.key, packet, header, out)
+        // The first byte, an ID of up to 20 bytes, a number of up to 4.
+        let mut theirs = [0; 1 + 20 + 4];
+        let theirs = theirs.get_mut(..header.len()).ok_or(CryptoError)?;
+        theirs.copy_from_slice(header);
+        if let Some(first) = theirs.first_mut() {
+            *first = self.line.with_phase(*first);
+        }
+        PacketKey::decrypt(&*self.key, packet, theirs, out)
     }
 
     fn tag_len(&self) -> usize {
-        PacketKey::tag_len(&self.key)
+        PacketKey::tag_len(&*self.key)
     }
 
     fn confidentiality_limit(&self) -> u64 {
-        PacketKey::confidentiality_limit(&self.key)
+        PacketKey::confidentiality_limit(&*self.key)
     }
 
     fn integrity_limit(&self) -> u64 {
-        PacketKey::integrity_limit(&self.key)
+        PacketKey::integrity_limit(&*self.key)
+    }
+}
+
+/// The key of the headers of packets with responses.
+struct Header {
+    key: Box<dyn rustls::quic::HeaderProtectionKey>,
+    line: Line,
+}
+
+impl HeaderKey for Header {
+    fn decrypt(&self, number_at: usize, packet: &mut [u8]) {
+        HeaderKey::decrypt(&self.key, number_at, packet);
+        if let Some(first) = packet.first_mut() {
+            *first = self.line.with_phase(*first);
+        }
+    }
+
+    fn encrypt(&self, number_at: usize, packet: &mut [u8]) {
+        HeaderKey::encrypt(&self.key, number_at, packet);
+    }
+
+    fn sample_size(&self) -> usize {
+        HeaderKey::sample_size(&self.key)
     }
 }
 

@@ -235,7 +235,10 @@ impl Quic {
         let (_, connection) = self.connection.as_mut()?;
         loop {
             return Some(match connection.poll()? {
-                Event::Connected => Happened::Connected,
+                Event::Connected => {
+                    self.line.keep_keys(connection);
+                    Happened::Connected
+                }
                 Event::Stream(StreamEvent::Readable { id }) => Happened::Readable(id.into()),
                 Event::Stream(StreamEvent::Writable { id }) => Happened::Writable(id.into()),
                 Event::Stream(StreamEvent::Stopped { id, .. }) => Happened::Stopped(id.into()),
