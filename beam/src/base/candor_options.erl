@@ -66,8 +66,9 @@ value({one_of_many, Names}, Text, Flag) ->
             throw(["--", Flag, ": there is no \"", Text, "\"",
                    case Near of [] -> ""; _ -> ["; did you mean ", lists:join(" or ", Near), "?"] end])
     end;
+%% Libraries have underscores in their names.
 value({one_of, Names}, Text, Flag) ->
-    case [Name || Name <- Names, flag(Name) =:= Text] of
+    case [Name || Name <- Names, flag(Name) =:= Text orelse atom_to_list(Name) =:= Text] of
         [Name] -> Name;
         [] -> throw(["--", Flag, " is one of ", lists:join(", ", [flag(N) || N <- Names]), "; not \"", Text, "\""])
     end.

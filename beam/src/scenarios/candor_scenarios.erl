@@ -4,10 +4,10 @@
 %% A table and nothing else. candor_answers decides the responses, and the loader decides how many
 %% requests are sent and when. Names are those of the scenarios in Candor's suites.
 -module(candor_scenarios).
--export([all/0, find/1, names/2]).
+-export([all/0, find/1, names/2, is_tls/1]).
 -export_type([scenario/0, protocol/0, ability/0, settings/0]).
 
--type protocol() :: h1 | h2c | h2.
+-type protocol() :: h1 | h2c | h2 | h3.
 
 %% Beyond a status, headers and a body: chunks of unknown number; the method OPTIONS; frames after an upgrade; a 100 before
 %% the body; request bodies in chunks; a limit on connections; a limit on requests per connection.
@@ -41,7 +41,11 @@ names(Protocol, Abilities) ->
     [Name || #{name := Name, protocols := Protocols, needs := Needs} <- all(),
              lists:member(Protocol, Protocols), Needs -- Abilities =:= []].
 
--define(ANY, [h1, h2c, h2]).
+%% Whether a protocol is encrypted: HTTP/2 by ALPN and HTTP/3 are, in this kit.
+-spec is_tls(protocol()) -> boolean().
+is_tls(Protocol) -> Protocol =:= h2 orelse Protocol =:= h3.
+
+-define(ANY, [h1, h2c, h2, h3]).
 -define(H1, [h1]).
 -define(H2, [h2c, h2]).
 
@@ -90,5 +94,5 @@ table() ->
      {tls_handshake_throughput, <<"GET">>, <<"/">>, [h2], [], #{}},
      {large_post_h2, <<"POST">>, <<"/drain">>, ?H2, [], #{}},
      %% Beyond the forty-two: the responses of two published measurements.
-     {hello_world, <<"GET">>, <<"/hello-world">>, ?ANY, [], #{}},
+     {hello_world, <<"GET">>, <<"/hello-world">>, [h1, h2c, h2], [], #{}},
      {httpc_bench, <<"GET">>, <<"/httpc-bench">>, ?H1, [], #{}}].

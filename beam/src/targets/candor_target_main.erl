@@ -88,7 +88,7 @@ specs() ->
     Scenarios = [Name || #{name := Name} <- candor_scenarios:all()],
     [{server, {one_of, Servers}, required, "which server"},
      {scenario, {one_of_many, Scenarios}, hello, "what it will be asked; all paths are answered in any case"},
-     {protocol, {one_of, [h1, h2c, h2]}, h1, "h2 is over TLS, with a certificate made for the run"},
+     {protocol, {one_of, [h1, h2c, h2, h3]}, h1, "h2 is over TLS, h3 over QUIC, with a certificate made for the run"},
      {port_file, text, undefined, "write PORT=, PATH= and so on here once it is ready"},
      {standalone, switch, false, "accepted, and the only way it runs"},
      {ip, text, "127.0.0.1", "address to listen on"},
@@ -117,7 +117,7 @@ specs() ->
      {stop_with_stdin, switch, false, "stop when the standard input ends, too"}].
 
 usage() ->
-    ["bin/target --server SERVER [--scenario NAME] [--protocol h1|h2c|h2] [--port-file FILE] ...\n",
+    ["bin/target --server SERVER [--scenario NAME] [--protocol h1|h2c|h2|h3] [--port-file FILE] ...\n",
      "bin/target --list      servers that are installed, and what each can do\n\n", candor_options:usage(specs())].
 
 -spec wrong(iodata()) -> no_return().
@@ -139,7 +139,7 @@ found(Module) ->
 
 need(Module, #{library_path := Text, protocol := Protocol} = Options) ->
     candor_libraries:add_paths([Folder || Folder <- string:split(Text, ":", all), Folder =/= ""]),
-    Tls = [{ssl, ssl, ""} || Protocol =:= h2],
+    Tls = [{ssl, ssl, ""} || candor_scenarios:is_tls(Protocol)],
     Tools = [{Needed, tools, ""} || #{profile := Needed} <- [Options], Needed =/= none],
     case candor_libraries:need(Tls ++ Tools ++ Module:libraries()) of
         ok -> ok;
@@ -242,7 +242,7 @@ written(Refused, _, _) -> Refused.
 %% A folder for files that servers need on disk, a private key among them; removed when the server
 %% stops. An existing one may belong to another user, and is refused.
 with_folder(#{server := Server, protocol := Protocol} = Options, Means) ->
-    case lists:member(Server, [inets, yaws]) orelse Protocol =:= h2 orelse lists:member(static, Means) of
+    case lists:member(Server, [inets, yaws]) orelse candor_scenarios:is_tls(Protocol) orelse lists:member(static, Means) of
         true -> with_folder(Options);
         false -> Options#{folder => "."}
     end.
@@ -260,8 +260,8 @@ with_folder(Options) ->
 private(ok, Folder) -> file:change_mode(Folder, 8#700);
 private(Refused, _) -> Refused.
 
-certified(#{protocol := h2, folder := Folder} = Options) -> Options#{certificate => candor_certificate:make(Folder)};
-certified(Options) -> Options#{certificate => none}.
+certified(#{protocol := Protocol, folder := Folder} = Options) ->
+    Options#{certificate => case candor_scenarios:is_tls(Protocol) of true -> candor_certificate:make(Folder); false -> none end}.
 
 -spec end_with(0..255, map()) -> no_return().
 end_with(Status, #{folder := Folder}) ->
@@ -272,7 +272,6 @@ reachable({0, 0, 0, 0}) -> {127, 0, 0, 1};
 reachable({0, 0, 0, 0, 0, 0, 0, 0}) -> {0, 0, 0, 0, 0, 0, 0, 1};
 reachable(Ip) -> Ip.
 
-scheme(#{protocol := h2}) -> "https";
-scheme(_) -> "http".
+scheme(#{protocol := Protocol}) -> case candor_scenarios:is_tls(Protocol) of true -> "https"; false -> "http" end.
 
 words(Names) -> lists:join(" ", [atom_to_list(Name) || Name <- Names]).

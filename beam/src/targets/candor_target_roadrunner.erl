@@ -1,5 +1,5 @@
-%% roadrunner: a handler behind its router, over HTTP/1.1 or HTTP/2; in clear text each has a port of its own. Its versions
-%% from 0.4 on need OTP 27, those before OTP 29.
+%% roadrunner: a handler behind its router, over HTTP/1.1, HTTP/2 or HTTP/3; in clear text each has a port of its own. Its
+%% versions from 0.4 on need OTP 27, those before OTP 29.
 %%
 %% Bodies are read by the server before the handler is called, as is its default, but in the scenarios that are about
 %% reading them as they come. Its limits on connections (150) and on requests per connection (1000) are lifted.
@@ -13,7 +13,7 @@
 libraries() -> [{roadrunner_listener, roadrunner, "roadrunner"}].
 
 -spec protocols() -> [candor_scenarios:protocol()].
-protocols() -> [h1, h2c, h2].
+protocols() -> [h1, h2c, h2, h3].
 
 -spec abilities(candor_target:options()) -> [candor_scenarios:ability()].
 abilities(_) -> [options, streaming, websocket, continue, chunked_request, slots, session].
@@ -116,7 +116,8 @@ buffering(false) -> auto.
 %% By ALPN the first that the client offers as well is chosen, in the server's order.
 spoken(h1) -> [http1];
 spoken(h2c) -> [http2];
-spoken(h2) -> [http2, http1].
+spoken(h2) -> [http2, http1];
+spoken(h3) -> [http3].
 
 tls(#{certificate := none}) -> #{};
 tls(#{certificate := Files}) -> #{tls => maps:to_list(maps:with([certfile, keyfile], Files))}.

@@ -1,5 +1,5 @@
-"""A target server from outside: started by bin/target, asked by curl and by plain sockets, ended by the
-process id of its start.
+"""A target server from outside: started by bin/target, asked by curl (over HTTP/3 by candor) and by plain sockets, ended
+by the process id of its start.
 """
 
 import json
@@ -59,6 +59,23 @@ class Target:
         with urllib.request.urlopen(self.lines["STATS"], timeout=5) as answer:
             return json.load(answer)
 
+    def visit(self):
+        """A request for the first page."""
+        if self.protocol == "h3":
+            self.candor("hello", 1)
+        else:
+            self.curl("/")
+
+    def candor(self, scenario, requests=20):
+        """Requests of a scenario, each response held against what the scenario means."""
+        with tempfile.TemporaryDirectory() as folder:
+            done = subprocess.run(["candor", "run", "--h3", "--cacert", self.lines["CERT"], "--scenario", scenario,
+                                   "-n", str(requests), "-c", "2", "--out", "json:" + os.path.join(folder, "run.json"),
+                                   f"https://127.0.0.1:{self.port}/"], capture_output=True, text=True)
+            assert done.returncode == 0, f"candor: {done.stdout}{done.stderr}"
+            with open(os.path.join(folder, "run.json")) as file:
+                equal(json.load(file)["ledger"]["ok"], requests)
+
     def curl(self, path, *flags):
         """Status, headers and body of a request."""
         scheme = "https" if "CERT" in self.lines else "http"
@@ -91,7 +108,7 @@ def profile_of(*flags, kind="eprof"):
             begun, until = False, time.monotonic() + 20
             time.sleep(0.3)
             while time.monotonic() < until:
-                target.curl("/")
+                target.visit()
                 equal(target.stats()["profile"], kind)
                 # Tracing all functions takes a while to begin.
                 if not begun and "candor target: profiles" in target.said():

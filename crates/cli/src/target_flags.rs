@@ -238,7 +238,7 @@ pub(crate) fn socket(url: &str, path: &str) -> String {
     format!("{scheme}://{authority}{path}")
 }
 
-/// Uses HTTP/2 if the target announces it and the user chose no version. ALPN alone would silently
+/// Uses HTTP/2 or HTTP/3 if the target announces it and the user chose no version. ALPN alone would silently
 /// measure HTTP/1.1 if the server prefers that.
 fn speak(options: &mut Options, announced: Option<&str>) {
     let http2 = &mut options.http2;
@@ -249,6 +249,7 @@ fn speak(options: &mut Options, announced: Option<&str>) {
         _ if is_asked || options.tls.alpn.is_some() => {}
         Some("h2c") if !is_https => http2.h2c = true,
         Some("h2") if is_https && !is_h1 => http2.h2 = true,
+        Some("h3") if is_https && !is_h1 => http2.h3 = true,
         _ => {}
     }
 }
@@ -316,16 +317,22 @@ mod tests {
             let mut options = Options { url: Some("https://h/".to_owned()), ..Options::default() };
             change(&mut options);
             speak(&mut options, Some(announced));
-            (options.http2.h1, options.http2.h2, options.http2.h2c)
+            let http2 = &options.http2;
+            let all = [("h1", http2.h1), ("h2", http2.h2), ("h2c", http2.h2c), ("h3", http2.h3)];
+            all.into_iter().filter_map(|(name, is_on)| is_on.then_some(name)).collect::<Vec<_>>()
         };
         let clear = |options: &mut Options| options.url = Some("http://h/".to_owned());
-        assert_eq!(spoken("h2", &|_| ()), (false, true, false));
-        assert_eq!(spoken("h2c", &clear), (false, false, true));
-        assert_eq!(spoken("h1", &|_| ()), (false, false, false), "ALPN decides");
-        assert_eq!(spoken("h2", &|options| options.http2.h1 = true), (true, false, false));
-        assert_eq!(spoken("h2", &clear), (false, false, false), "the URL was typed");
+        assert_eq!(spoken("h3", &|_| ()), ["h3"]);
+        assert_eq!(spoken("h2", &|_| ()), ["h2"]);
+        assert_eq!(spoken("h2c", &clear), ["h2c"]);
+        assert!(spoken("h1", &|_| ()).is_empty(), "ALPN decides");
+        assert_eq!(spoken("h2", &|options| options.http2.h1 = true), ["h1"]);
+        assert_eq!(spoken("h3", &|options| options.http2.h2 = true), ["h2"]);
         let pipelined = |options: &mut Options| options.requests.pipeline = "4".parse().ok();
-        assert_eq!(spoken("h2", &pipelined), (false, false, false));
+        for secure in ["h2", "h3"] {
+            assert!(spoken(secure, &clear).is_empty(), "the URL was typed");
+            assert!(spoken(secure, &pipelined).is_empty());
+        }
     }
 
     #[test]
