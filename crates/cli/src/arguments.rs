@@ -202,7 +202,7 @@ pub(crate) enum Command {
     #[command(after_long_help = crate::command::import::EXAMPLES)]
     Import(ImportArguments),
     /// The command lines and the output of wrk and wrk2
-    #[command(override_help = crate::command::wrk::HELP, disable_help_flag = true)]
+    #[command(alias = "wrk2", override_help = crate::command::wrk::HELP, disable_help_flag = true)]
     Wrk(ToolArguments),
     /// The command line and the output of h2load
     #[command(override_help = crate::command::h2load::HELP, disable_help_flag = true)]

@@ -42,7 +42,7 @@ pub(crate) enum Name {
     CandorWrk,
     /// `wrk`: the same, with wrk's usage.
     Wrk,
-    /// `wrk2`: the same, with wrk2's usage, and a rate is required.
+    /// `wrk2`, `candor wrk2`: the same, with wrk2's usage, and a rate is required.
     Wrk2,
 }
 
@@ -66,6 +66,7 @@ pub(crate) fn invocation(typed: &[String]) -> Option<(Name, &[String])> {
     }
     match rest.split_first() {
         Some((first, rest)) if first == "wrk" => Some((Name::CandorWrk, rest)),
+        Some((first, rest)) if first == "wrk2" => Some((Name::Wrk2, rest)),
         _ => None,
     }
 }
@@ -190,7 +191,8 @@ mod tests {
         let rest = vec!["-c1".to_owned()];
         assert_eq!(told(&["/usr/bin/wrk", "-c1"]), Some((Name::Wrk, rest.clone())));
         assert_eq!(told(&["wrk2", "-c1"]), Some((Name::Wrk2, rest.clone())));
-        assert_eq!(told(&["./candor", "wrk", "-c1"]), Some((Name::CandorWrk, rest)));
+        assert_eq!(told(&["./candor", "wrk", "-c1"]), Some((Name::CandorWrk, rest.clone())));
+        assert_eq!(told(&["./candor", "wrk2", "-c1"]), Some((Name::Wrk2, rest)));
         assert_eq!(told(&["candor", "run", "wrk"]), None);
         assert_eq!(told(&["candor"]), None);
         assert_eq!(told(&["wrk3"]), None);
