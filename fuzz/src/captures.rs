@@ -54,7 +54,7 @@ pub(crate) fn response(bytes: &[u8]) {
     }
     let sites = Sites::new([("shop.example.com", false), ("api.example.com", true)]);
     for site in [(&sites, 0), (&sites, 1)] {
-        memory.take_cookies(site, b"/a/b?c", fields, 1_000_000_000);
+        memory.take_cookies(site, b"/a/b?c", fields, 1_000_000_000, false);
         let mut line = Vec::new();
         let any = memory.write_cookies(site, b"/a/b", 1_000_000_000, &mut line);
         assert_eq!(any, !line.is_empty());

@@ -359,3 +359,21 @@ fn a_try_shows_the_hops() {
     assert_eq!(outcome.code(), 3, "{}", outcome.stdout);
     assert!(outcome.stdout.contains("no target of the plan"), "{}", outcome.stdout);
 }
+
+#[test]
+fn a_step_made_once_is_redirected_once() {
+    let server = Server::start("");
+    let plan = format!(
+        "url = '{}'\nlocation = 3\nusers = 5\nconnections = 3\nrequests = 20\n\
+         [[journey]]\n[[journey.step]]\nname = 'login'\npath = '/old'\nonce = true\ncapture = {{ token = 'body' }}\n\
+         [[journey.step]]\nname = 'order'\npath = '/order/${{token}}'\n",
+        server.url("/")
+    );
+    let outcome = run_plan(&plan);
+    assert_eq!(outcome.code(), 0, "{}{}", outcome.stdout, outcome.stderr);
+    let got = server.take();
+    let sent = |path: &str| got.iter().filter(|one| one.contains(&format!(" {path} "))).count();
+    let counts = ["/old", "/a/b?x=1", "/end", "/order/hello"].map(sent);
+    assert_eq!((counts, got.len()), ([5, 5, 5, 20], 35));
+    assert_eq!(outcome.document().count("/users/journeys/0/completed"), 20);
+}

@@ -1,7 +1,7 @@
 //! Users on simulated time, against closed forms: R users a second, K steps, D a response, Z a think time.
 
 use std::cell::RefCell;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
 use crate::common::*;
@@ -65,7 +65,15 @@ fn assert_balance(record: &RunRecord) {
 }
 
 fn step(request: u32, think: Think) -> Step {
-    Step { request, think, repeat: (1, 1), when: None, captures: Vec::new(), redirect: None }
+    Step {
+        request,
+        think,
+        repeat: (1, 1),
+        when: None,
+        captures: Vec::new(),
+        once: false,
+        redirect: None,
+    }
 }
 
 fn journey(steps: Vec<Step>) -> Journey {
@@ -478,4 +486,139 @@ fn the_users_of_all_parts_are_those_of_one_thread() {
             }
         }
     }
+}
+
+/// A data set of one column, `name`, with these rows.
+fn rows(name: &str, rows: impl Iterator<Item = String>) -> DataSet {
+    let lines: String = rows.map(|row| format!("{row}\n")).collect();
+    DataSet {
+        name: name.to_owned(),
+        file: format!("{name}.csv").into(),
+        format: DataFormat::Csv,
+        order: DataOrder::Rotation,
+        columns: vec!["name".to_owned()],
+        content: Some(Kept::Whole(format!("name\n{lines}").into_bytes().into())),
+    }
+}
+
+/// 7 users who log in once and come 5 times each.
+fn coming_again(on_failure: OnFailure) -> Parts {
+    let requests = vec![
+        hole("/login/${users.name}"),
+        hole("/cart/${users.name}/${token}/${products.name}"),
+        hole("/pay/${users.name}/${token}/${cart}"),
+    ];
+    let mut plan = of(plan(7, closed(3 * MS), 100 * S), requests, Z);
+    plan.stop.count = Some(7 * 5);
+    let journey = &mut plan.work.journeys_mut()[0];
+    (journey.cookies, journey.on_failure) = (true, on_failure);
+    let [login, cart, pay] = &mut journey.steps[..] else { unreachable!() };
+    (login.once, login.captures) = (true, vec![capture("token", "header:X-Token")]);
+    cart.captures = vec![capture("cart", "header:X-Cart")];
+    pay.when = Some("${cart}".to_owned());
+    plan.data = vec![
+        rows("users", (0..20).map(|row| format!("user-{row}"))),
+        rows("products", (0..35).map(|row| format!("product-{row}"))),
+    ];
+    plan
+}
+
+/// What a shop with sessions has seen.
+#[derive(Default)]
+struct Shop {
+    logins: Vec<String>,
+    /// The cookie that each user has to send next.
+    cookies: BTreeMap<String, String>,
+    products: BTreeSet<String>,
+    wrong: Vec<String>,
+}
+
+impl Shop {
+    /// Refuses the first `refusals` logins of each user. A cart is for the first visit, and every visit has a new
+    /// cookie of the session.
+    fn respond(&mut self, request: &str, refusals: usize) -> Vec<u8> {
+        let path = request.split(' ').nth(1).unwrap_or_default();
+        let sent = request.lines().find_map(|line| line.strip_prefix("Cookie: "));
+        let parts: Vec<&str> = path.split('/').skip(1).collect();
+        let user = parts[1].to_owned();
+        if parts[0] == "login" {
+            self.logins.push(user.clone());
+            if self.logins.iter().filter(|one| **one == user).count() <= refusals {
+                return refused();
+            }
+            self.cookies.insert(user.clone(), "id=0".to_owned());
+            return with_fields(&format!("X-Token: t-{user}\r\nSet-Cookie: id=0; Path=/\r\n"));
+        }
+        let expected = self.cookies.get(&user).cloned();
+        if parts[2] != format!("t-{user}") || sent != expected.as_deref() {
+            self.wrong.push(request.to_owned());
+        }
+        if parts[0] == "pay" {
+            self.cookies.insert(user, "id=1".to_owned());
+            return ok_bytes();
+        }
+        self.products.insert(parts[3].to_owned());
+        if expected.as_deref() == Some("id=0") {
+            self.cookies.insert(user, "id=1; cart=7".to_owned());
+            let fields = "X-Cart: c\r\nSet-Cookie: id=1; Path=/\r\nSet-Cookie: cart=7; Path=/\r\n";
+            return with_fields(fields);
+        }
+        ok_bytes()
+    }
+}
+
+#[test]
+fn a_user_makes_some_steps_once_and_keeps_what_they_captured() {
+    let part = |first, count| Workers { first, count, of: 3 };
+    for parts in [vec![Workers::all(1)], vec![part(0, 1), part(1, 2)]] {
+        let mut plan = coming_again(OnFailure::GoOn);
+        plan.threads.count = Some(parts[0].of);
+        let plan = checked(&plan);
+        let shop = Rc::new(RefCell::new(Shop::default()));
+        let mut sent = [0; 3];
+        for part in parts {
+            let reactors = |_| {
+                let shop = Rc::clone(&shop);
+                let server = Answering(move |_, request: &str| {
+                    (5 * MS, shop.borrow_mut().respond(request, 0))
+                });
+                SimReactor::new(server, Link::default())
+            };
+            let record = candor_engine::drive_part(&plan, part, reactors, &Control::default());
+            assert_balance(&record);
+            for (sum, one) in sent.iter_mut().zip(&record.total.requests) {
+                *sum += one.sent;
+            }
+        }
+        let shop = shop.take();
+        assert_eq!(
+            shop.wrong, [""; 0],
+            "each has its token and its cookies, and no cart of before"
+        );
+        // The cart of the first iteration is forgotten in the others.
+        assert_eq!(sent, [7, 35, 7]);
+        let logins: BTreeSet<&String> = shop.logins.iter().collect();
+        assert_eq!((logins.len(), logins.first().unwrap().as_str()), (7, "user-0"));
+        assert!(logins.contains(&"user-6".to_owned()), "{logins:?}");
+        assert_eq!(shop.products.len(), 35, "a row for each iteration");
+    }
+}
+
+#[test]
+fn a_step_made_once_is_made_again_until_it_succeeds() {
+    let shop = Rc::new(RefCell::new(Shop::default()));
+    let of_server = Rc::clone(&shop);
+    let server =
+        Answering(move |_, request: &str| (5 * MS, of_server.borrow_mut().respond(request, 1)));
+    let mut plan = coming_again(OnFailure::End);
+    let mut journeys = plan.work.journeys().to_vec();
+    journeys[0].steps.truncate(2);
+    journeys[0].steps[1].captures.clear();
+    plan.work = Work::from(plan.work.requests()[..2].to_vec()).walked(journeys, None);
+    let record = run(&plan, server);
+    let sent: Vec<u64> = record.total.requests.iter().map(|one| one.sent).collect();
+    assert_eq!(sent, [14, 28]);
+    let failure = Failures { request: 0, why: StepFailure::Error(ErrorKind::Status), count: 7 };
+    assert_eq!((buy(&record).started, &buy(&record).failed), (35, &vec![failure]));
+    assert_eq!(buy(&record).completed, 28);
 }

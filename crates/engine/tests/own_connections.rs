@@ -59,6 +59,7 @@ fn plan_of(users: u32, load: Load) -> Parts {
         repeat: (1, 1),
         when: None,
         captures: Vec::new(),
+        once: false,
         redirect: None,
     };
     let journey = Journey {

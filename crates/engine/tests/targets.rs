@@ -150,6 +150,7 @@ fn journey(name: &str, steps: &[u32], think: Think) -> Journey {
         repeat: (1, 1),
         when: None,
         captures: Vec::new(),
+        once: false,
         redirect: None,
     };
     Journey {

@@ -43,6 +43,7 @@ fn with_journeys(plan: &Plan) -> Plan {
         repeat: (1, 1),
         when: None,
         captures: Vec::new(),
+        once: false,
         redirect: None,
     };
     let changed = plan.with(|parts| {

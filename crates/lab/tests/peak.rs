@@ -143,6 +143,7 @@ fn rates_of_users_are_said_to_be_that() {
             repeat: (2, 2),
             when: None,
             captures: Vec::new(),
+            once: false,
             redirect: None,
         };
         let journey = candor_plan::Journey {

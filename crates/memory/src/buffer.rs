@@ -20,6 +20,14 @@ pub(crate) fn replace(text: &mut Vec<u8>, place: Range<usize>, with: &[u8]) {
     text[place.start..end].copy_from_slice(with);
 }
 
+/// Shortens a buffer, and keeps no more memory than it needs if that was much.
+pub(crate) fn truncate(text: &mut Vec<u8>, length: usize) {
+    text.truncate(length);
+    if text.capacity() > KEPT_BYTES {
+        text.shrink_to(KEPT_BYTES);
+    }
+}
+
 /// Empties a buffer, and keeps its memory if that is little.
 pub(crate) fn clear_bytes(text: &mut Vec<u8>) {
     match text.capacity() > KEPT_BYTES {

@@ -81,14 +81,15 @@ enum Ignored {
 }
 
 impl Cookies {
-    /// Takes the cookies of a response to a request for `path` at one of `sites`, within `most_bytes` in all.
+    /// Takes the cookies of a response to a request for `path` at one of `sites`, within `most_bytes` in all, for longer
+    /// than an iteration if they are `lasting`.
     pub(crate) fn take(
         &mut self,
         (sites, site): (&Sites, u16),
         path: &[u8],
         fields: &[u8],
         now_s: u64,
-        most_bytes: usize,
+        (most_bytes, lasting): (usize, bool),
     ) -> CookieCounts {
         let mut counts = CookieCounts::default();
         for (number, line) in fields::values(fields, b"Set-Cookie").enumerate() {
@@ -98,7 +99,7 @@ impl Cookies {
             }
             let outcome = SetCookie::parse(line).and_then(|cookie| {
                 let new = judged(&cookie, (sites, site), path, now_s)?;
-                self.store(new, (sites, site), now_s, most_bytes)
+                self.store(New { lasting, ..new }, (sites, site), now_s, most_bytes)
             });
             match outcome {
                 Ok(Outcome::Stored { dropped }) => {
@@ -147,6 +148,7 @@ fn judged<'a>(
         path,
         reach,
         is_secure,
+        lasting: false,
         expires_s: cookie.expires_s(now_s),
     })
 }

@@ -6,7 +6,7 @@
 
 use std::ops::Range;
 
-use crate::buffer::{clear_bytes, replace};
+use crate::buffer::{clear_bytes, replace, truncate};
 use crate::cookies::{CookieCounts, Cookies, Sites};
 use crate::{MOST_USER_BYTES, MOST_VALUE_BYTES, Why};
 
@@ -38,6 +38,25 @@ impl Memory {
         clear_bytes(&mut self.text);
         self.ends.fill(0);
         self.cookies.clear();
+    }
+
+    /// Forgets all but the values of `kept` variables and the lasting cookies, for the same user's next iteration.
+    pub fn keep(&mut self, kept: &[bool]) {
+        let (mut start, mut end) = (0, 0);
+        for (one, is_kept) in self.ends.iter_mut().zip(kept) {
+            let old = (*one & !IS_SET) as usize;
+            match is_kept {
+                true => {
+                    self.text.copy_within(start..old, end);
+                    end += old - start;
+                    *one = *one & IS_SET | end as u32;
+                }
+                false => *one = end as u32,
+            }
+            start = old;
+        }
+        truncate(&mut self.text, end);
+        self.cookies.keep_lasting();
     }
 
     /// The value of a variable, if it has one. It may be empty.
@@ -88,16 +107,18 @@ impl Memory {
     }
 
     /// Takes the cookies of a response to a request for `path` at one of `sites`, by its number. Those that a browser
-    /// would not take are only counted (see [`CookieCounts`]).
+    /// would not take are only counted (see [`CookieCounts`]). If they are `lasting`, [`Memory::keep`] keeps them, also
+    /// with the values that later responses give them.
     pub fn take_cookies(
         &mut self,
         sites: (&Sites, u16),
         path: &[u8],
         fields: &[u8],
         now_s: u64,
+        lasting: bool,
     ) -> CookieCounts {
         let most_bytes = MOST_USER_BYTES - self.text.len();
-        self.cookies.take(sites, path, fields, now_s, most_bytes)
+        self.cookies.take(sites, path, fields, now_s, (most_bytes, lasting))
     }
 
     /// Appends the value of the `Cookie` field of a request for `path` at one of `sites`, which may have a query

@@ -8,6 +8,7 @@ mod look;
 mod redacted;
 mod rules;
 
+use std::collections::BTreeSet;
 use std::ops::Deref;
 
 use serde::{Deserialize, Serialize};
@@ -18,6 +19,8 @@ use crate::redact::Secrets;
 use crate::run::{Connections, Recording, Stop, Threads, Timeouts};
 use crate::targets::Target;
 use crate::wire::Wire;
+use crate::work::journey::{Step, Variables};
+use crate::work::template::{Names, Template};
 use crate::work::{DataSet, Request, Variable, Work};
 
 /// The validated, immutable description of one run. Its parts can be read as fields (`plan.load`),
@@ -121,6 +124,20 @@ impl Parts {
                 (u32::saturating_add(all, count), u32::saturating_add(most, max))
             },
         )
+    }
+
+    /// The data sets of which a user keeps its row, in all its iterations: those that steps made once have values of.
+    pub fn sets_of_users(&self) -> BTreeSet<usize> {
+        let variables = Variables::of(self.work.journeys());
+        let all = self.work.journeys().iter().flat_map(|one| &one.steps);
+        let columns = |step: &Step| {
+            let captured = variables.before(step.request);
+            let names = Names { data: &self.data, environment: &self.environment, captured };
+            let request = &self.work.requests()[step.request as usize];
+            let template = Template::compile(request, step.request as usize, names);
+            template.map(|one| one.columns()).unwrap_or_default()
+        };
+        all.filter(|step| step.once).flat_map(columns).map(|(set, _)| set).collect()
     }
 
     /// Whether requests have a time at which they are due, apart from that of a free place: in an open load, and

@@ -199,7 +199,8 @@ fn tables_of_a_plan_have_these_keys() {
             "think",
             "repeat",
             "when",
-            "capture"
+            "capture",
+            "once"
         ]
     );
 }

@@ -231,6 +231,51 @@ fn users_may_have_connections_of_their_own() {
 }
 
 #[test]
+fn steps_may_be_made_once_by_each_user() {
+    let text = |keys: &str, once: &str| {
+        format!(
+            "url = 'http://h/'\n{keys}\n[data.users]\nfile = 'u.csv'\n[data.all]\nfile = 'u.csv'\norder = 'once'\n\
+             [[journey]]\n[[journey.step]]\npath = '/${{users.name}}'\nonce = {once}\n\
+             [[journey.step]]\npath = '/${{all.name}}'\n"
+        )
+    };
+    let files = Memory::with(&[("u.csv", "name\na\nb\n")]);
+    let planned = |text: &str| {
+        let options = Options::from_toml("plan.toml", text).map_err(|error| error.to_string())?;
+        options.build(&files).map(|(plan, _)| plan).map_err(|error| error.to_string())
+    };
+    for once in ["true", "'user'"] {
+        let plan = planned(&text("", once)).unwrap();
+        let once = plan.work.journeys()[0].steps.iter().map(|step| step.once);
+        assert_eq!(once.collect::<Vec<_>>(), [true, false]);
+        assert_eq!(plan.sets_of_users().into_iter().collect::<Vec<_>>(), [0]);
+    }
+    let plan = planned(&text("location = 1", "true")).unwrap();
+    let once = plan.work.journeys()[0].steps.iter().map(|step| step.once);
+    assert_eq!(once.collect::<Vec<_>>(), [true, true, false, false]);
+    assert!(planned(&text("rate = 5", "false")).unwrap().sets_of_users().is_empty());
+    let of_rows = text("", "true").replace(
+        "[data.users]\nfile = 'u.csv'\n",
+        "[data.users]\nfile = 'u.csv'\norder = 'once'\n",
+    );
+    for (text, message) in [
+        (text("rate = 5", "true"), "once = true cannot be used with an open load"),
+        (text("once = true", "true"), "once = true cannot be used with an open load"),
+        (of_rows, "once = true cannot be used with order = \"once\""),
+        (text("", "'run'"), "no value is shared by the users of a run; use once = true"),
+        (text("", "'day'"), "`day` is not one who makes a step; use once = true"),
+        (text("", "3"), "expected true, or \"user\""),
+        (
+            "url = 'http://h/'\n[[request]]\nonce = true".to_owned(),
+            "once cannot be used with [[request]]",
+        ),
+    ] {
+        let error = planned(&text).expect_err(&text);
+        assert!(error.contains(message), "{text}: {error}");
+    }
+}
+
+#[test]
 fn every_thread_has_a_user() {
     let text = |keys: &str| {
         format!("url = 'http://h/'\nconnections = 9\n{keys}\n[[journey]]\n[[journey.step]]\n")

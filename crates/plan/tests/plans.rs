@@ -209,7 +209,7 @@ fn the_plan_with_every_key_has_every_key() {
         // Another spelling, and the other ways to have a body.
         let others = [
             "headers", "url", "target", "json", "call", "reply", "wait", "think", "repeat", "when",
-            "capture",
+            "capture", "once",
         ];
         assert_eq!(there, !of_http1.contains(key) && !others.contains(key), "{key}");
     }

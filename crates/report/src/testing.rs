@@ -224,6 +224,7 @@ pub fn users_run() -> Run {
         repeat: (1, 1),
         when: None,
         captures,
+        once: false,
         redirect: None,
     };
     let token = Capture { variable: "token".to_owned(), source: "json:$.token".to_owned() };

@@ -110,7 +110,7 @@ pub fn rows(
 ) -> Result<Vec<Vec<Vec<Vec<u8>>>>, EngineError> {
     let mut row = Row::new(plan, &Tables::open(plan, control)?);
     let mut of_index = |index| {
-        row.index = index;
+        row.of(Owner { index, ..Owner::default() });
         let sets = plan.data.iter().enumerate();
         let values = sets.map(|(set, one)| {
             let columns = 0..one.columns.len();
@@ -153,7 +153,7 @@ impl DataRows {
         if set >= self.0.sets.len() {
             return Ok(&[]);
         }
-        self.0.index = index;
+        self.0.of(Owner { index, ..Owner::default() });
         Ok(self.0.column(set, column)?)
     }
 }
@@ -188,6 +188,8 @@ pub(crate) struct Filling {
 pub(crate) struct Owner<'a> {
     /// Of the request in the load, or of the user.
     pub(crate) index: u64,
+    /// Of the user when it came for the first time.
+    pub(crate) first: u64,
     /// How often the user made this request before.
     pub(crate) repetition: u32,
     /// What the user remembers.
@@ -246,7 +248,7 @@ impl Filling {
     /// be sent.
     pub(crate) fn fill(&mut self, request: u32, owner: Owner<'_>) -> Option<Made<'_>> {
         let form = self.forms[request as usize].as_mut()?;
-        self.row.index = owner.index;
+        self.row.of(owner);
         let made = form.fill(&mut Of { row: &mut self.row, seed: owner.seed(self.seed), owner });
         (!self.row.has_failed).then_some(made)
     }
@@ -268,7 +270,7 @@ impl Filling {
     /// The captured variable whose value does not fit into the request's messages.
     pub(crate) fn unfit(&mut self, request: u32, owner: Owner<'_>) -> Option<u32> {
         let form = self.forms[request as usize].as_mut()?;
-        self.row.index = owner.index;
+        self.row.of(owner);
         let had_failed = self.row.has_failed;
         form.fill(&mut Of { row: &mut self.row, seed: owner.seed(self.seed), owner });
         // Everything else is found again when it is to be sent.
@@ -279,7 +281,7 @@ impl Filling {
     /// A text with the values of somebody.
     pub(crate) fn text(&mut self, pieces: &[Piece], owner: Owner<'_>) -> &[u8] {
         self.text.clear();
-        self.row.index = owner.index;
+        self.row.of(owner);
         let mut values = Of { row: &mut self.row, seed: owner.seed(self.seed), owner };
         write_text(pieces, &mut values, &mut self.text);
         &self.text
@@ -297,6 +299,8 @@ struct Row {
     sets: Vec<Set>,
     credentials: Option<Held>,
     index: u64,
+    /// The index of a user when it came for the first time.
+    first: u64,
     /// It could not be read, or has a value that does not fit.
     has_failed: bool,
     /// The last value that did not fit: that of this captured variable, or another one.
@@ -309,6 +313,8 @@ struct Set {
     selection: Selection,
     /// Where the numbers of the load have gaps and the rows have none.
     ranks: Option<Arc<Ranks>>,
+    /// A user keeps its row.
+    is_of_users: bool,
     /// The index whose row it is at.
     present: Option<u64>,
 }
@@ -323,6 +329,7 @@ impl Set {
 impl Row {
     fn new(plan: &Plan, tables: &Tables) -> Self {
         // Two files with as many rows are not in the same order.
+        let of_users = plan.sets_of_users();
         let seed = |number: usize| draw(plan.seed, DATA_STREAM, number as u64);
         let sets = plan.data.iter().zip(&tables.sets).enumerate();
         let sets = sets.map(|(number, (set, table))| Set {
@@ -332,18 +339,25 @@ impl Row {
                 DataOrder::Once => tables.once.as_ref().and_then(|once| once.ranks.clone()),
                 _ => None,
             },
+            is_of_users: of_users.contains(&number),
             present: None,
         });
         let credentials = tables.credentials.clone().map(Held::new);
-        Row { sets: sets.collect(), credentials, index: 0, has_failed: false, refused: None }
+        let sets = sets.collect();
+        Row { sets, credentials, index: 0, first: 0, has_failed: false, refused: None }
+    }
+
+    fn of(&mut self, owner: Owner<'_>) {
+        (self.index, self.first) = (owner.index, owner.first);
     }
 
     fn column(&mut self, set: usize, column: usize) -> Result<&[u8], Fault> {
         let set = &mut self.sets[set];
-        if set.present != Some(self.index) {
+        let index = if set.is_of_users { self.first } else { self.index };
+        if set.present != Some(index) {
             // There is a row for every index of the load: the run ends before.
-            set.rows.go_to(set.row(self.index).unwrap_or_default())?;
-            set.present = Some(self.index);
+            set.rows.go_to(set.row(index).unwrap_or_default())?;
+            set.present = Some(index);
         }
         Ok(set.rows.value(column))
     }
@@ -443,6 +457,17 @@ fn digits(number: impl itoa::Integer, out: &mut Vec<u8>) {
 mod tests {
     use super::*;
 
+    fn no_row() -> Row {
+        Row {
+            sets: Vec::new(),
+            credentials: None,
+            index: 0,
+            first: 0,
+            has_failed: false,
+            refused: None,
+        }
+    }
+
     #[test]
     fn a_uuid_has_its_version_and_variant() {
         let mut out = Vec::new();
@@ -455,8 +480,7 @@ mod tests {
 
     #[test]
     fn random_characters_have_their_length_and_their_seed() {
-        let mut row =
-            Row { sets: Vec::new(), credentials: None, index: 0, has_failed: false, refused: None };
+        let mut row = no_row();
         let mut chars = |least, most, draw, index| {
             let owner = Owner { index, ..Owner::default() };
             let mut out = Vec::new();
@@ -481,8 +505,7 @@ mod tests {
 
     #[test]
     fn random_numbers_stay_in_their_range_and_reach_its_ends() {
-        let mut row =
-            Row { sets: Vec::new(), credentials: None, index: 0, has_failed: false, refused: None };
+        let mut row = no_row();
         let mut number = |low, high, index| {
             let owner = Owner { index, ..Owner::default() };
             let mut out = Vec::new();

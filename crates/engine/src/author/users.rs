@@ -13,6 +13,7 @@ mod owning;
 mod plan;
 mod queues;
 mod redirects;
+mod returning;
 mod wheel;
 
 use std::collections::VecDeque;
@@ -32,6 +33,7 @@ pub(crate) use self::plan::{codings, kept};
 use self::queues::Queues;
 pub(crate) use self::redirects::Followed;
 use self::redirects::{Redirects, Sent};
+use self::returning::Returning;
 use self::wheel::Wheel;
 use super::filling::{Cookies, Filling, Owner};
 use crate::flight::{Ended, NeverSent, Place, UserKey};
@@ -69,6 +71,8 @@ pub(crate) struct Users {
     waiting: u64,
     /// Connections whose users have left.
     let_go: Vec<Place>,
+    /// Where steps are made once.
+    returning: Option<Returning>,
     /// Where steps may be redirected.
     redirects: Option<Box<Redirects>>,
     filling: Option<Filling>,
@@ -85,13 +89,17 @@ pub(crate) struct Users {
 enum Arrivals {
     /// A schedule decides; where first steps go to several targets, each has its part of it.
     Open(Box<[Open]>),
-    /// When each of those who come is due: all at the beginning, and one for each that leaves.
-    Closed { closed: Closed, due_ns: VecDeque<u64> },
+    /// When each of those who come is due, all at the beginning and one for each that leaves; and who comes again.
+    Closed { closed: Closed, due: VecDeque<(u64, Option<UserKey>)> },
 }
 
 /// One user under way, or a place in the table for one.
 struct User {
     index: u64,
+    /// Its index when it came for the first time.
+    first: u64,
+    /// Of the steps that are made once, those that were.
+    made_once: Box<[bool]>,
     arrived_ns: u64,
     thought_ns: u64,
     /// The step that is due or under way, by its request.
@@ -177,8 +185,8 @@ impl Users {
                 let of_places =
                     u64::from(own.targets[0].count) * u64::from(plan.connections.places());
                 let users = plan.work.users().map_or(of_places, of);
-                let due_ns = std::iter::repeat_n(0, users as usize).collect();
-                (Arrivals::Closed { closed: Closed::new(plan, own), due_ns }, users)
+                let due = std::iter::repeat_n((0, None), users as usize).collect();
+                (Arrivals::Closed { closed: Closed::new(plan, own), due }, users)
             }
             Load::Open(load) => {
                 let parts = match &queues {
@@ -207,6 +215,7 @@ impl Users {
             owns: plan.connections.own,
             waiting: 0,
             let_go: Vec::new(),
+            returning: Returning::of(plan),
             redirects: Redirects::of(plan),
             filling,
             have_cookies: plan.work.journeys().iter().any(|one| one.cookies),
@@ -253,11 +262,6 @@ impl Users {
         }
     }
 
-    /// Users who came and are not gone.
-    pub(crate) fn under_way(&self) -> usize {
-        self.table.len() - self.free.len()
-    }
-
     /// Whether somebody thinks, and will be due later.
     pub(crate) fn has_thinking(&mut self, now_ns: u64) -> bool {
         self.wheel.first().is_some_and(|(due_ns, _)| due_ns > now_ns)
@@ -268,7 +272,7 @@ impl Users {
         self.under_way() == 0
             && match &self.arrivals {
                 Arrivals::Open(parts) => parts.iter().all(|part| part.peek().is_none()),
-                Arrivals::Closed { closed, due_ns } => due_ns.is_empty() || closed.is_exhausted(),
+                Arrivals::Closed { closed, due } => due.is_empty() || closed.is_exhausted(),
             }
     }
 
@@ -302,8 +306,8 @@ impl Users {
             Arrivals::Open(parts) => parts[0].peek(),
             Arrivals::Closed { closed, .. } if closed.is_exhausted() => None,
             // Its index is known when it comes.
-            Arrivals::Closed { due_ns, .. } => {
-                due_ns.front().map(|due_ns| Due { index: 0, due_ns: *due_ns })
+            Arrivals::Closed { due, .. } => {
+                due.front().map(|(due_ns, _)| Due { index: 0, due_ns: *due_ns })
             }
         };
         sooner(step, arrival)
@@ -384,20 +388,17 @@ impl Users {
 
     /// Somebody comes. `None`: and is gone already.
     pub(crate) fn admit(&mut self, due: Due, recorder: &mut Recorder) -> Option<UserKey> {
-        let (index, phase) = match &mut self.arrivals {
+        let ((index, phase), before) = match &mut self.arrivals {
             Arrivals::Open(_) => {
                 self.take_arrival(due);
-                (due.index, self.phase(due.due_ns))
+                ((due.index, self.phase(due.due_ns)), None)
             }
-            Arrivals::Closed { closed, due_ns } => {
-                due_ns.pop_front();
-                closed.take(due.due_ns)?
+            Arrivals::Closed { closed, due: all } => {
+                let before = all.pop_front().and_then(|(_, before)| before);
+                (closed.take(due.due_ns)?, before)
             }
         };
-        let key = self.free.pop().unwrap_or_else(|| {
-            self.table.push(User::nobody(self.variables));
-            (self.table.len() - 1) as UserKey
-        });
+        let key = self.seat(before, index);
         recorder.set_users(self.under_way() as u64);
         let journey = self.picker.pick(index) as u32;
         let user = &mut self.table[key as usize];
@@ -463,7 +464,9 @@ impl Users {
         let response = captured.get();
         if self.journeys[journey as usize].cookies {
             let site = self.queues.as_ref().map_or(0, |queues| queues.target_of(request));
-            user.memory.take_cookies((&self.sites, site), &user.path, response.fields, now_s);
+            let (at, is_lasting) =
+                ((&self.sites, site), self.steps[request as usize].once.is_some());
+            user.memory.take_cookies(at, &user.path, response.fields, now_s, is_lasting);
         }
         let captures = &self.steps[request as usize].captures;
         if ended.error.is_some() || captures.is_empty() || is_led {
@@ -479,6 +482,7 @@ impl Users {
         let user = &mut self.table[key as usize];
         let step = &self.steps[user.request as usize];
         if user.left == 0 {
+            step.once.iter().for_each(|number| user.made_once[*number] = true);
             self.go_to(key, step.next, at_ns, recorder);
             return;
         }
@@ -535,7 +539,8 @@ impl Users {
             let span = u128::from(high - low) + 1;
             let count =
                 low + candor_pace::below(span, draw_for(self.seed, user, Purpose::Repeat)) as u32;
-            if count == 0 || !is_met(step, user, self.filling.as_mut()) {
+            let was_made = step.once.is_some_and(|number| user.made_once[number]);
+            if count == 0 || was_made || !is_met(step, user, self.filling.as_mut()) {
                 continue;
             }
             let is_unset = |variable: &&u32| user.memory.value(**variable).is_none();
@@ -584,22 +589,6 @@ impl Users {
         self.wheel.put(at_ns.saturating_add(think_ns), key);
     }
 
-    /// A user is gone. In a closed load the next one comes.
-    fn leave(&mut self, key: UserKey, at_ns: u64, recorder: &mut Recorder) {
-        self.let_go(key);
-        let user = &mut self.table[key as usize];
-        user.state = State::Gone;
-        user.memory.clear();
-        self.free.push(key);
-        if let Arrivals::Closed { closed, due_ns } = &mut self.arrivals {
-            // Time passes even where no step of the journey was to be made.
-            let next_ns = at_ns.saturating_add(closed.think_ns).max(user.arrived_ns + 1);
-            let at = due_ns.partition_point(|other_ns| *other_ns <= next_ns);
-            due_ns.insert(at, next_ns);
-        }
-        recorder.set_users(self.under_way() as u64);
-    }
-
     /// Takes the first step that was due by `last_ns`; its user stays where it is.
     pub(crate) fn take_unsent(&mut self, last_ns: u64) -> Option<NeverSent> {
         if self.waiting > 0 {
@@ -635,6 +624,8 @@ impl User {
     fn nobody(variables: usize) -> Self {
         User {
             index: 0,
+            first: 0,
+            made_once: [].into(),
             arrived_ns: 0,
             thought_ns: 0,
             request: 0,
@@ -662,7 +653,8 @@ impl User {
 
     fn owner(&self) -> Owner<'_> {
         let memory = Some(&self.memory);
-        Owner { index: self.index, repetition: self.made, memory, ..Owner::default() }
+        let User { index, first, made, .. } = *self;
+        Owner { index, first, repetition: made, memory, cookies: None }
     }
 }
 

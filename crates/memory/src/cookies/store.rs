@@ -31,6 +31,8 @@ struct Entry {
     path_bytes: u16,
     reach: Reach,
     is_secure: bool,
+    /// It stays when an iteration of its user is over.
+    lasting: bool,
 }
 
 /// A cookie that this site may set.
@@ -41,6 +43,7 @@ pub(super) struct New<'a> {
     pub(super) path: &'a [u8],
     pub(super) reach: Reach,
     pub(super) is_secure: bool,
+    pub(super) lasting: bool,
     pub(super) expires_s: u64,
 }
 
@@ -76,15 +79,15 @@ impl Cookies {
             return Err(Ignored::TooLong);
         }
         // RFC 6265 5.3, step 11: a cookie that is replaced keeps its time of creation.
-        let created = match earlier {
-            Some(number) => self.remove(number).created,
+        let (created, lasting) = match earlier.map(|number| self.remove(number)) {
+            Some(earlier) => (earlier.created, earlier.lasting || new.lasting),
             None => {
                 self.created = self.created.wrapping_add(1);
-                self.created
+                (self.created, new.lasting)
             }
         };
         let dropped = self.make_room(new.text_bytes(), now_s, most_bytes);
-        self.insert(&new, created);
+        self.insert(&New { lasting, ..new }, created);
         Ok(Outcome::Stored { dropped })
     }
 
@@ -118,6 +121,15 @@ impl Cookies {
         self.entries.clear();
         clear_bytes(&mut self.text);
         self.created = 0;
+    }
+
+    /// Forgets all that are not lasting.
+    pub(crate) fn keep_lasting(&mut self) {
+        for number in (0..self.entries.len()).rev() {
+            if !self.entries[number].lasting {
+                self.remove(number);
+            }
+        }
     }
 
     pub(crate) fn count(&self) -> usize {
@@ -170,6 +182,7 @@ impl Cookies {
             path_bytes: new.path.len() as u16,
             reach: new.reach,
             is_secure: new.is_secure,
+            lasting: new.lasting,
         };
         for part in [new.name, b"=", new.value, new.path] {
             self.text.extend_from_slice(part);

@@ -21,7 +21,7 @@ impl User {
     fn set(&mut self, path: &str, line: &str) -> CookieCounts {
         let fields = format!("Set-Cookie: {line}\r\n");
         let site = (&self.sites, self.site);
-        self.memory.take_cookies(site, path.as_bytes(), fields.as_bytes(), NOW_S)
+        self.memory.take_cookies(site, path.as_bytes(), fields.as_bytes(), NOW_S, false)
     }
 
     fn sent(&self, path: &str) -> String {
@@ -59,7 +59,7 @@ fn the_examples_of_the_rfc() {
     let mut user = User::of("www.example.com", true);
     let fields = b"Set-Cookie: SID=31d4d96e407aad42; Path=/; Secure; HttpOnly\r\n\
         Set-Cookie: lang=en-US; Path=/; Domain=example.com\r\n";
-    let taken = user.memory.take_cookies((&user.sites, 0), b"/", fields, NOW_S);
+    let taken = user.memory.take_cookies((&user.sites, 0), b"/", fields, NOW_S, false);
     assert_eq!(taken, counts(|counts| counts.stored = 2));
     assert_eq!(user.sent("/"), "SID=31d4d96e407aad42; lang=en-US");
     let removed =
@@ -183,10 +183,16 @@ fn a_user_of_several_sites_sends_each_cookie_where_its_domain_reaches() {
     ]);
     let mut memory = Memory::new(0);
     let lines = b"Set-Cookie: own=1\r\nSet-Cookie: all=2; Domain=example.com\r\nSet-Cookie: no=3; Domain=example.org\r\n";
-    let taken = memory.take_cookies((&sites, 0), b"/", lines, NOW_S);
+    let taken = memory.take_cookies((&sites, 0), b"/", lines, NOW_S, false);
     assert_eq!((taken.stored, taken.foreign), (2, 1));
     // The other site replaces what belongs to both.
-    memory.take_cookies((&sites, 1), b"/", b"Set-Cookie: all=4; Domain=EXAMPLE.com\r\n", NOW_S);
+    memory.take_cookies(
+        (&sites, 1),
+        b"/",
+        b"Set-Cookie: all=4; Domain=EXAMPLE.com\r\n",
+        NOW_S,
+        false,
+    );
     let sent = |site| {
         let mut out = Vec::new();
         memory.write_cookies((&sites, site), b"/", NOW_S, &mut out);
@@ -203,7 +209,8 @@ fn cookies_are_bounded_in_number() {
         assert_eq!(user.set("/", &format!("c{number}=1")).dropped, 0);
     }
     assert_eq!(user.set("/", "c0=2").dropped, 0, "in the place of another");
-    let taken = user.memory.take_cookies((&user.sites, 0), b"/", b"set-cookie: x=1\n", NOW_S + 5);
+    let taken =
+        user.memory.take_cookies((&user.sites, 0), b"/", b"set-cookie: x=1\n", NOW_S + 5, false);
     assert_eq!(taken, counts(|counts| (counts.stored, counts.dropped) = (1, 1)));
     assert!(user.sent("/").starts_with("c0=2; c1=1; "), "the expired one is dropped first");
     assert_eq!(user.set("/", "y=1").dropped, 1);
@@ -216,7 +223,7 @@ fn ten_thousand_lines_are_bounded() {
     let mut user = User::of("a.example", false);
     let fields: String =
         (0..10_000).map(|n| format!("Set-Cookie: c{n}={}\r\n", "x".repeat(4000))).collect();
-    let taken = user.memory.take_cookies((&user.sites, 0), b"/", fields.as_bytes(), NOW_S);
+    let taken = user.memory.take_cookies((&user.sites, 0), b"/", fields.as_bytes(), NOW_S, false);
     assert_eq!((taken.stored, taken.dropped, taken.too_many), (500, 450, 9500));
     assert_eq!(user.memory.cookies(), MOST_COOKIES);
     assert!(user.memory.bytes() <= MOST_USER_BYTES);
@@ -305,7 +312,7 @@ proptest! {
             if let Some(age_s) = age_s {
                 line += &format!("; Max-Age={age_s}");
             }
-            let taken = user.memory.take_cookies((&user.sites, 0), b"/", line.as_bytes(), now_s);
+            let taken = user.memory.take_cookies((&user.sites, 0), b"/", line.as_bytes(), now_s, false);
             prop_assert_eq!(taken.stored + taken.removed, 1);
             let expires_s = match age_s {
                 None => u64::MAX,
@@ -329,7 +336,7 @@ proptest! {
     ) {
         let mut user = User::of(&host, true);
         let block = [b"Set-Cookie: a=b\r\nset-cookie:", &bytes[..], b"\r\n"].concat();
-        let taken = user.memory.take_cookies((&user.sites, 0), &path, &block, now_s);
+        let taken = user.memory.take_cookies((&user.sites, 0), &path, &block, now_s, false);
         prop_assert!(taken.stored >= 1);
         let mut out = Vec::new();
         user.memory.write_cookies((&user.sites, 0), &path, now_s, &mut out);

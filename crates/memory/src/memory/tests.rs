@@ -81,7 +81,7 @@ fn an_idle_user_takes_little() {
     memory.set(1, &[b'b'; 32]).unwrap();
     let fields = "Set-Cookie: session=0123456789abcdef0123456789abcdef; Path=/; Secure; HttpOnly\r\n\
                   Set-Cookie: theme=dark; Max-Age=3600; Path=/shop\r\n";
-    let counts = memory.take_cookies((&sites, 0), b"/login", fields.as_bytes(), 0);
+    let counts = memory.take_cookies((&sites, 0), b"/login", fields.as_bytes(), 0, false);
     assert_eq!(counts.stored, 2);
     let all = memory.held_bytes() + 4 * 16;
     assert!(all <= 1024, "{all} bytes");
@@ -94,7 +94,7 @@ fn the_next_user_allocates_nothing_and_pays_for_no_giant() {
     let sites = Sites::new([("a.example", false)]);
     let user = |memory: &mut Memory| {
         memory.set(1, &[b'a'; 100]).unwrap();
-        memory.take_cookies((&sites, 0), b"/", b"Set-Cookie: a=b\r\nSet-Cookie: c=d\r\n", 0);
+        memory.take_cookies((&sites, 0), b"/", b"Set-Cookie: a=b\r\nSet-Cookie: c=d\r\n", 0, false);
     };
     user(&mut memory);
     let held = memory.held_bytes();
@@ -106,9 +106,38 @@ fn the_next_user_allocates_nothing_and_pays_for_no_giant() {
 
     memory.set(0, &vec![b'x'; MOST_VALUE_BYTES]).unwrap();
     let lines = format!("Set-Cookie: big={}\r\n", "x".repeat(4000)).repeat(3);
-    memory.take_cookies((&sites, 0), b"/", lines.as_bytes(), 0);
+    memory.take_cookies((&sites, 0), b"/", lines.as_bytes(), 0, false);
     memory.clear();
     assert!(memory.held_bytes() < 12 << 10, "{}", memory.held_bytes());
+}
+
+#[test]
+fn an_iteration_leaves_what_is_to_be_kept() {
+    let mut memory = Memory::new(4);
+    let sites = Sites::new([("a.example", false)]);
+    let set = |memory: &mut Memory, lines: &str, lasting| {
+        memory.take_cookies((&sites, 0), b"/", lines.as_bytes(), 0, lasting)
+    };
+    set(&mut memory, "Set-Cookie: id=1\r\nSet-Cookie: gone=1\r\n", true);
+    for iteration in 0..3u8 {
+        memory.set(0, &vec![b'a'; MOST_VALUE_BYTES]).unwrap();
+        memory.set(1, &[b'b', iteration]).unwrap();
+        memory.set(3, b"d").unwrap();
+        set(
+            &mut memory,
+            "Set-Cookie: cart=7\r\nSet-Cookie: id=2\r\nSet-Cookie: gone=; Max-Age=0\r\n",
+            false,
+        );
+        memory.keep(&[false, true, true, true]);
+        let values = [0, 1, 2, 3].map(|variable| memory.value(variable).map(<[u8]>::to_vec));
+        assert_eq!(values, [None, Some(vec![b'b', iteration]), None, Some(b"d".to_vec())]);
+        let mut out = Vec::new();
+        memory.write_cookies((&sites, 0), b"/", 0, &mut out);
+        assert_eq!(out, b"id=2", "the latest value of one that lasts");
+        assert!(memory.held_bytes() < 12 << 10, "{}", memory.held_bytes());
+    }
+    memory.set(2, b"c").unwrap();
+    assert_eq!(memory.value(3), Some(&b"d"[..]));
 }
 
 #[test]
@@ -120,7 +149,7 @@ fn values_and_cookies_share_one_bound() {
     }
     let lines: String =
         (0..50).map(|n| format!("Set-Cookie: c{n:02}={}\r\n", "x".repeat(4000))).collect();
-    let counts = memory.take_cookies((&sites, 0), b"/", lines.as_bytes(), 0);
+    let counts = memory.take_cookies((&sites, 0), b"/", lines.as_bytes(), 0, false);
     assert_eq!((counts.stored, counts.dropped), (50, 34), "16 of 4,005 bytes fit into 64 KiB");
     assert!(memory.bytes() <= MOST_USER_BYTES);
     assert_eq!(memory.set(3, &[b'x'; 4000]), Err(Why::Full));

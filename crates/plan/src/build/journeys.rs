@@ -59,13 +59,14 @@ pub(super) fn own_connections(options: &Options) -> Result<bool, PlanError> {
 }
 
 fn step(table: &RequestOptions, request: u32) -> Step {
-    let RequestOptions { think, repeat, when, capture, .. } = table;
+    let RequestOptions { think, repeat, when, capture, once, .. } = table;
     Step {
         request,
         think: think.unwrap_or_default(),
         repeat: repeat.map_or((1, 1), |repeat| (repeat.0, repeat.1)),
         when: when.clone(),
         captures: capture.clone(),
+        once: *once,
         redirect: None,
     }
 }

@@ -43,11 +43,11 @@ pub(super) fn follow(options: &Options, work: Work, targets: &Targets) -> Result
             });
             let steps: Vec<_> = std::iter::once((None, first.clone())).chain(steps).collect();
             for (redirect, request) in steps {
-                let captures = step.captures.clone();
+                let (captures, once) = (step.captures.clone(), step.once);
                 let number = all.requests.len() as u32;
                 journey.steps.push(match redirect {
                     None => Step { request: number, ..step.clone() },
-                    Some(_) => Step { redirect, captures, ..plain(number) },
+                    Some(_) => Step { redirect, captures, once, ..plain(number) },
                 });
                 all.requests.push(request);
             }
@@ -132,6 +132,7 @@ fn plain(request: u32) -> Step {
         repeat: (1, 1),
         when: None,
         captures: Vec::new(),
+        once: false,
         redirect: None,
     }
 }

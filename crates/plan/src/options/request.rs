@@ -90,6 +90,41 @@ pub struct RequestOptions {
     /// In a step: variables, and where their values are in the response.
     #[serde(deserialize_with = "captures")]
     pub capture: Vec<Capture>,
+    /// In a step: each user makes it once, in all iterations together.
+    #[serde(deserialize_with = "once")]
+    pub once: bool,
+}
+
+/// `true`, or whose once it is.
+fn once<'de, D: Deserializer<'de>>(input: D) -> Result<bool, D::Error> {
+    struct Once;
+
+    impl Visitor<'_> for Once {
+        type Value = bool;
+
+        fn expecting(&self, formatter: &mut fmt::Formatter) -> fmt::Result {
+            formatter.write_str("true, or \"user\": once for each user")
+        }
+
+        fn visit_bool<E: Error>(self, once: bool) -> Result<bool, E> {
+            Ok(once)
+        }
+
+        fn visit_str<E: Error>(self, whose: &str) -> Result<bool, E> {
+            match whose {
+                "user" => Ok(true),
+                "run" => Err(E::custom(
+                    "no value is shared by the users of a run; use once = true, once for each user, or --auth for a \
+                     credential that all requests have",
+                )),
+                _ => Err(E::custom(format_args!(
+                    "`{whose}` is not one who makes a step; use once = true, once for each user"
+                ))),
+            }
+        }
+    }
+
+    input.deserialize_any(Once)
 }
 
 /// `false`, or an expression.

@@ -53,6 +53,7 @@ impl Parts {
             repeat: (1, 1),
             when: None,
             captures: captures.to_vec(),
+            once: false,
             redirect: None,
         };
         let journey = Journey {

@@ -13,7 +13,7 @@ use crate::targets::{HttpVersion, Target};
 use crate::wire::Wire;
 use crate::work::journey::Variables;
 use crate::work::template::Names;
-use crate::work::{DataSet, Request};
+use crate::work::{DataOrder, DataSet, Request};
 
 /// The most targets of a plan.
 const MOST_TARGETS: usize = 64;
@@ -40,6 +40,9 @@ pub(super) fn check(parts: &Parts) -> Result<(), PlanError> {
     if target.http == HttpVersion::H3 {
         check_h3(parts)?;
     }
+    if work.journeys().iter().any(|one| one.steps.iter().any(|step| step.once)) {
+        once(parts)?;
+    }
     load.check()?;
     parts.timeouts.check()?;
     parts.stop.check()?;
@@ -49,6 +52,21 @@ pub(super) fn check(parts: &Parts) -> Result<(), PlanError> {
         return Err(conflict("--pacing stamps", other, why));
     }
     parts.recording.check(&parts.stop, &parts.threads)
+}
+
+/// Whether users come again who have made a step once.
+fn once(parts: &Parts) -> Result<(), PlanError> {
+    const KEY: &str = "once = true";
+    if parts.load.is_open() {
+        let why = "each user comes once there; leave out --rate, --load and --once, or the key of the step";
+        return Err(conflict(KEY, "an open load", why));
+    }
+    if parts.sets_of_users().into_iter().any(|set| parts.data[set].order == DataOrder::Once) {
+        let why =
+            "a user keeps its row; use order = \"rotation\", where the first users have one each";
+        return Err(conflict(KEY, "order = \"once\"", why));
+    }
+    Ok(())
 }
 
 /// What of the other parts does not go with HTTP/3, or is not built for it.

@@ -90,6 +90,10 @@ pub struct Step {
     pub when: Option<String>,
     /// What it takes from its response.
     pub captures: Vec<Capture>,
+    /// Whether a user of a closed load makes it only until it has succeeded, in all iterations together. What it
+    /// captures stays.
+    #[serde(default)]
+    pub once: bool,
     /// The redirect that it follows; `None`: the user makes it in its turn.
     #[serde(default)]
     pub redirect: Option<Redirect>,

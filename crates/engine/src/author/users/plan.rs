@@ -28,6 +28,8 @@ pub(super) struct Step {
     /// Variables that its request has in it.
     pub(super) needs: Vec<u32>,
     pub(super) captures: Captures,
+    /// Which it is of those that a user makes once, if it is one.
+    pub(super) once: Option<usize>,
     /// If it may be redirected, or follows a redirect.
     pub(super) hops: Option<Box<Hops>>,
 }
@@ -60,6 +62,13 @@ pub(super) fn steps(plan: &Plan) -> Vec<Step> {
     };
     let mut all: Vec<Step> = plan.work.journeys().iter().flat_map(of_journey).collect();
     all.iter_mut().zip(Hops::of(plan)).for_each(|(step, hops)| step.hops = hops);
+    let mut once = 0;
+    let planned = plan.work.journeys().iter().flat_map(|one| &one.steps);
+    for (step, planned) in all.iter_mut().zip(planned).filter(|(_, planned)| planned.once) {
+        once += usize::from(planned.redirect.is_none());
+        // A redirect belongs to its step.
+        step.once = Some(once - 1);
+    }
     all
 }
 
@@ -86,6 +95,7 @@ fn step(
         needs: template.filter(|_| request.holes).map(|one| needs(&one)).unwrap_or_default(),
         captures: Captures::new(step.captures.iter().filter_map(capture).collect())
             .unwrap_or_default(),
+        once: None,
         hops: None,
     }
 }

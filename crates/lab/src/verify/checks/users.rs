@@ -37,7 +37,15 @@ pub(super) fn check(settings: &Settings) -> Result<Vec<Line>, LabError> {
 }
 
 fn step(request: u32, think: Think) -> Step {
-    Step { request, think, repeat: (1, 1), when: None, captures: Vec::new(), redirect: None }
+    Step {
+        request,
+        think,
+        repeat: (1, 1),
+        when: None,
+        captures: Vec::new(),
+        once: false,
+        redirect: None,
+    }
 }
 
 fn of_steps(requests: Vec<Request>, steps: Vec<Step>) -> Work {
