@@ -5,6 +5,7 @@ use std::net::TcpListener;
 use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 use candor_testkit::peer::RefusingPort;
 
@@ -93,6 +94,11 @@ fn a_target_that_no_list_allows_keeps_all_others_from_load() {
 
 /// A server at this address that counts its requests.
 fn counting(address: &str) -> (u16, Arc<AtomicU64>) {
+    counting_after(address, Duration::ZERO)
+}
+
+/// And responds after this time.
+fn counting_after(address: &str, delay: Duration) -> (u16, Arc<AtomicU64>) {
     let listener = TcpListener::bind(address).unwrap();
     let (port, count) = (listener.local_addr().unwrap().port(), Arc::new(AtomicU64::new(0)));
     let all = Arc::clone(&count);
@@ -106,6 +112,7 @@ fn counting(address: &str) -> (u16, Arc<AtomicU64>) {
                     if head.ends_with(b"\r\n\r\n") {
                         head.clear();
                         count.fetch_add(1, Ordering::Relaxed);
+                        std::thread::sleep(delay);
                         let _ = stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n");
                     }
                 }
@@ -174,6 +181,26 @@ fn each_address_of_a_name_has_the_row_that_its_server_counts() {
     let document = candor(&words).document();
     assert!(document.list("/addresses")[0].get("requests").is_none());
     assert!(document.verdicts().contains(&"address-down"));
+}
+
+#[test]
+fn an_address_that_takes_longer_than_the_others_is_named() {
+    let (port, _) = counting("127.0.0.1:0");
+    counting_after(&format!("127.0.0.2:{port}"), Duration::from_millis(60));
+    counting(&format!("127.0.0.3:{port}"));
+    let url = format!("http://shop.test:{port}/");
+    let resolve = format!("shop.test:{port}:127.0.0.1,127.0.0.2,127.0.0.3");
+    let words = ["-c", "30", "-R", "300", "-d", "3s", "--by", "address", "--json", "result.json"];
+    // Where other work has the cores, few samples are independent of each other.
+    let found = (0..5).find_map(|_| {
+        let outcome = candor(&[&["--resolve", &resolve, &url][..], &words].concat());
+        let document = outcome.document();
+        let slow = document.list("/verdicts").iter().find(|one| one["id"] == "address-slow");
+        slow.cloned()
+    });
+    let slow = found.expect("it is found");
+    assert!(slow["sentence"].as_str().unwrap().contains(&format!("127.0.0.2:{port}")), "{slow}");
+    assert!(slow["evidence"]["response_ns"].as_f64() >= Some(6e7), "{slow}");
 }
 
 #[test]

@@ -15,7 +15,7 @@ use candor_record::{
 };
 
 use crate::document::addresses::AddressRow;
-use crate::document::counts::ErrorCount;
+use crate::document::counts::{ErrorCount, RequestRow};
 use crate::document::latency::Distribution;
 use crate::document::profile::Profile;
 use crate::document::target::{ResourceSample, Resources};
@@ -557,6 +557,21 @@ pub fn down() -> Document {
     document
 }
 
+/// Two addresses of which the second takes twice as long.
+pub fn slow() -> Document {
+    let row = |address: &str, times_ns: &[u64]| AddressRow {
+        target: candor_plan::MAIN_TARGET.to_owned(),
+        address: address.to_owned(),
+        requests: Some(RequestRow {
+            response: Some(distribution(times_ns)),
+            ..RequestRow::default()
+        }),
+        ..AddressRow::default()
+    };
+    let addresses = vec![row("127.0.0.1:80", &[MS; 1000]), row("127.0.0.2:80", &[2 * MS; 1000])];
+    Document { addresses, ..healthy_open() }
+}
+
 pub fn provoked() -> Vec<Document> {
     let stopped = Hiccup { at_ns: 2000 * MS, late_ns: 500 * MS, waited_ns: 0, stolen_ns: 0 };
     let mut shared = healthy_open();
@@ -615,6 +630,7 @@ pub fn provoked() -> Vec<Document> {
         over_tls(Trust::Anybody),
         stuck(),
         down(),
+        slow(),
     ];
     for document in &mut all {
         document.verdicts = verdicts::judge(document);

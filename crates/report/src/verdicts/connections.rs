@@ -1,10 +1,9 @@
 //! Checks that the asked connections existed.
 
-use candor_plan::units::{fmt_count, fmt_duration_ns, fmt_plural, fmt_share};
+use candor_plan::units::{fmt_count, fmt_duration_ns, fmt_plural};
 
 use super::{Finding, Severity};
 use crate::document::Document;
-use crate::document::addresses::AddressRow;
 use crate::document::counts::count_of;
 
 /// Fewer connections established than asked for, at the end of some interval of the window.
@@ -37,52 +36,6 @@ pub(super) fn fewer(document: &Document) -> Option<Finding> {
             ("turned_over", turned_over as f64),
         ],
         remedy: "Check the connect errors and the target's connection limit.",
-    })
-}
-
-/// The share of the run above which an address that took no connection is told of.
-const DOWN: f64 = 0.01;
-/// The most addresses that a sentence names.
-const NAMED: usize = 3;
-
-/// An address of a target took no connection, while another one of it did.
-pub(super) fn address_down(document: &Document) -> Option<Finding> {
-    let share = |one: &AddressRow| one.down.unwrap_or(0.0);
-    let of_target = |one: &AddressRow| {
-        let target = one.target.clone();
-        document.addresses.iter().filter(move |other| other.target == target)
-    };
-    let is_down = |one: &&AddressRow| {
-        let has_other = |other: &AddressRow| other.opened > 0 && share(other) < share(one);
-        share(one) > DOWN && of_target(one).any(has_other)
-    };
-    let down: Vec<&AddressRow> = document.addresses.iter().filter(is_down).collect();
-    let worst = down.iter().copied().max_by(|one, other| share(one).total_cmp(&share(other)))?;
-    let failed = down.iter().fold(0u64, |sum, one| sum.saturating_add(one.failed));
-    let all = document.addresses.len();
-    let mut named: Vec<String> = down
-        .iter()
-        .take(NAMED)
-        .map(|one| format!("{} for {} of the run", one.address, fmt_share(share(one))))
-        .collect();
-    if down.len() > NAMED {
-        named.push(format!("and {} more", down.len() - NAMED));
-    }
-    Some(Finding {
-        severity: Severity::Warning,
-        sentence: format!(
-            "{} of {all} addresses took no connection: {} ({} failed).",
-            down.len(),
-            named.join(", "),
-            fmt_plural(failed, "attempt")
-        ),
-        evidence: vec![
-            ("down", down.len() as f64),
-            ("addresses", all as f64),
-            ("down_share", share(worst)),
-            ("failed", failed as f64),
-        ],
-        remedy: "Start the server at this address, or take the address out of the name.",
     })
 }
 
@@ -159,24 +112,6 @@ mod tests {
         assert_eq!((verdict.severity, verdict.evidence["stuck"]), (Severity::Warning, 3.0));
         let timeout_ns = testing::stuck().plan.timeouts.request_ns;
         assert_eq!(verdict.evidence["timeout_ns"], timeout_ns as f64);
-    }
-
-    #[test]
-    fn an_address_that_takes_nothing_beside_one_that_does() {
-        assert!(found(&testing::healthy_open(), "address-down").is_none());
-        let mut document = testing::down();
-        let verdict = found(&document, "address-down").unwrap();
-        assert_eq!(
-            verdict.sentence,
-            "1 of 2 addresses took no connection: 127.0.0.2:80 for 50.0 % of the run (7 attempts \
-             failed)."
-        );
-        assert_eq!(verdict.evidence["down_share"], 0.5);
-        document.addresses[1].target = "other".to_owned();
-        assert!(found(&document, "address-down").is_none(), "there is no other to go to");
-        document = testing::down();
-        document.addresses[1].down = Some(0.005);
-        assert!(found(&document, "address-down").is_none());
     }
 
     #[test]

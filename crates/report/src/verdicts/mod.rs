@@ -6,6 +6,7 @@
 //! subject (or a new module), and put it into the table `CHECKS` with its id and its subject. A test here makes sure
 //! that every id in the table is provoked by some test document and that healthy documents provoke none.
 
+mod addresses;
 mod connections;
 mod credentials;
 mod ending;
@@ -133,7 +134,8 @@ const CHECKS: &[Check] = &[
     Check { id: "censored", about: Measured, find: Run(samples::censored) },
     Check { id: "clumped-samples", about: Measured, find: Run(samples::clumped) },
     Check { id: "too-few-samples", about: Measured, find: Run(samples::too_few) },
-    Check { id: "address-down", about: Measured, find: Run(connections::address_down) },
+    Check { id: "address-down", about: Measured, find: Run(addresses::down) },
+    Check { id: "address-slow", about: Measured, find: Run(addresses::slow) },
     Check { id: "connections-stuck", about: Measured, find: Run(connections::stuck) },
     Check { id: "fewer-connections", about: Measured, find: Run(connections::fewer) },
     Check { id: "ports-exhausted", about: Measured, find: Run(connections::ports_exhausted) },
