@@ -42,6 +42,7 @@ fn what_holds_on_any_machine_holds_here() {
         "shedding",
         "stamps",
         "users",
+        "targets",
         "events",
         "gaps",
         "websocket",

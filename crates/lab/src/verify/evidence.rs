@@ -169,7 +169,7 @@ impl Evidence {
     }
 
     /// The number of contradictions between single facts, and their description.
-    fn contradictions(&self, theory: Theory) -> (u64, String) {
+    pub(super) fn contradictions(&self, theory: Theory) -> (u64, String) {
         let sent = self.sent();
         let answered = sent.iter().filter(|one| one.first_byte_ns > 0);
         let out_of_order = answered.clone().filter(|one| {

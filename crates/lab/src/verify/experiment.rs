@@ -12,6 +12,7 @@ use candor_engine::{Control, Observer};
 use candor_files::{Private, private};
 use candor_plan::options::{Options, ReadFile};
 use candor_plan::{Order, Parts, Plan, Request, Requests, Trace, Work};
+use candor_record::RunRecord;
 use candor_record::trace::Traced;
 use candor_serve::{PartLog, truth};
 use clap::Parser;
@@ -69,14 +70,7 @@ impl Experiment {
         let server = format!("{} --spin", self.server);
         let load = format!("{} --pacing spin", self.load);
         let spinning = Experiment { server, load, ..*self };
-        spinning.made(
-            |plan| {
-                let plan =
-                    plan.with(|parts| parts.threads.reactor = settings.reactor).unwrap_or(plan);
-                plan.with(|parts| parts.threads.pacing = settings.pacing).unwrap_or(plan)
-            },
-            meanwhile,
-        )
+        spinning.made(|plan| waits(settings, plan), meanwhile)
     }
 
     /// Makes the experiment with exactly these flags.
@@ -100,13 +94,28 @@ impl Experiment {
             (self.change)(parts);
         })?;
         let plan = waits(plan);
-        let mut traced = Traces::default();
-        let record = thread::scope(|scope| {
-            scope.spawn(|| meanwhile(url));
-            candor_engine::run(&plan, &Control::default(), &mut traced)
-        })?;
-        Ok(Evidence::new(plan, record, traced.0, server.end()?))
+        let (record, traced) = traced(&plan, || meanwhile(url))?;
+        Ok(Evidence::new(plan, record, traced, server.end()?))
     }
+}
+
+/// The plan with the reactor and the way to wait of the settings, where it can have them.
+pub(super) fn waits(settings: &Settings, plan: Plan) -> Plan {
+    let plan = plan.with(|parts| parts.threads.reactor = settings.reactor).unwrap_or(plan);
+    plan.with(|parts| parts.threads.pacing = settings.pacing).unwrap_or(plan)
+}
+
+/// Makes a load, and what runs beside it; with the trace of every request.
+pub(super) fn traced(
+    plan: &Plan,
+    meanwhile: impl FnOnce() + Send,
+) -> Result<(RunRecord, Vec<Traced>), LabError> {
+    let mut traced = Traces::default();
+    let record = thread::scope(|scope| {
+        scope.spawn(meanwhile);
+        candor_engine::run(plan, &Control::default(), &mut traced)
+    })?;
+    Ok((record, traced.0))
 }
 
 /// The plan of a load, every request traced.

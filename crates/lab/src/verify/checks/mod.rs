@@ -14,6 +14,7 @@ mod pause;
 mod shedding;
 mod stall;
 mod stamps;
+mod targets;
 mod users;
 mod websocket;
 
@@ -35,7 +36,7 @@ pub struct Check {
 }
 
 /// All checks.
-pub const CHECKS: [Check; 14] = [
+pub const CHECKS: [Check; 15] = [
     Check { id: "stall", title: "the server stalls once", run: stall::check },
     Check { id: "overload", title: "twice what the server can do", run: overload::check },
     Check { id: "delays", title: "a server with a known delay", run: delays::check },
@@ -53,6 +54,7 @@ pub const CHECKS: [Check; 14] = [
     Check { id: "shedding", title: "five places and no queue (Erlang B)", run: shedding::check },
     Check { id: "stamps", title: "responses timed by the kernel's stamps", run: stamps::check },
     Check { id: "users", title: "users who log in, think and go on", run: users::check },
+    Check { id: "targets", title: "two servers, one of which stalls", run: targets::check },
     Check { id: "events", title: "streams of events at known times", run: events::check },
     Check { id: "gaps", title: "streams that stall once", run: gaps::check },
     Check { id: "websocket", title: "WebSockets that echo at known times", run: websocket::check },

@@ -11,7 +11,7 @@ use candor_record::{ErrorKind, StreamCounts};
 use candor_serve::truth::{Entry, Fate, Record};
 use candor_serve::{PartEntry, PartLog};
 use candor_stats::closed_form::{FifoPath, LossPath};
-use candor_testkit::sim::{Link, Reaction, SimReactor, ok_bytes};
+use candor_testkit::sim::{Link, Reaction, SimReactor, SimServer, ok_bytes};
 
 use super::super::evidence::{Evidence, queue};
 use super::super::experiment::plan;
@@ -19,7 +19,7 @@ use super::super::line::{Answer, Line};
 use super::super::parts::{Counted, Parted, Times, responses};
 use super::super::witness::Machine;
 use super::{
-    calls, closed, delays, events, fifo, gaps, overload, shedding, stall, users, websocket,
+    calls, closed, delays, events, fifo, gaps, overload, shedding, stall, targets, users, websocket,
 };
 
 const MS: u64 = 1_000_000;
@@ -115,6 +115,77 @@ fn a_stall_is_judged() {
     let mut none = evidence;
     none.log.stalls_ns.clear();
     assert_no(&stall::judge(&none), &["stalls", "response time p99"]);
+}
+
+/// A run against two servers, told apart by their ports; the second stalls.
+fn two_servers(stall: (u64, u64)) -> targets::Both {
+    let [quiet, other] = ["http://127.0.0.1:80/", "http://127.0.0.1:81/"];
+    let alone = plan("-R 100 -c 400 -t 1 -d 4s", quiet).unwrap();
+    let plan = targets::to_both(4.0, quiet, other).unwrap();
+    let logs = Rc::new(RefCell::new([Vec::new(), Vec::new()]));
+    let mut path = FifoPath::new(100_000).with_stalls([stall]);
+    let server = Ported {
+        logs: Rc::clone(&logs),
+        departure_ns: move |at: usize, arrival_ns: u64| match at {
+            0 => arrival_ns + targets::SERVICE_NS,
+            _ => path.departure_ns(arrival_ns),
+        },
+    };
+    let mut kept = Kept::default();
+    let reactor = SimReactor::new(server, Link::default());
+    let record = drive_observed(&plan, reactor, &Control::default(), &mut kept);
+    let [quiet_log, other_log] = logs.borrow().clone();
+    let log = |entries, stalls_ns| Record { entries, stalls_ns, unlogged: 0, ..Record::default() };
+    let logs = [log(quiet_log, Vec::new()), log(other_log, vec![stall])];
+    targets::Both::new(alone, record, kept.0, logs)
+}
+
+struct Ported<F> {
+    logs: Rc<RefCell<[Vec<Entry>; 2]>>,
+    departure_ns: F,
+}
+
+impl<F: FnMut(usize, u64) -> u64> SimServer for Ported<F> {
+    fn request(&mut self, _: u64, _: u64, _: u64) -> Reaction {
+        unreachable!("every request comes with its text")
+    }
+
+    fn text(&mut self, arrival_ns: u64, connection: u64, _: u64, request: &[u8]) -> Reaction {
+        let at = usize::from(String::from_utf8_lossy(request).contains("Host: 127.0.0.1:81"));
+        let at_ns = (self.departure_ns)(at, arrival_ns);
+        self.logs.borrow_mut()[at].push(Entry {
+            arrival_ns,
+            computed_ns: at_ns,
+            departed_ns: at_ns,
+            connection: connection as u32,
+            queue: 0,
+            fate: Fate::Answered,
+        });
+        Reaction::Answer { at_ns, bytes: ok_bytes() }
+    }
+}
+
+#[test]
+fn a_stall_of_another_server_is_judged() {
+    let stall = (1_000 * MS, 2_000 * MS);
+    let both = two_servers(stall);
+    assert_all_yes(&targets::judge(&both));
+    // A loader in which all requests wait in one line, for places of any server.
+    let mut waiting = both.clone();
+    let in_stall = |one: &&mut Traced| one.due_ns >= stall.0 && one.due_ns < stall.1;
+    for one in waiting.quiet.traced.iter_mut().filter(in_stall) {
+        (one.ready_ns, one.sent_ns) = (stall.1, stall.1);
+        (one.first_byte_ns, one.done_ns) =
+            (stall.1 + targets::SERVICE_NS, stall.1 + targets::SERVICE_NS);
+    }
+    assert_no(
+        &targets::judge(&waiting),
+        &["requests that waited for a connection", "response time off"],
+    );
+    // A stall that never came is detected too.
+    let mut none = both;
+    none.other.stalls_ns.clear();
+    assert_no(&targets::judge(&none), &["stalls", "longest response time"]);
 }
 
 #[test]
