@@ -624,14 +624,32 @@ fn translated(schema: &Value, is_31: bool) -> Value {
     }
 }
 
-fn is_valid(description: &Description, schema: &Value, value: &Value) -> bool {
-    let mut whole = translated(schema, description.is_31);
+/// The values of the request that is made of a description, each with its schema.
+pub(crate) fn values(description: &Description) -> Vec<(Value, Value)> {
+    let document = description.document().to_string();
+    let (list, plan) = described(&document);
+    assert!(!plan.contains("# invalid"), "{document}\n{plan}");
     let components = translated(&description.components, description.is_31);
-    if let Value::Object(whole) = &mut whole {
-        whole.insert("components".to_owned(), json!({"schemas": components}));
-    }
-    let options = jsonschema::draft202012::options().should_validate_formats(true);
-    options.build(&whole).unwrap().is_valid(value)
+    let whole = |schema: &Value| {
+        let mut whole = translated(schema, description.is_31);
+        if let Value::Object(whole) = &mut whole {
+            whole.insert("components".to_owned(), json!({"schemas": components}));
+        }
+        whole
+    };
+    let objects = |one: &&Value| {
+        one["in"] == "query"
+            && one["explode"] == true
+            && one["style"] == "form"
+            && one["schema"]["type"] == "object"
+    };
+    let is_mixed = description.parameters.iter().filter(objects).count() > 1;
+    // The names of two objects in one query are the same.
+    let told = description.parameters.iter().filter(|one| !(is_mixed && objects(one)));
+    let of_parameters = told.map(|one| (whole(&one["schema"]), read(one, &list[0])));
+    let mut all = vec![(whole(&description.body), body(&list[0]))];
+    all.extend(of_parameters);
+    all
 }
 
 proptest! {
@@ -639,19 +657,10 @@ proptest! {
 
     #[test]
     fn requests_of_any_description_are_valid(description in description()) {
-        let document = description.document().to_string();
-        let (list, plan) = described(&document);
-        prop_assert!(!plan.contains("# invalid"), "{}\n{}", document, plan);
-        let sent = body(&list[0]);
-        prop_assert!(is_valid(&description, &description.body, &sent), "{}\n{}", document, plan);
-        let objects = |one: &&Value| one["in"] == "query" && one["explode"] == true && one["style"] == "form" && one["schema"]["type"] == "object";
-        let is_mixed = description.parameters.iter().filter(objects).count() > 1;
-        for parameter in &description.parameters {
-            // The names of two objects in one query are the same.
-            if !(is_mixed && objects(&parameter)) {
-                let value = read(parameter, &list[0]);
-                prop_assert!(is_valid(&description, &parameter["schema"], &value), "{}\n{}\n{}", parameter, value, plan);
-            }
+        for (schema, value) in values(&description) {
+            let options = jsonschema::draft202012::options().should_validate_formats(true);
+            let is_valid = options.build(&schema).unwrap().is_valid(&value);
+            prop_assert!(is_valid, "{}\n{}\n{}", schema, value, description.document());
         }
     }
 }

@@ -5,6 +5,7 @@ mod commands;
 mod common;
 mod described;
 mod exact;
+mod foreign;
 mod golden;
 mod hostile;
 mod properties;
