@@ -305,8 +305,10 @@ impl Recording {
         let is_preflight = method == "OPTIONS" && header("access-control-request-method").is_some();
         let status = entry.response.as_ref().and_then(|response| response.status);
         let status = status.map(|status| status as u16);
-        let is_websocket =
-            status == Some(101) || is_websocket(&entry.request.url, &entry.resource_type);
+        let is_upgrade = header("upgrade").is_some_and(|one| one.eq_ignore_ascii_case("websocket"));
+        let is_websocket = status == Some(101)
+            || is_upgrade
+            || is_websocket(&entry.request.url, &entry.resource_type);
         for (is_so, count) in [
             (!is_method(method), &mut self.odd),
             (is_preflight, &mut self.preflights),
@@ -492,7 +494,7 @@ fn pairs(fields: &[Field]) -> Vec<(String, String)> {
 fn lacks_body(entry: &Entry) -> bool {
     let request = &entry.request;
     let post = request.post_data.as_ref();
-    if post.is_some_and(|post| post.text.dropped > 0) {
+    if post.is_some_and(|post| post.sent().is_none()) {
         return true;
     }
     let has_body = post.is_some_and(|post| !post.text.is_empty() || !post.params.is_empty());
@@ -511,18 +513,23 @@ fn lacks_body(entry: &Entry) -> bool {
 fn body(step: &mut Step, entry: &Entry) {
     let Some(post) = &entry.request.post_data else { return };
     // Some recorders write a type of their own; the field is what was sent.
-    let sent = step.header("content-type").and_then(Template::as_text).map(str::to_owned);
-    let kind = sent.unwrap_or_else(|| post.mime_type.to_string());
-    if !post.text.is_empty() {
+    let own = step.header("content-type").and_then(Template::as_text).map(str::to_owned);
+    let is_named = own.is_some();
+    let kind = own.unwrap_or_else(|| post.mime_type.to_string());
+    let text = post.sent().unwrap_or_default();
+    if !is_named && !kind.is_empty() && !(text.is_empty() && post.params.is_empty()) {
+        recorded::add_header(step, "Content-Type", Template::text(&*kind));
+    }
+    if !text.is_empty() {
         let length =
             entry.request.header("content-length").and_then(|one| one.parse::<usize>().ok());
-        if let Some(length) = length.filter(|length| *length > post.text.len()) {
+        if let Some(length) = length.filter(|length| *length > text.len()) {
             step.remark(format!(
                 "guess: the recording has {} of {length} bytes of this body",
-                post.text.len()
+                text.len()
             ));
         }
-        return recorded::body(step, &kind, &post.text);
+        return recorded::body(step, &kind, &text);
     }
     if post.params.is_empty() {
         return;

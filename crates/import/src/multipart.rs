@@ -28,6 +28,8 @@ pub(crate) struct Field {
     pub(crate) content_type: Option<String>,
     /// Further fields of the part's header, as lines.
     pub(crate) header: Vec<String>,
+    /// Its names have backslashes before marks, and no percent escapes.
+    pub(crate) is_backslashed: bool,
     pub(crate) value: Template,
 }
 
@@ -70,8 +72,10 @@ impl Multipart {
     pub(crate) fn made(fields: impl IntoIterator<Item = Field>, boundary: &str) -> Self {
         let mut parts: Vec<Part> = Vec::new();
         for field in fields {
-            let quoted =
-                |text: &str| text.replace('"', "%22").replace('\r', "%0D").replace('\n', "%0A");
+            let quoted = |text: &str| match field.is_backslashed {
+                true => text.replace('\\', "\\\\").replace('"', "\\\""),
+                false => text.replace('"', "%22").replace('\r', "%0D").replace('\n', "%0A"),
+            };
             let line = |text: &str| text.replace(char::is_control, " ") + "\r\n";
             let before = if parts.is_empty() { "" } else { "\r\n" };
             let mut head = format!(

@@ -9,7 +9,7 @@ mod variables;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use candor_plan::redact::SecretKind;
-use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
+use percent_encoding::{AsciiSet, CONTROLS, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::Value;
 
 use self::variables::Variables;
@@ -566,6 +566,11 @@ fn joined(url: &Json) -> String {
     };
     let protocol = parts("protocol", "");
     let protocol = if protocol.is_empty() { protocol } else { protocol + "://" };
+    let user = url.get("auth").and_then(|auth| {
+        let part = |key| Some(utf8_percent_encode(auth.str(key)?, OF_USERS).to_string());
+        Some(format!("{}:{}@", part("user")?, part("password").unwrap_or_default()))
+    });
+    let user = user.unwrap_or_default();
     let port = parts("port", "");
     let port = if port.is_empty() { port } else { format!(":{port}") };
     let query = url.get("query").map_or(&[][..], Json::items).iter().take(MAX_LISTED);
@@ -579,8 +584,11 @@ fn joined(url: &Json) -> String {
     let query = query.collect::<Vec<_>>().join("&");
     let query = if query.is_empty() { query } else { format!("?{query}") };
     let path = protected(&parts("path", "/")).replace('#', "%23").replace('?', "%3F");
-    format!("{protocol}{}{port}/{}{query}", parts("host", "."), path.trim_start_matches('/'))
+    format!("{protocol}{user}{}{port}/{}{query}", parts("host", "."), path.trim_start_matches('/'))
 }
+
+/// All but variables.
+const OF_USERS: &AsciiSet = &NON_ALPHANUMERIC.remove(b'{').remove(b'}').remove(b'_').remove(b'-');
 
 /// What Postman encodes in a query.
 const OF_QUERIES: &AsciiSet =

@@ -191,13 +191,15 @@ impl Noise {
                 // A page's: browsers list images and formats of their own behind it.
                 "accept" if is_browser && value.starts_with("text/html,") => "text/html",
                 // Where it came from; a query may have secrets.
-                "referer" => value.split(['?', '#']).next().unwrap_or_default(),
+                "referer" if is_browser => value.split(['?', '#']).next().unwrap_or_default(),
                 _ => value,
             };
             match Header::new(name, value) {
                 _ if is_too_much(step, value) => step.remark(TOO_MUCH),
                 // Some recorders list fields twice.
-                Ok(_) if step.header(name).and_then(Template::as_text) == Some(value) => {}
+                Ok(_)
+                    if is_browser
+                        && step.header(name).and_then(Template::as_text) == Some(value) => {}
                 Ok(_) => step.header.push((canonical(name), Template::text(value))),
                 Err(_) => step.remark(format!("left out: header {name}, which HTTP cannot send")),
             }
@@ -270,9 +272,13 @@ pub(crate) fn is_method(method: &str) -> bool {
 pub(crate) fn body(step: &mut Step, content_type: &str, text: &str) {
     let kind = content_type.to_ascii_lowercase();
     let kind = kind.split(';').next().unwrap_or_default().trim();
-    let body = match multipart::boundary(content_type) {
+    let begins_as_json = text.trim_start().starts_with(['{', '[']) && !kind.ends_with("json");
+    let json = if begins_as_json { Body::read_json(text) } else { None };
+    let body = match (json, multipart::boundary(content_type)) {
+        // Its secrets are told apart whatever its type says: `curl -d '{"password":"…"}'`.
+        (Some(Body::Json { value, .. }), _) => Body::Json { value, written: Some(text.to_owned()) },
         _ if kind == "application/x-www-form-urlencoded" => Body::Form(parse_form(text)),
-        Some(boundary) if kind == "multipart/form-data" => {
+        (_, Some(boundary)) if kind == "multipart/form-data" => {
             Body::Parts(Multipart::read(text, boundary))
         }
         _ if kind.ends_with("json") => Body::read_json(text).unwrap_or_else(|| {

@@ -11,6 +11,8 @@
 use std::collections::{HashMap, HashSet};
 
 use aho_corasick::{AhoCorasick, AhoCorasickKind, MatchKind};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use candor_plan::escape::Escape;
 use candor_plan::redact::{SecretKind, is_random};
 use percent_encoding::percent_decode_str;
@@ -72,15 +74,8 @@ impl Secrets {
     /// hole takes it as it is.
     fn hole_at(&mut self, place: Place, kind: SecretKind, text: &str) -> String {
         let value = place.read(text);
-        if place.write(&value) == text {
-            return self.hole(kind, &value);
-        }
-        if place == Place::Pair && form_written(&value) == text {
-            return format!("form {}", self.hole(kind, &value));
-        }
-        // As it was typed, which needs no escape to be understood.
-        if value == text {
-            return format!("raw {}", self.hole(kind, &value));
+        if let Some(function) = place.function(&value, text) {
+            return format!("{function}{}", self.hole(kind, &value));
         }
         let hole = self.hole(kind, text);
         let name = hole.trim_start_matches("env:");
@@ -108,8 +103,11 @@ impl Secrets {
                 let name =
                     if is_authorization && name == "code" { "authorization_code" } else { name };
                 if let Some((lead, kind)) = kind_at(place, name, text) {
+                    self.learn_parts(kind, &text[lead.len()..]);
                     let mut moved = Template::text(lead);
                     moved.push_hole(self.hole_at(place, kind, &text[lead.len()..]));
+                    *value = moved;
+                } else if let Some(moved) = self.move_out_of_url(place, text) {
                     *value = moved;
                 } else {
                     self.learn_url(&place.read(text));
@@ -160,6 +158,50 @@ impl Secrets {
         moved.as_text().is_none().then_some(moved)
     }
 
+    /// A URL in a field of a header, such as `Referer`.
+    fn move_out_of_url(&mut self, place: Place, text: &str) -> Option<Template> {
+        let (before, query) = text.split_once('?')?;
+        if place != Place::Header || !before.contains("://") {
+            return None;
+        }
+        let mut moved = Template::text(before);
+        for (at, pair) in query.split('&').enumerate() {
+            moved.push_text(if at == 0 { "?" } else { "&" });
+            let (pair, fragment) = pair.split_at(pair.find('#').unwrap_or(pair.len()));
+            let (name, value) = pair.split_at(pair.find('=').map_or(pair.len(), |at| at + 1));
+            moved.push_text(name);
+            match SecretKind::of(&form_decoded(name.trim_end_matches('=')), &form_decoded(value)) {
+                Some(kind) if !value.is_empty() => moved.push_hole(self.hole(kind, value)),
+                _ => moved.push_text(value),
+            }
+            moved.push_text(fragment);
+        }
+        moved.as_text().is_none().then_some(moved)
+    }
+
+    /// Secrets within a secret field, which may come again by themselves.
+    fn learn_parts(&mut self, kind: SecretKind, text: &str) {
+        let (kind, parts) = match kind {
+            SecretKind::Cookie => {
+                let values =
+                    text.split(';').filter_map(|pair| Some(pair.split_once('=')?.1.trim()));
+                (SecretKind::Session, values.map(str::to_owned).collect())
+            }
+            SecretKind::Basic => {
+                let user = STANDARD.decode(text).ok().and_then(|user| String::from_utf8(user).ok());
+                let password = user.as_ref().and_then(|user| user.split_once(':'));
+                (
+                    SecretKind::Password,
+                    password.into_iter().map(|(_, one)| one.to_owned()).collect(),
+                )
+            }
+            _ => (kind, Vec::new()),
+        };
+        for part in parts.iter().filter(|part| is_random(part)) {
+            self.hole(kind, part);
+        }
+    }
+
     /// Secrets in the query of a URL that is itself a value, such as a callback's.
     fn learn_url(&mut self, value: &str) {
         let Some((_, rest)) = value.split_once("://") else { return };
@@ -197,15 +239,10 @@ impl Secrets {
                     Some((value, text_there))
                         if slot != Slot::Path && whole.contains_key(value.as_str()) =>
                     {
-                        let raw = match place.write(&value) == text_there {
-                            true => "",
-                            false if place == Place::Pair && form_written(&value) == text_there => {
-                                "form "
-                            }
-                            false if value == text_there => "raw ",
-                            false => return,
-                        };
-                        *text = Template::hole(format!("{raw}env:{}", whole[value.as_str()]));
+                        if let Some(function) = place.function(&value, &text_there) {
+                            let name = whole[value.as_str()];
+                            *text = Template::hole(format!("{function}env:{name}"));
+                        }
                     }
                     _ => text.replace(&search, &|form| forms.hole(form, place)),
                 }
@@ -243,6 +280,8 @@ enum Place {
     Header,
     /// A string of JSON, which the draft has without its escapes.
     Json,
+    /// One in a body that Candor does not take for JSON.
+    JsonText,
     Text,
     /// A text in a body that Candor takes for JSON or a form.
     EscapedText,
@@ -252,15 +291,14 @@ impl Place {
     /// The places of a request's values.
     fn of(step: &Step) -> impl Fn(Slot) -> Place + use<> {
         let kind = step.header("content-type").map(|kind| kind.render().to_ascii_lowercase());
-        let is_escaped = match kind {
-            Some(kind) => kind.contains("json") || kind.contains("x-www-form-urlencoded"),
-            None => true,
-        };
+        let is_json = kind.as_ref().is_none_or(|kind| kind.contains("json"));
+        let is_escaped = is_json || kind.is_some_and(|kind| kind.contains("x-www-form-urlencoded"));
         move |slot| match slot {
             Slot::Path => Place::Path,
             Slot::Query | Slot::Form => Place::Pair,
             Slot::Header => Place::Header,
-            Slot::Json => Place::Json,
+            Slot::Json if is_json => Place::Json,
+            Slot::Json => Place::JsonText,
             Slot::Text if is_escaped => Place::EscapedText,
             Slot::Text => Place::Text,
         }
@@ -271,7 +309,18 @@ impl Place {
         match self {
             Place::Path => percent_decode_str(text).decode_utf8_lossy().into_owned(),
             Place::Pair => form_decoded(text),
-            Place::Header | Place::Json | Place::Text | Place::EscapedText => text.to_owned(),
+            _ => text.to_owned(),
+        }
+    }
+
+    /// What is done to a value so that it becomes this text here.
+    fn function(self, value: &str, text: &str) -> Option<&'static str> {
+        match self.write(value) == text {
+            true => Some(""),
+            false if self == Place::Pair && form_written(value) == text => Some("form "),
+            false if self == Place::JsonText && quoted_inner(value) != value => Some("json "),
+            // As it was typed, which needs no escape to be understood.
+            false => (value == text).then_some("raw "),
         }
     }
 
@@ -289,10 +338,12 @@ impl Place {
             }
             Place::Header | Place::Text => value.to_owned(),
             // The escapes depend on what is around.
-            Place::EscapedText => match value.bytes().all(|byte| byte.is_ascii_alphanumeric()) {
-                true => value.to_owned(),
-                false => String::new(),
-            },
+            Place::EscapedText | Place::JsonText => {
+                match value.bytes().all(|byte| byte.is_ascii_alphanumeric()) {
+                    true => value.to_owned(),
+                    false => String::new(),
+                }
+            }
         }
     }
 }
@@ -321,7 +372,7 @@ fn kind_at<'t>(place: Place, name: &str, text: &'t str) -> Option<(&'t str, Secr
         Place::Header => return SecretKind::of_field(name, text),
         Place::Pair => SecretKind::of(&form_decoded(name), &place.read(text)),
         Place::Path => SecretKind::of_value(&place.read(text)),
-        Place::Json | Place::Text | Place::EscapedText => SecretKind::of(name, text),
+        _ => SecretKind::of(name, text),
     };
     kind.map(|kind| ("", kind))
 }
@@ -363,9 +414,14 @@ impl Forms {
         let (name, function) = &self.made[form];
         let text = &self.texts[form];
         // The draft has a string of JSON without its escapes, and a hole with a function of its own gets no others.
-        let again = if place == Place::Json && *function == "json " { "json " } else { "" };
+        let is_json = matches!(place, Place::Json | Place::JsonText);
+        let again = if is_json && *function == "json " { "json " } else { "" };
         let is_same = function.is_empty() && place.write(text) == *text;
         let raw = match place {
+            Place::JsonText if function.is_empty() => {
+                place.function(text, text).unwrap_or_default()
+            }
+            Place::JsonText => "",
             Place::Header | Place::Json | Place::Text => "",
             Place::Path | Place::Pair | Place::EscapedText if is_same || *function == "url " => "",
             Place::Path | Place::Pair | Place::EscapedText => "raw ",

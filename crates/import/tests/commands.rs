@@ -83,9 +83,13 @@ fn cookies_are_one_field_and_secret() {
 
 #[test]
 fn where_a_request_came_from_has_no_query() {
-    let browser = "-H 'accept-language: de' -H 'referer: https://h/a?ticket=0815#x' -d a=b";
-    let plan = plan(&format!("curl https://h/b {browser}"));
-    assert!(plan.contains("Referer = \"https://h/a\""), "{plan}");
+    let referer = "-H 'referer: https://h/a?ticket=0815&token=Zx9-sEcReT_q7W#x' -d a=b";
+    let browser = "-H 'accept-language: de' -H 'user-agent: Mozilla/5.0'";
+    let of_browser = plan(&format!("curl https://h/b {browser} {referer}"));
+    assert!(of_browser.contains("Referer = \"https://h/a\""), "{of_browser}");
+    let typed = plan(&format!("curl https://h/b {referer}"));
+    let whole = "Referer = \"https://h/a?ticket=0815&token=${env:TOKEN}#x\"";
+    assert!(typed.contains(whole), "{typed}");
 }
 
 #[test]

@@ -109,6 +109,8 @@ fn what_options_of_curl_add_is_sent() {
         ("-A x -H 'user-agent: z'", "user-agent", "z"),
         ("-A x -H 'User-Agent:'", "user-agent", "-"),
         ("-e r -H 'Referer: q'", "referer", "q"),
+        ("-e 'http://h/a?b=c#d'", "referer", "http://h/a?b=c#d"),
+        ("-H 'X-A: 1' -H 'X-A: 1'", "x-a", "1|1"),
         ("-H 'X-A: 1' -H 'X-A: 2'", "x-a", "1|2"),
         ("-d x -H 'Content-Type:'", "content-type", "-"),
         ("--json '{}' -H 'Content-Type: a/b+json'", "content-type", "a/b+json"),
@@ -217,6 +219,11 @@ fn fields_of_forms_have_their_types_and_names() {
     );
     assert!(text(&step, "body").contains("name=\"password\"\r\n\r\n${env:PASSWORD}\r\n"));
     assert!(field(&step, "content-type").starts_with("multipart/form-data; boundary="));
+    let step = command("curl --form-escape -F 'a\"b\\=c' http://h/");
+    assert!(text(&step, "body").contains("name=\"a\\\"b\\\\\"\r\n\r\nc\r\n"));
+    assert!(refused("curl -F 'f=@a.txt,b.txt' http://h/").contains("several files"));
+    let step = command("curl -F 'f=@\"a,b.txt\"' http://h/");
+    assert!(text(&step, "body").contains("filename=\"a,b.txt\""));
 }
 
 #[test]
@@ -311,6 +318,8 @@ fn collections_are_sent_as_postman_sends_them() {
         request(
             json!({"method": "POST", "url": "http://h/{{user-id}}/{{userId}}/{{user_id}}/{{user-id}}"})
         ),
+        request(json!({"url": {"raw": "http://shown", "auth": {"user": "ann", "password": "p@:w"},
+            "protocol": "http", "host": ["h"], "path": ["own"]}})),
         request(graphql(json!(""))),
         request(graphql(json!("{ \"id\": {{id}} }"))),
         request(graphql(json!({"b": 1, "a": 2}))),
@@ -321,10 +330,15 @@ fn collections_are_sent_as_postman_sends_them() {
     assert_eq!((text(&steps[0], "method"), text(&steps[0], "path")), ("-", path));
     let path = "/${env:VAR_USER_ID}/${env:VAR_USER_ID_2}/${env:VAR_USER_ID_3}/${env:VAR_USER_ID}";
     assert_eq!(text(&steps[1], "path"), path);
-    let json = steps[2]["json"].as_table().unwrap();
+    let field_of_user = field(&steps[2], "authorization");
+    assert_eq!(
+        (text(&steps[2], "path"), field_of_user),
+        ("/own", "Basic ${env:BASIC_CREDENTIALS}")
+    );
+    let json = steps[3]["json"].as_table().unwrap();
     assert_eq!((json.len(), json["query"].as_str()), (1, Some("{ a(id: \"1\") }")));
     assert_eq!(
-        text(&steps[3], "body"),
+        text(&steps[4], "body"),
         r#"{"query":"{ a(id: \"1\") }","variables":{ "id": ${env:VAR_ID} }}"#
     );
     assert!(plan.contains("variables = { a = 2, b = 1 } }"), "{plan}");
@@ -430,6 +444,8 @@ fn entries_that_are_no_requests_are_left_out_and_said() {
     blocked["response"]["status"] = json!(0);
     let mut socket = entry("http://h/socket", 0);
     socket["response"]["status"] = json!(101);
+    let mut refused = entry("http://h/refused", 0);
+    refused["request"]["headers"] = json!([{"name": "Upgrade", "value": "WebSocket"}]);
     let mut sent = entry("http://h/sent", 0);
     sent.as_object_mut().unwrap().remove("response");
     let mut empty = entry("http://h/empty", 0);
@@ -437,7 +453,7 @@ fn entries_that_are_no_requests_are_left_out_and_said() {
     let mut odd = entry("http://h/odd", 0);
     odd["request"]["method"] = json!("a b");
     let others = ["data:text/plain,hi", "blob:http://x/1", "chrome-extension://x/1", "ws://h/w"];
-    let mut entries = vec![entry("http://h/ok", 0), blocked, socket, sent, empty, odd];
+    let mut entries = vec![entry("http://h/ok", 0), blocked, socket, refused, sent, empty, odd];
     entries.extend(others.map(|url| entry(url, 0)));
     let (steps, plan) = recorded(entries);
     assert_eq!(all(&steps, "path"), ["/ok", "/sent", "/empty"]);
@@ -445,7 +461,7 @@ fn entries_that_are_no_requests_are_left_out_and_said() {
     assert_eq!(statuses, [true, false, false]);
     for remark in [
         "# Left out: 3 requests with another URL than http or https",
-        "# Left out: 2 requests for a WebSocket, which is a plan of its own, with a ws:// URL",
+        "# Left out: 3 requests for a WebSocket, which is a plan of its own, with a ws:// URL",
         "# Left out: 1 request without a response",
         "# Left out: 1 request with a method that HTTP does not have",
     ] {
@@ -501,6 +517,10 @@ fn bodies_of_recordings_are_whole_or_left_out() {
     let remark = "# Left out: 3 requests with a body that is not in the recording, or longer than 512 KiB: POST /up, \
                   POST /up, POST /up; write the body to a file and use body-file";
     assert!(plan.replace("\n#  ", "").contains(remark), "{plan}");
+    let coded = |text: &str| json!({"mimeType": "a/b", "encoding": "base64", "text": text});
+    let (steps, plan) = recorded(vec![post(coded("aGVsbG8="), &[]), post(coded("/+8A"), &[])]);
+    assert_eq!((text(&steps[0], "body"), field(&steps[0], "content-type")), ("hello", "a/b"));
+    assert!(steps.len() == 1 && plan.contains("# Left out: 1 request with a body"), "{plan}");
     let cut = post(json!({"mimeType": "text/plain", "text": "abc"}), &[("content-length", "9")]);
     let (_, plan) = recorded(vec![cut]);
     assert!(plan.contains("# guess: the recording has 3 of 9 bytes of this body"), "{plan}");

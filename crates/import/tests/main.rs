@@ -11,3 +11,4 @@ mod hostile;
 mod properties;
 mod recordings;
 mod secrets;
+mod sent;

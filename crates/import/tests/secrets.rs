@@ -161,3 +161,35 @@ fn a_recording_keeps_how_a_form_was_written() {
         assert_has(&checked(har(text.as_bytes(), &Options::default())), &[kept]);
     }
 }
+
+#[test]
+fn json_has_its_secrets_whatever_its_type_says() {
+    for (arguments, kept) in [
+        ("-d '{\"password\":\"hunter22\"}'", r#"{"password":"${env:PASSWORD}"}"#),
+        ("-d '{\"password\":\"p@ss\"}'", r#"{"password":"${raw env:PASSWORD}"}"#),
+        ("-H 'Content-Type: text/plain' -d '{\"pin\": 4711}'", r#"{"pin": ${env:CODE}}"#),
+        (
+            "-H 'Content-Type:' -d '[{\"password\":\"p@ss\"}]'",
+            r#"[{"password":"${env:PASSWORD}"}]"#,
+        ),
+        ("-d '{\"password\":\"a\\\"b\"}'", r#"{"password":"${json env:PASSWORD}"}"#),
+        ("-d '{\"password\":\"password\"}, no JSON'", r#"{"password":"password"}, no JSON"#),
+    ] {
+        let plan = of_curl(&format!("curl http://h/ {arguments}"));
+        assert_has(&plan, &[&format!("body = '{kept}'")]);
+    }
+}
+
+#[test]
+fn what_is_within_a_secret_field_is_hidden_where_it_comes_again() {
+    let basic = "YW5uOlp4OS1zRWNSZVQ=";
+    for (arguments, again) in [
+        ("-b 'a=1; sid=Zx9-sEcReT'", "SESSION"),
+        (&format!("-H 'Authorization: Basic {basic}'"), "PASSWORD"),
+        ("-e 'http://h/a?x=1&token=Zx9-sEcReT#f'", "TOKEN"),
+    ] {
+        let plan = of_curl(&format!("curl 'http://h/Zx9-sEcReT/1' {arguments}"));
+        assert_has(&plan, &[&format!("path = \"/${{env:{again}}}/1\"")]);
+        assert!(!plan.contains("Zx9-sEcReT"), "{plan}");
+    }
+}

@@ -46,7 +46,7 @@ const OPTIONS: [(What, &str); 14] = [
     (
         What::Read,
         "alpn cacert= E:cert= compressed connect-timeout= connect-to= b:cookie= d:data= data-ascii= data-binary= \
-         data-raw= data-urlencode= F:form= form-string= G:get g:globoff I:head H:header= 0:http1.0 http1.1 http2 \
+         data-raw= data-urlencode= F:form= form-escape form-string= G:get g:globoff I:head H:header= 0:http1.0 http1.1 http2 \
          http2-prior-knowledge http3 http3-only k:insecure json= key= follow L:location location-trusted max-redirs= m:max-time= noproxy= oauth2-bearer= path-as-is proto-default= \
          x:proxy= U:proxy-user= proxy1.0= r:range= e:referer= X:request= request-target= resolve= socks4= socks4a= \
          socks5= socks5-hostname= tlsv1.2 tlsv1.3 unix-socket= T:upload-file= url= url-query= u:user= A:user-agent=",
@@ -57,7 +57,7 @@ const OPTIONS: [(What, &str); 14] = [
          create-file-mode= delegation= q:disable disable-eprt disable-epsv disallow-username-in-url D:dump-header= \
          dump-ca-embed etag-save= f:fail fail-early fail-with-body ftp-account= ftp-alternative-to-user= \
          ftp-create-dirs ftp-method= ftp-pasv P:ftp-port= ftp-pret ftp-skip-pasv-ip ftp-ssl-ccc ftp-ssl-ccc-mode= \
-         ftp-ssl-control form-escape happy-eyeballs-timeout-ms= hostpubmd5= hostpubsha256= http0.9 \
+         ftp-ssl-control happy-eyeballs-timeout-ms= hostpubmd5= hostpubsha256= http0.9 \
          ignore-content-length i:include ipfs-gateway= 4:ipv4 6:ipv6 j:junk-session-cookies keepalive keepalive-cnt= \
          keepalive-time= krb= libcurl= l:list-only login-options= mail-auth= mail-from= mail-rcpt= \
          mail-rcpt-allowfails max-filesize= metalink npn out-null o:output= output-dir= Z:parallel \
@@ -163,6 +163,7 @@ pub(super) struct Command {
     pub(super) is_get: bool,
     pub(super) is_head: bool,
     pub(super) is_verbatim: bool,
+    escapes_form: bool,
     pub(super) keeps_dots: bool,
     pub(super) has_expansion: bool,
     follows: bool,
@@ -283,7 +284,11 @@ pub(super) fn parse(line: &Line) -> Result<Option<Vec<Command>>, ImportError> {
     if arguments.commands.iter().any(|command| command.urls.is_empty()) {
         return refuse(program.at, "there is no URL; add one");
     }
-    arguments.commands.iter_mut().for_each(follow);
+    for command in &mut arguments.commands {
+        follow(command);
+        let is_backslashed = command.escapes_form;
+        command.form.iter_mut().for_each(|field| field.is_backslashed = is_backslashed);
+    }
     Ok(Some(arguments.commands))
 }
 
@@ -434,6 +439,7 @@ impl Arguments<'_> {
                 command.set("Accept", "application/json");
             }
             "form" => form(command, &value, at)?,
+            "form-escape" => command.escapes_form = true,
             "form-string" => {
                 let (name, value) = value.split_once('=').unwrap_or((&value, ""));
                 let (name, value) = (name.to_owned(), Template::text(value));
@@ -654,7 +660,14 @@ fn form(command: &mut Command, text: &str, at: Position) -> Result<(), ImportErr
         Some(behind) => {
             let is_upload = rest.starts_with('@');
             rest = behind;
+            let is_quoted = rest.trim_start().starts_with('"');
             let file = form_word(&mut rest);
+            if is_upload && !is_quoted && file.contains(',') {
+                return refuse(
+                    at,
+                    "the field of the form has several files; write the form to a file and use body-file",
+                );
+            }
             command.own_remarks.push(format!(
                 "left out: the content of file {file:.200} in field {name:.200}; write the whole form to a file and use \
                  body-file"

@@ -4,8 +4,11 @@
 //! have hundreds of megabytes, nearly all of it bodies of responses, so entries are visited one at a time
 //! and a body above [`MAX_BODY`] is dropped while it is read.
 
+use std::borrow::Cow;
 use std::fmt;
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use serde::Deserialize;
 use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
@@ -74,8 +77,20 @@ pub(super) fn size(fields: &[Field]) -> usize {
 pub(super) struct PostData {
     pub(super) mime_type: Short,
     pub(super) text: Text,
+    pub(super) encoding: Short,
     #[serde(deserialize_with = "fields")]
     pub(super) params: Vec<Param>,
+}
+
+impl PostData {
+    /// The text that was sent; `None` if it is not whole, or no text.
+    pub(super) fn sent(&self) -> Option<Cow<'_, str>> {
+        match &*self.encoding {
+            _ if self.text.dropped > 0 => None,
+            "base64" => String::from_utf8(STANDARD.decode(&*self.text).ok()?).ok().map(Cow::Owned),
+            _ => Some(Cow::Borrowed(&*self.text)),
+        }
+    }
 }
 
 /// A field of a form.

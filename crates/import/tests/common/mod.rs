@@ -2,6 +2,7 @@
 #![allow(dead_code, reason = "each test uses a part")]
 #![allow(clippy::unwrap_used, reason = "a panic here is a failing test")]
 
+pub(crate) mod command;
 pub(crate) mod description;
 
 use std::io::{Error, ErrorKind, Result};
