@@ -354,6 +354,26 @@ fn modules_are_found_where_wrk_finds_them_and_those_in_c_load() {
 }
 
 #[test]
+fn init_of_wrk_can_be_replaced_and_threads_know_their_address() {
+    let script = "local before = wrk.init\n\
+         function init(args) wrk.headers['X-Init'] = args[0]:sub(1, 7) end\n\
+         function wrk.init(args)\n\
+           before(args)\n\
+           wrk.headers['X-Address'] = tostring(wrk.thread.addr)\n\
+         end\n\
+         function setup(thread) thread:set('from_setup', tostring(thread.addr)) end\n\
+         function request() return wrk.format('GET', '/' .. from_setup) end\n";
+    let (seen, outcome) = run(script, &TEN);
+    assert_eq!(outcome.code(), 0, "{}", outcome.stderr);
+    assert_eq!(seen.len(), 10);
+    for one in seen {
+        let host = one.header("host").unwrap();
+        assert_eq!(one.line, format!("GET /{host} HTTP/1.1"));
+        assert_eq!((one.header("x-address"), one.header("x-init")), (Some(host), Some("http://")));
+    }
+}
+
+#[test]
 fn a_sandbox_has_no_way_out() {
     let absent = ["io", "os", "package", "ffi", "debug", "jit", "require", "dofile", "loadfile"];
     for name in absent {

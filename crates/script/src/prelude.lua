@@ -61,6 +61,11 @@ wrk.user = view("wrk.user", function(_, name)
   return name ~= nil and sets[name] or error("wrk.user: " .. user.unknown(nil, name), 2)
 end)
 
+-- A script may replace it, as in wrk.
+function wrk.init(args)
+  if type(init) == "function" then init(args) end
+end
+
 function wrk.request()
   return wrk.format()
 end

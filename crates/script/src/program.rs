@@ -7,7 +7,7 @@ use candor_engine::script::{Calls, Script as EngineScript, Scripts};
 use candor_plan::{Plan, Request, Script};
 use candor_protocol::made::Batch;
 use candor_record::RunRecord;
-use mlua::AnyUserData;
+use mlua::{AnyUserData, Function, Table};
 
 use crate::error::{ScriptError, words};
 use crate::hooks::{FirstFailure, Hooks};
@@ -43,7 +43,7 @@ impl Program {
         let mut program =
             Program { failure: FirstFailure::default(), _watch: watch, main, threads: Vec::new() };
         for _ in 0..threads {
-            let shared = Arc::new(Shared::default());
+            let shared = Arc::new(Shared::of(plan));
             let state = State::new(plan, script, &program._watch, Some(Arc::clone(&shared)))?;
             state.load(script)?;
             program.threads.push((state, shared));
@@ -62,10 +62,12 @@ impl Program {
         outcome.map_err(|error| self.main.failed("setup", &error))
     }
 
-    /// `init(args)`, with the URL at index 0.
+    /// `wrk.init(args)`, which calls `init` if the script did not replace it, with the URL at index 0.
     fn init(&self, index: usize, plan: &Plan, script: &Script) -> Result<(), ScriptError> {
         let (state, _) = &self.threads[index];
-        let Some(init) = state.function("init") else { return Ok(()) };
+        let wrk = state.lua.globals().raw_get::<Table>("wrk");
+        let own = wrk.and_then(|wrk| wrk.raw_get::<Function>("init")).ok();
+        let Some(init) = own.or_else(|| state.function("init")) else { return Ok(()) };
         let outcome = state.call(|| {
             let arguments = state.lua.create_table()?;
             arguments.set(0, plan.target.url.as_str())?;

@@ -1,13 +1,14 @@
 //! `thread`: the argument of `setup` and `done` in the main state, and `wrk.thread` in the thread's
 //! own. Also addresses.
 
-use std::net::{TcpStream, ToSocketAddrs};
+use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use candor_engine::Permission;
 use candor_engine::script::{Destination, Whose};
+use candor_plan::Plan;
 use candor_plan::allow::AllowList;
 use mlua::{
     AnyUserData, AppDataRef, Lua, MetaMethod, UserData, UserDataFields, UserDataMethods, Value,
@@ -79,9 +80,33 @@ pub(crate) struct Shared {
     connection: AtomicU32,
     pub(crate) users: Users,
     destination: Mutex<Option<Destination>>,
+    /// The target's host with its port, and its address if `--resolve` gives one.
+    target: (String, Option<SocketAddr>),
 }
 
 impl Shared {
+    /// That of a thread of this plan.
+    pub(crate) fn of(plan: &Plan) -> Self {
+        let target = &plan.target;
+        let port = if target.url.starts_with("https") { ":443" } else { ":80" };
+        let host = match target.authority.rsplit_once(':') {
+            Some((_, port)) if !port.ends_with(']') => target.authority.clone(),
+            _ => format!("{}{port}", target.authority),
+        };
+        let port = host.rsplit(':').next().and_then(|port| port.parse().ok());
+        let given = target.resolved.first().zip(port);
+        let given = given.map(|(address, port)| SocketAddr::new(*address, port));
+        Shared { target: (host, given), ..Shared::default() }
+    }
+
+    /// The address that a thread connects to if its script names no other one.
+    fn target(&self) -> Option<Destination> {
+        let (host, given) = &self.target;
+        let address = given.or_else(|| host.to_socket_addrs().ok()?.next())?;
+        let host = host.rsplit_once(':').map_or(host.as_str(), |(host, _)| host);
+        Some(Destination { host: host.to_owned(), address })
+    }
+
     /// A call begins that is for this connection and user, both counted from 0.
     #[inline]
     pub(crate) fn call_for(&self, Whose { connection, user }: Whose) {
@@ -133,7 +158,10 @@ impl ThreadHandle {
 
 impl UserData for ThreadHandle {
     fn add_fields<F: UserDataFields<Self>>(fields: &mut F) {
-        fields.add_field_method_get("addr", |_, this| Ok(this.shared.destination().map(Address)));
+        fields.add_field_method_get("addr", |_, this| {
+            let own = this.shared.destination();
+            Ok(own.or_else(|| this.shared.target()).map(Address))
+        });
         fields.add_field_method_set("addr", |_, this, value: Value| this.shared.set_address(value));
     }
 
