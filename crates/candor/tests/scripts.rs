@@ -367,9 +367,9 @@ fn init_of_wrk_can_be_replaced_and_threads_know_their_address() {
     assert_eq!(outcome.code(), 0, "{}", outcome.stderr);
     assert_eq!(seen.len(), 10);
     for one in seen {
-        let host = one.header("host").unwrap();
+        let host = one.header("Host").unwrap();
         assert_eq!(one.line, format!("GET /{host} HTTP/1.1"));
-        assert_eq!((one.header("x-address"), one.header("x-init")), (Some(host), Some("http://")));
+        assert_eq!((one.header("X-Address"), one.header("X-Init")), (Some(host), Some("http://")));
     }
 }
 
