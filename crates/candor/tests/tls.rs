@@ -295,6 +295,32 @@ fn a_response_in_tls_to_clear_text_is_named_with_its_remedy() {
     assert!(remedy.contains("https://"), "{error}");
 }
 
+/// nginx says so in a response in clear text; in TLS the same words are about another hop.
+#[test]
+fn a_port_of_https_that_says_so_in_clear_text_is_named_with_its_remedy() {
+    let (_nginx, url, _) = start(listener("ssl", ""));
+    let url = url.replace("https:", "http:");
+    let first_error = |flags: &[&str]| {
+        let outcome = Candor::start_measuring(&[&["-n", "3", "-c", "1"], flags].concat()).finish();
+        assert_eq!(outcome.code(), 1, "{}", outcome.stdout);
+        let document = outcome.document();
+        assert_eq!(document.count("/statuses/0/status"), 400);
+        let error = document.at("/errors/0").clone();
+        assert_eq!((error["kind"].as_str(), error["count"].as_u64()), (Some("status"), Some(3)));
+        error
+    };
+    let error = first_error(&[&url]);
+    assert!(error["remedy"].as_str().unwrap_or_default().contains("https://"), "{error}");
+    let tried = candor(&["try", &url]);
+    assert_ne!(tried.code(), 0, "{}", tried.stdout);
+    assert!(tried.stdout.contains("write https:// in the URL"), "{}", tried.stdout);
+
+    let says = "return 400 'Client sent an HTTP request to an HTTPS server.';";
+    let (_nginx, url, file) = start(listener("ssl", says));
+    let error = first_error(&["--cacert", &file, &url]);
+    assert!(error["remedy"].is_null(), "{error}");
+}
+
 #[test]
 fn nghttpd_answers_every_stream_in_clear_text_and_over_tls() {
     for tls in [false, true] {

@@ -30,7 +30,7 @@ pub(crate) fn ask(plan: &Plan) -> Result<Vec<u8>, Unanswered> {
             Err(Unanswered::NoMethod)
         }
         (Outcome::Failed(kind), _) => {
-            let problem = one.exchange.problem;
+            let problem = one.exchange.problem.map(|problem| problem.words.into_string());
             Err(Unanswered::Because(problem.unwrap_or_else(|| kind.sentence().to_owned())))
         }
         _ => Err(Unanswered::Because("it did not respond".to_owned())),

@@ -1,6 +1,7 @@
 //! Whether a response is the one that was expected, for every protocol.
 
 use candor_plan::{BodyExpect, Expect};
+use candor_record::{Cause, Reason};
 
 use crate::coding::Undecoded;
 
@@ -10,6 +11,10 @@ pub enum Mismatch {
     /// Its status is not among the expected ones.
     #[error("status {0}")]
     Status(u16),
+    /// Its status is not among the expected ones, and its body says why: the request came in clear text to a port of
+    /// HTTPS.
+    #[error("status {0}, with which the server says that this port is one of HTTPS")]
+    NotTls(u16),
     /// Its body has another length.
     #[error("body of {got} bytes, expected {expected}")]
     Length {
@@ -39,6 +44,14 @@ pub enum Mismatch {
     /// Its request had been broken off: none was expected.
     #[error("answered after it was broken off")]
     BrokenOff,
+}
+
+impl Mismatch {
+    /// The same in words, with the cause that a change of the plan can remove.
+    pub fn reason(&self) -> Reason {
+        let cause = matches!(self, Mismatch::NotTls(_)).then_some(Cause::Tls);
+        Reason { words: self.to_string().into(), cause }
+    }
 }
 
 /// The check of one body as it arrives.

@@ -5,6 +5,23 @@ pub(crate) fn wants_length(method: &[u8]) -> bool {
     matches!(method, b"POST" | b"PUT" | b"PATCH")
 }
 
+/// How servers say in the body of a 400 that a port of HTTPS was asked in clear text: nginx, Go, Apache, Tomcat.
+const ASKED_IN_CLEAR: [&[u8]; 4] = [
+    b"plain HTTP request was sent to HTTPS port",
+    b"Client sent an HTTP request to an HTTPS server",
+    b"speaking plain HTTP to an SSL-enabled server port",
+    b"combination of host and port requires TLS",
+];
+/// Their pages are shorter.
+const ASKED_IN_CLEAR_BYTES: usize = 1 << 10;
+
+/// Whether the body of a 400, or its beginning, says that.
+#[cold]
+pub(crate) fn says_asked_in_clear(body: &[u8]) -> bool {
+    let body = &body[..body.len().min(ASKED_IN_CLEAR_BYTES)];
+    ASKED_IN_CLEAR.iter().any(|words| body.windows(words.len()).any(|here| here == *words))
+}
+
 /// A number of digits only; `None` if there are none or too many.
 pub(crate) fn decimal(digits: &[u8]) -> Option<u64> {
     if digits.is_empty() {

@@ -252,6 +252,7 @@ impl Books {
                 }
                 None => ErrorKind::Status,
             },
+            Mismatch::NotTls(_) => ErrorKind::Status,
             Mismatch::Length { .. } | Mismatch::Content { .. } => ErrorKind::Body,
             Mismatch::Coding(why) => match why {
                 Undecoded::Unasked(_) => ErrorKind::CodingUnasked,
@@ -272,7 +273,7 @@ impl Books {
         let flight = self.flights.remove(answer.id, came.chain);
         self.forget_stream(answer.id);
         let why = (kind, status(answer));
-        self.enter_failure(answer.id, flight, why, came, |name| format!("{name}: {mismatch}"));
+        self.enter_failure(answer.id, flight, why, came, |name| mismatch.reason().of(name));
     }
 
     /// What the author makes of a response that may be a redirect.

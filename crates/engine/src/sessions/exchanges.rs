@@ -10,11 +10,13 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use candor_memory::Source;
 use candor_plan::{Parts, Plan};
+use candor_protocol::expect::Mismatch;
 use candor_protocol::grpc::Bodies;
 use candor_protocol::h1::{self, Prepared};
 use candor_protocol::{
     Answer, Capture, CaptureRoom, Event, Input, Keep, Outgoing, RequestId, Session, Transmit,
 };
+use candor_record::Reason;
 
 use crate::author::users::{BODIES_AT_A_TIME, MOST_BODY_BYTES, codings, kept};
 
@@ -60,7 +62,7 @@ pub struct Exchange {
     /// The response, if it was complete.
     pub response: Option<Response>,
     /// Why this is not the right response, or why there is none, as far as the protocol knows.
-    pub problem: Option<String>,
+    pub problem: Option<Reason>,
 }
 
 /// A complete response.
@@ -210,10 +212,10 @@ impl Watched {
             Event::Ready(abilities) => self.is_h2 = abilities.multiplexes,
             Event::Done(answer) => self.answered(answer),
             Event::Failed { id: Some(id), failure } | Event::RequestFailed { id, failure } => {
-                self.end(*id, |exchange, _| exchange.problem = Some(failure.words().1.to_string()));
+                self.end(*id, |exchange, _| exchange.problem = Some(failure.words().1));
             }
             Event::Failed { id: None, failure } => {
-                let problem = failure.words().1.to_string();
+                let problem = failure.words().1;
                 for (id, _) in self.open.clone() {
                     self.end(id, |exchange, _| exchange.problem = Some(problem.clone()));
                 }
@@ -241,7 +243,7 @@ impl Watched {
                 sources.iter().map(value).collect()
             });
             let values = values.unwrap_or_default();
-            exchange.problem = answer.expected.as_ref().err().map(|mismatch| mismatch.to_string());
+            exchange.problem = answer.expected.as_ref().err().map(Mismatch::reason);
             exchange.response = Some(Response {
                 status: answer.status.map_or(0, std::num::NonZeroU16::get),
                 fields: list.text(fields, fields.len() as u64),

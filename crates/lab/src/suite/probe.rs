@@ -84,7 +84,7 @@ fn sources(checks: &[Check]) -> impl Iterator<Item = &Check> {
 
 fn judged(exchange: &Exchange, checks: &[Check]) -> Result<(), String> {
     if let Some(problem) = &exchange.problem {
-        return Err(problem.clone());
+        return Err(problem.to_string());
     }
     let Some(response) = &exchange.response else {
         return Err("there is none".to_owned());

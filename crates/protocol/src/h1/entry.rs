@@ -35,10 +35,13 @@ pub fn sessions(to: To<'_>) -> impl Fn() -> Session + use<> {
     });
     let memo = Rc::new(Memo::default());
     let (rules, room) = (Rules::table(plan.work.requests()), to.room.cloned());
-    let calls = grpc::Limits::of(plan);
+    let (calls, is_tls) = (grpc::Limits::of(plan), target.tls.is_some());
     move || {
         let (table, memo) = (Arc::clone(&table), Rc::clone(&memo));
         let mut session = Session::with_memo(table, pipeline, Limits::default(), memo);
+        if is_tls {
+            session.in_tls();
+        }
         if let Some(via) = &via {
             session.via(via);
         }

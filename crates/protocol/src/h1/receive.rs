@@ -14,6 +14,7 @@ use super::session::{InFlight, NO_PAUSE, State, find};
 use super::{Error, Session};
 use crate::capture::NotKept;
 use crate::expect::Mismatch;
+use crate::http::says_asked_in_clear;
 use crate::session::{Answer, Event, Failure, Last, RequestId};
 
 impl Session {
@@ -191,15 +192,20 @@ impl Session {
         if self.extras.is_some() {
             return self.handle_kept_body(input);
         }
-        let State::Body { body, .. } = &mut self.state else {
+        let block = *input;
+        let State::Body { body, status, .. } = &mut self.state else {
             return Ok(None);
         };
+        let status = *status;
         let current = self.outstanding.front().ok_or(Error::AnswerWithoutRequest)?;
         let check = &mut self.check;
         let expect = &self.table[current.request as usize].expect.body;
         let complete = body.handle_input(input, &mut self.lines, &self.limits, |content, _| {
             check.handle(expect, content);
         })?;
+        if status == 400 {
+            self.hear_https(block);
+        }
         if complete { Ok(self.complete()) } else { Ok(None) }
     }
 
@@ -207,6 +213,9 @@ impl Session {
     #[inline(never)]
     fn handle_kept_body(&mut self, input: &mut &[u8]) -> Result<Option<Event>, Error> {
         self.begin_events();
+        if let State::Body { status: 400, .. } = self.state {
+            self.hear_https(input);
+        }
         let (State::Body { body, .. }, Some(extras)) =
             (&mut self.state, self.extras.as_deref_mut())
         else {
@@ -250,6 +259,23 @@ impl Session {
         Ok(extras.events.as_mut().and_then(|events| events.take(id)))
     }
 
+    /// Looks into the body of a 400, or a piece of it.
+    #[cold]
+    fn hear_https(&mut self, body: &[u8]) {
+        if let Some(said) = &mut self.said_https {
+            *said |= says_asked_in_clear(body);
+        }
+    }
+
+    /// Why this status was not expected. Only the first such response of a connection is looked into.
+    #[cold]
+    fn refused(&mut self, status: u16) -> Mismatch {
+        match self.said_https.take() {
+            Some(true) => Mismatch::NotTls(status),
+            _ => Mismatch::Status(status),
+        }
+    }
+
     /// The response whose body is being read is complete, or cannot be kept.
     #[inline]
     fn finish(&mut self) -> Option<Event> {
@@ -279,6 +305,9 @@ impl Session {
         let mut expected = check.finish(&self.prepared(current.request).expect, status);
         if looks {
             expected = self.finish_kept(current.request, expected);
+        }
+        if let Err(Mismatch::Status(status)) = expected {
+            expected = Err(self.refused(status));
         }
         let last = if !last && !is_early {
             self.state = State::Status;

@@ -64,6 +64,9 @@ pub struct Session {
     pub(super) ticket: Option<Ticket>,
     pub(super) interim_answers: u32,
     pub(super) check: BodyCheck,
+    /// Whether a response said that this port is one of HTTPS; `None`: none is asked any more, or the connection is in
+    /// TLS, where the port of another hop would be meant.
+    pub(super) said_https: Option<bool>,
     /// Only if a script makes requests or reads responses, or these are split into events.
     pub(super) extras: Option<Box<Extras>>,
 }
@@ -129,6 +132,7 @@ impl Session {
             ticket: None,
             interim_answers: 0,
             check: BodyCheck::default(),
+            said_https: Some(false),
             extras: None,
         }
     }
@@ -149,6 +153,11 @@ impl Session {
     /// From now on, made requests are those of a proxy, as those of the table are.
     pub fn via(&mut self, via: &Arc<Via>) {
         self.extras.get_or_insert_default().via = Some(Arc::clone(via));
+    }
+
+    /// The connection is in TLS.
+    pub(super) fn in_tls(&mut self) {
+        self.said_https = None;
     }
 
     /// A request in flight.

@@ -1,6 +1,6 @@
 //! One test a clause of RFC 9112 (HTTP/1.1) and RFC 9110 (HTTP semantics).
 
-use candor_plan::BodyExpect;
+use candor_plan::{BodyExpect, StatusSet};
 use candor_protocol::expect::Mismatch;
 use candor_protocol::h1::{Error, Limits, prepare};
 use candor_protocol::{Answer, CaptureRoom, Event, Failure, Session as _};
@@ -557,6 +557,38 @@ fn the_answer_is_compared_with_the_expected_one() {
         verdict("HTTP/1.1 404 No\r\nContent-Length: 5\r\n\r\nalive"),
         Err(Mismatch::Status(404))
     );
+}
+
+/// What nginx, Go, Apache and Tomcat write to a request in clear text on a port of HTTPS, in one read or with the body
+/// in another one than the head.
+#[test]
+fn a_port_of_https_that_says_so_is_named() {
+    let verdict = |status: u16, fields: &str, body: &str, is_cut: bool| {
+        let head = format!("HTTP/1.1 {status} Bad Request\r\n{fields}\r\n");
+        let whole = format!("{head}{body}");
+        let (first, rest) = whole.as_bytes().split_at(if is_cut { head.len() } else { 0 });
+        let mut request = plan_request("GET", &[], b"");
+        request.expect.status = StatusSet::below_400();
+        let request = prepare(&request, "example");
+        match run(&[request], Limits::default(), [first, rest]).last() {
+            Some(Event::Done(answer)) => answer.expected,
+            other => panic!("{other:?}"),
+        }
+    };
+    for words in [
+        "<center>The plain HTTP request was sent to HTTPS port</center>",
+        "Client sent an HTTP request to an HTTPS server.\n",
+        "Reason: You're speaking plain HTTP to an SSL-enabled server port.<br />",
+        "Bad Request\nThis combination of host and port requires TLS.\n",
+    ] {
+        let counted = format!("Content-Length: {}\r\n", words.len());
+        for (fields, is_cut) in [(&*counted, false), (&counted, true), ("", false), ("", true)] {
+            let of = |status: u16| verdict(status, fields, words, is_cut);
+            assert_eq!(of(400), Err(Mismatch::NotTls(400)), "{words}");
+            assert_eq!((of(403), of(200)), (Err(Mismatch::Status(403)), Ok(())));
+        }
+    }
+    assert_eq!(verdict(400, "", "no such item", false), Err(Mismatch::Status(400)));
 }
 
 #[test]

@@ -9,8 +9,8 @@ use candor_engine::{Exchange, Response, Text};
 use candor_plan::journey::Variables;
 use candor_plan::units::{fmt_bytes, fmt_count, fmt_duration_ns, fmt_plural};
 use candor_plan::{BodyExpect, HttpVersion, OwnReply, Plan, Replies, Step, Think};
-use candor_record::{ErrorKind, Failures, Outcome, RunRecord, StepFailure, Traced};
-use candor_report::{Style, Tone, visible};
+use candor_record::{ErrorKind, Failures, Outcome, Reason, RunRecord, StepFailure, Traced};
+use candor_report::{Style, Tone, remedies, visible};
 
 use super::mask::Masks;
 use super::plan::{Rows, Trial};
@@ -228,7 +228,7 @@ impl<'a> View<'a> {
             None => {
                 let why = match (end.outcome, &exchange.problem) {
                     (Outcome::Unfinished, _) => "interrupted".to_owned(),
-                    (_, Some(problem)) => visible(&self.masks.text(problem)).into_owned(),
+                    (_, Some(problem)) => self.why(problem),
                     (Outcome::Failed(kind), None) => kind.sentence().to_owned(),
                     (Outcome::BrokenOff, None) => {
                         return self.good("broken off, as the plan asks for");
@@ -240,6 +240,15 @@ impl<'a> View<'a> {
                 let none = if why.starts_with("gRPC status") { "" } else { "no response: " };
                 self.problem(Some(request), &format!("{none}{why} (after {after})"));
             }
+        }
+    }
+
+    /// What is wrong, and what to do about it if that is known.
+    fn why(&self, problem: &Reason) -> String {
+        let words = visible(&self.masks.text(&problem.words)).into_owned();
+        match problem.cause.map(remedies::of) {
+            None => words,
+            Some(remedy) => format!("{words}; {remedy}"),
         }
     }
 
@@ -377,16 +386,17 @@ impl<'a> View<'a> {
         if end.outcome != Outcome::Ok {
             let why = match (&exchange.problem, end.outcome) {
                 (Some(problem), Outcome::Failed(kind)) if is_redirect(kind) => {
-                    format!("{}; {}", kind.sentence(), visible(&self.masks.text(problem)))
+                    format!("{}; {}", kind.sentence(), self.why(problem))
                 }
                 (None, Outcome::Failed(kind)) if is_redirect(kind) => kind.sentence().to_owned(),
+                (Some(problem), _) if problem.cause.is_some() => self.why(problem),
                 _ if !self.is_message()
                     && !self.is_call()
                     && !expect.status.contains(response.status) =>
                 {
                     status
                 }
-                (Some(problem), _) => visible(&self.masks.text(problem)).into_owned(),
+                (Some(problem), _) => self.why(problem),
                 (None, Outcome::Failed(kind)) => kind.sentence().to_owned(),
                 (None, _) => status,
             };
