@@ -65,6 +65,33 @@ fn trials(directory: &Path) -> Vec<String> {
     names
 }
 
+/// A server has a work directory of its own: what an interpreter is to read is named beside the suite.
+#[test]
+fn a_command_names_files_beside_its_suite() {
+    let directory = tempfile::tempdir().unwrap();
+    let suites = directory.path().join("suites");
+    fs::create_dir(&suites).unwrap();
+    fs::write(suites.join("server.sh"), "exec \"$1\" serve --listen 127.0.0.1:\"$2\"\n").unwrap();
+    let suite = |folder: &str| {
+        let command = format!("[\"sh\", \"{folder}/server.sh\", \"{{candor}}\", \"{{port}}\"]");
+        let server = format!("name = \"own\"\ncommand = {command}\nscenarios = [\"hello\"]\n");
+        let run =
+            "rounds = 1\nprotocols = [\"h1\"]\n[run]\nconnections = 2\nduration = \"100ms\"\n";
+        format!("{run}[[server]]\n{server}url = \"http://127.0.0.1:{{port}}/\"\n")
+    };
+    for (folder, code) in [("{suite}", 0), (".", 1)] {
+        fs::write(suites.join("own.toml"), suite(folder)).unwrap();
+        let outcome = Candor::start_as(Command::new(CANDOR), |_, command| {
+            command.args(["bench", "suites/own.toml", "--out", &format!("results-{code}")]);
+            command.current_dir(directory.path());
+        });
+        let outcome = outcome.finish();
+        assert_eq!(outcome.code(), code, "{folder}: {}{}", outcome.stdout, outcome.stderr);
+        // The server's last words are in one line with the outcome.
+        assert!(!outcome.stderr.contains("\\n"), "{}", outcome.stderr);
+    }
+}
+
 #[test]
 fn a_suite_becomes_a_directory_that_says_everything() {
     let directory = tempfile::tempdir().unwrap();

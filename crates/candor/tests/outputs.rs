@@ -332,6 +332,67 @@ fn a_run_in_which_nothing_worked_is_an_error_and_says_so_first() {
     }
 }
 
+/// Two of three requests fail: headline and exit code agree, and an objective that is missed decides first.
+#[test]
+fn a_run_in_which_little_worked_is_an_error_too() {
+    let target = Target::start(&[]);
+    let directory = tempfile::tempdir().unwrap();
+    let plan = directory.path().join("plan.toml");
+    let paths = ["/status/500", "/", "/status/500"];
+    let requests = paths.map(|path| format!("[[request]]\npath = \"{path}\"\n")).concat();
+    std::fs::write(&plan, format!("url = \"{}\"\n{requests}", target.url("/"))).unwrap();
+    let run = |flags: &[&str]| {
+        let load = [plan.to_str().unwrap(), "-c", "1", "-n", "90"];
+        candor(&[&load[..], flags].concat())
+    };
+    let met = ["--expect", "errors == 60"];
+    let missed = ["--expect", "error-rate < 1%"];
+    for (flags, code) in [
+        (&[][..], COULD_NOT_RUN),
+        (&met[..], COULD_NOT_RUN),
+        (&missed, EXPECTATION_NOT_MET),
+        (&["--allow-failures"], 0),
+    ] {
+        let outcome = run(flags);
+        assert_eq!(outcome.code(), code, "{flags:?}: {}", outcome.stdout);
+        assert!(outcome.stdout.contains("FAILED"), "{flags:?}: {}", outcome.stdout);
+        assert!(!outcome.stdout.contains("ALL FAILED"), "{flags:?}: {}", outcome.stdout);
+    }
+    let quiet = run(&["-q"]);
+    assert!(quiet.stderr.contains("60 of 90"), "{}", quiet.stderr);
+}
+
+/// The short report of a sweep has one table, with the columns that there is room for.
+#[test]
+fn a_sweep_has_one_table_in_its_short_report() {
+    let target = Target::start(&[]);
+    let flags = ["--rates", "100,200", "-d", "300ms", "--warm-up", "0s", "-c", "2"];
+    let text = candor(&[&["sweep"][..], &flags, &[&target.url("/")]].concat()).stdout;
+    let heading = text.lines().find(|line| line.contains("achieved")).expect("a table");
+    assert!(heading.contains("p99") && heading.contains("failed"), "{text}");
+    assert!(heading.chars().count() <= 100, "{text}");
+    assert_eq!(text.matches("p99.99").count(), 0, "{text}");
+}
+
+/// A pipe has no width, and `COLUMNS` gives it one.
+#[test]
+fn a_report_in_a_pipe_is_as_wide_as_columns() {
+    let target = Target::start(&[]);
+    let width = |columns: Option<&str>| {
+        let mut command = Command::new(CANDOR);
+        command.args(["-n", "100", "-c", "2", "--no-keep", "--allow-failures"]);
+        command.arg(target.url("/status/500")).env_remove("COLUMNS");
+        columns.map(|columns| command.env("COLUMNS", columns));
+        let output = command.output().unwrap();
+        let text = String::from_utf8(output.stdout).unwrap();
+        text.lines().map(|line| line.chars().count()).max().unwrap()
+    };
+    let usual = width(None);
+    assert!((81..=100).contains(&usual), "{usual}");
+    assert!(width(Some("70")) <= 70);
+    assert_eq!(width(Some("none")), usual);
+}
+
 #[test]
 fn redirects_are_not_called_ok() {
     let target = Target::start(&[]);

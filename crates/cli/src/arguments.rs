@@ -47,7 +47,7 @@ Examples:
       Every option of a run, with more examples.";
 
 const EXIT_CODES: &str = "\
-Exit codes: 0 fine; 1 could not run, or not one request succeeded; 2 usage; 3 an objective was not \
+Exit codes: 0 fine; 1 could not run, or all or most requests failed; 2 usage; 3 an objective was not \
 met; 4 the result is not trustworthy (the ledger does not balance, a figure is impossible, or \
 --strict and a warning); 5 an agent of the fleet was lost, the rest is reported; 6 cannot tell \
 whether an objective is met: too few samples, or a machine too noisy; 130 interrupted, the partial \
@@ -135,7 +135,7 @@ pub(crate) enum Command {
     /// that could be chance.
     #[command(after_long_help = crate::command::compare::EXAMPLES, override_usage = COMPARE_USAGE)]
     Compare(Box<CompareArguments>),
-    /// Is head slower than base: a gate for CI, with the noise floor of its own machine
+    /// Check whether head is slower than base: a gate for CI, with the noise floor of its machine
     ///
     /// Runs rounds, each with one run of head and two of base, every order equally often. What the two runs of base
     /// differ by is the noise floor: no difference below it fails. Exit codes: 3, head fails or is slower than
@@ -183,7 +183,7 @@ pub(crate) enum Command {
     /// Render saved results again
     #[command(after_long_help = crate::command::report::EXAMPLES)]
     Report(ReportArguments),
-    /// Results that were kept with `run --keep`: list them, and see what became of their figures
+    /// List results kept with `run --keep`, compare them, and show how their figures changed
     ///
     /// Results of one plan on one machine are a trend, and where the level of a figure changed is found by ranks and judged
     /// by permutations: a figure that has not changed shows a change in at most 1 % of all cases, each time that one looks.
@@ -298,7 +298,7 @@ pub(crate) fn parse(typed: &[String]) -> Command {
         // Help, which is a page of ours.
         Err(error) if !error.use_stderr() => error.exit(),
         Err(error) => {
-            console::lines(&refusal(error));
+            console::lines(&refusal(error, &with_command(typed)));
             std::process::exit(Exit::Usage as i32);
         }
     }
@@ -381,8 +381,30 @@ fn no_host(word: &str) -> String {
     format!("candor: \"{shown}\" is no command, and a URL would be http://{shown}/{meant}\n")
 }
 
-/// The parser's own message. It repeats no value that may be a secret, and no value begins a line in it.
-fn refusal(mut error: clap::Error) -> String {
+/// The command of these words.
+fn named<'a>(all: &'a mut clap::Command, words: &[String]) -> &'a mut clap::Command {
+    all.build();
+    let mut found = all;
+    for word in words.iter().skip(1) {
+        if found.find_subcommand(word).is_none() {
+            break;
+        }
+        found = found.find_subcommand_mut(word).expect("it was found");
+    }
+    found
+}
+
+/// Whether the command of these words has this option.
+fn has_option(words: &[String], option: &str) -> bool {
+    named(&mut command(), words).get_arguments().any(|one| {
+        let is_long = one.get_long().is_some_and(|long| option.strip_prefix("--") == Some(long));
+        is_long || one.get_short().is_some_and(|short| option == format!("-{short}"))
+    })
+}
+
+/// The parser's own message about these words. It repeats no value that may be a secret, and no value begins a line
+/// in it.
+fn refusal(mut error: clap::Error, words: &[String]) -> String {
     let of_context = |error: &clap::Error, kind| match error.get(kind) {
         Some(ContextValue::String(text)) => Some(text.clone()),
         _ => None,
@@ -414,7 +436,10 @@ fn refusal(mut error: clap::Error) -> String {
         error.insert(typed, ContextValue::String(shown_argument(text)));
         // To write it behind `--`, which is hardly meant.
         error.remove(ContextKind::Suggested);
-        if let Some(ours) = others::counterpart(text) {
+        // The parser's usage has the options typed, and one that it suggests.
+        let usage = named(&mut command(), words).render_usage();
+        error.insert(ContextKind::Usage, ContextValue::StyledStr(usage));
+        if let Some(ours) = others::counterpart(text).filter(|ours| has_option(words, ours)) {
             error.insert(ContextKind::SuggestedArg, ContextValue::String(ours.to_owned()));
         } else if of_context(&error, ContextKind::SuggestedArg)
             .is_some_and(|known| !is_near(name, known.trim_start_matches('-')))
@@ -475,7 +500,40 @@ pub(crate) fn command() -> clap::Command {
             let help = "The base: a command, a URL or a plan";
             baseline(ci, "[NAME=]BASE", help, format!("{help}; see below"))
         })
+        .mut_subcommands(|command| {
+            let refused = REFUSED.iter().find(|(name, _)| *name == command.get_name());
+            let refused = refused.map_or(&[][..], |(_, options)| options);
+            command.mut_args(|one| {
+                let is_refused = one.get_long().is_some_and(|long| refused.contains(&long));
+                // A URL behind the options of a group would stand among them.
+                let one = if one.is_positional() { one.help_heading(None::<&str>) } else { one };
+                one.hide(is_refused)
+            })
+        })
 }
+
+/// Options of runs that commands refuse, and whose help does not show them.
+const REFUSED: [(&str, &[&str]); 5] = [
+    ("peak", &OF_SEARCHES),
+    ("sweep", &OF_SEARCHES),
+    ("compare", &["hgrm", "hlog", "trace", "abort-if", "tag", "linger", "expect"]),
+    ("ci", &["hgrm", "hlog", "trace", "abort-if", "tag", "linger"]),
+    ("try", &["json", "csv", "html", "hgrm", "hlog", "trace", "out", "expect"]),
+];
+const OF_SEARCHES: [&str; 12] = [
+    "rate",
+    "load",
+    "requests",
+    "once",
+    "think-time",
+    "expect",
+    "hgrm",
+    "hlog",
+    "trace",
+    "abort-if",
+    "tag",
+    "linger",
+];
 
 /// Inserts `run` if no command was typed.
 pub(crate) fn with_command(typed: &[String]) -> Vec<String> {
@@ -564,7 +622,7 @@ mod tests {
         let refused = |typed: &[&str]| {
             let typed =
                 with_command(&typed.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>());
-            refusal(command().try_get_matches_from(typed).unwrap_err())
+            refusal(command().try_get_matches_from(&typed).unwrap_err(), &typed)
         };
         let conflict = refused(&["candor", "bench", "a.toml", "--list-scenarios"]);
         assert!(
@@ -583,29 +641,60 @@ mod tests {
 
     #[test]
     fn an_unknown_option_is_named_with_ours_for_it() {
+        let said = |words: &[&str]| {
+            let words: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
+            refusal(command().try_get_matches_from(&words).unwrap_err(), &words)
+        };
         for (typed, ours) in [
             ("--http2", "'--h2'"),
             ("-z", "'-d'"),
             ("--disable-keepalive", "'--no-keepalive'"),
-            ("--target-ready-timeout", "'--target-ready'"),
+            ("--target-ready-timeout", "'--target-timeout'"),
             ("--metrics", "'--out'"),
             ("--vus", "'-c'"),
             ("--qps", "'-R'"),
             ("--conections", "'--connections'"),
         ] {
-            let words = ["candor", "run", typed, "http://h/"];
-            let said = refusal(command().try_get_matches_from(words).unwrap_err());
+            let said = said(&["candor", "run", typed, "http://h/"]);
             assert!(said.contains(&format!("'{typed}'")) && said.contains(ours), "{said}");
             assert!(!said.contains("as a value"), "{said}");
             assert!(said.starts_with("candor: "), "{said}");
         }
-        let body = ["candor", "run", "-d", "{\"a\":1}", "http://h/"];
-        let body = refusal(command().try_get_matches_from(body).unwrap_err());
+        // Only what the command at hand has.
+        for (command, typed, ours) in [
+            ("serve", "--vus", "'-c'"),
+            ("serve", "--http2", "'--h2'"),
+            ("verify", "--qps", "'-R'"),
+            ("man", "--output", "'--json'"),
+        ] {
+            let said = said(&["candor", command, typed]);
+            assert!(said.contains(typed) && !said.contains(ours), "{said}");
+            assert!(said.contains(&format!("Usage: candor {command} ")), "{said}");
+        }
+        let body = said(&["candor", "run", "-d", "{\"a\":1}", "http://h/"]);
         assert!(body.contains("a body is written with -b"), "{body}");
-        let time = command().try_get_matches_from(["candor", "run", "-d", "5parsec"]).unwrap_err();
-        assert!(!refusal(time).contains("-b"));
-        let negative = command().try_get_matches_from(["candor", "run", "-c", "-1"]).unwrap_err();
-        assert!(refusal(negative).contains("a negative number"));
+        assert!(!said(&["candor", "run", "-d", "5parsec"]).contains("-b"));
+        assert!(said(&["candor", "run", "-c", "-1"]).contains("a negative number"));
+    }
+
+    #[test]
+    fn what_has_no_name_is_no_option_of_a_group() {
+        for command in command().get_subcommands() {
+            for one in command.get_positionals() {
+                assert_eq!(one.get_help_heading(), None, "{} {one}", command.get_name());
+            }
+        }
+    }
+
+    #[test]
+    fn hidden_options_are_those_that_a_command_refuses() {
+        let all = command();
+        for (name, refused) in REFUSED {
+            let hidden = all.find_subcommand(name).unwrap().get_arguments();
+            let hidden = hidden.filter(|one| one.is_hide_set()).filter_map(clap::Arg::get_long);
+            let hidden: std::collections::BTreeSet<_> = hidden.collect();
+            assert_eq!(hidden, refused.iter().copied().collect(), "{name}");
+        }
     }
 
     #[test]

@@ -29,14 +29,15 @@ use crate::exit::UserError;
 use terminal::Stream;
 
 /// The style of the standard output: if it is a terminal, as wide as that, and with colours unless `NO_COLOR`
-/// is set.
+/// is set; else as wide as `COLUMNS`, if that is exported.
 pub(crate) fn stdout_style() -> Style {
     style(io::stdout())
 }
 
 fn style(out: impl IsTerminal + AsFd) -> Style {
     if !out.is_terminal() {
-        return Style::PLAIN;
+        let columns = std::env::var("COLUMNS").ok().and_then(|text| text.parse().ok());
+        return columns.map_or(Style::PLAIN, |columns| Style::PLAIN.within(columns));
     }
     let style = if has_colours() { Style::COLOUR } else { Style::PLAIN };
     style.within(terminal::size(out).0.into())

@@ -137,7 +137,7 @@ fn check(command: &str, options: &Options) -> Result<(), UserError> {
 
 /// A plan's file in place of the URL sets all options that were not typed, except the rates.
 fn with_plan_file(options: &mut Options) -> Result<(), UserError> {
-    input::look_at_body(options);
+    input::look_for_slips(options)?;
     let Some(file) = input::take_plan_file(options, None)? else { return Ok(()) };
     let mut plan = input::plan(&file)?;
     (plan.load.rate, plan.load.load, plan.load.requests, plan.load.think_time) =

@@ -62,11 +62,20 @@ pub(crate) fn take_plan_file(
     }
 }
 
-/// Says what a typed body is not, where a slip of the shell or of the hand is likely.
-pub(crate) fn look_at_body(options: &Options) {
+/// Says what a typed body is not, where a slip of the shell or of the hand is likely. A body where a file is meant, as
+/// with curl's --json, is refused.
+pub(crate) fn look_for_slips(options: &Options) -> Result<(), UserError> {
+    let is_json = |path: &Path| path.to_string_lossy().starts_with(['{', '[']);
+    if options.output.json.as_deref().is_some_and(is_json) {
+        return Err(UserError::usage(
+            "--json FILE is where the result is written; send a body with -b, and its type with \
+             -H 'Content-Type: application/json'",
+        ));
+    }
     if let Some(said) = options.requests.body.as_deref().and_then(slip_in_body) {
         console::say(format_args!("candor: {said}"));
     }
+    Ok(())
 }
 
 fn slip_in_body(body: &str) -> Option<String> {

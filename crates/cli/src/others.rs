@@ -119,7 +119,7 @@ const OTHERS: [&str; 6] = ["vegeta", "k6", "siege", "locust", "gatling", "jmeter
 const PAGE: &str = "see docs/coming-from-others.md";
 
 /// Words for options that users of other tools expect, and ours.
-const EXPECTED: [(&str, &str); 7] = [
+const EXPECTED: [(&str, &str); 8] = [
     ("--concurrency", "-c"),
     ("--vus", "-c"),
     ("--rps", "-R"),
@@ -127,6 +127,7 @@ const EXPECTED: [(&str, &str); 7] = [
     ("--metrics", "--out"),
     ("--output", "--json"),
     ("--header", "-H"),
+    ("--target-ready-timeout", "--target-timeout"),
 ];
 
 /// Our option for one of other tools, such as `--h2` for `--http2`, if it means the same in all that have it.

@@ -48,9 +48,12 @@ pub(crate) fn advise(error: LabError) -> LabError {
 }
 
 fn sentence(error: &impl std::fmt::Display, remedy: Option<String>) -> String {
+    let error = error.to_string();
     match remedy {
+        // It ends with lines of a server, to which a remedy does not belong.
+        Some(remedy) if error.contains('\n') => format!("{error}\n  → {remedy}"),
         Some(remedy) => format!("{error}; {remedy}"),
-        None => error.to_string(),
+        None => error,
     }
 }
 

@@ -8,7 +8,7 @@ use crate::units::{fmt_count, fmt_duration_ns, fmt_plural, fmt_rate};
 /// More segments than this are summarised.
 const MAX_LISTED: usize = 4;
 
-/// How requests are timed: `open load, 20,000/s constant`.
+/// How requests are timed: `open load, 20,000/s constant`; with journeys, `open load, users at 200/s constant`.
 pub fn load(plan: &Parts) -> String {
     match &plan.load {
         Load::Open(_) if plan.connections.once => {
@@ -22,7 +22,9 @@ pub fn load(plan: &Parts) -> String {
             format!("closed loop, {} think time", fmt_duration_ns(*think_time_ns))
         }
         Load::Open(load) => {
-            format!("open load, {}", schedule(load, plan.recording.warm_up_ns > 0))
+            let are_users = !plan.work.journeys().is_empty() && !plan.work.are_requests();
+            let who = if are_users { "users at " } else { "" };
+            format!("open load, {who}{}", schedule(load, plan.recording.warm_up_ns > 0))
         }
     }
 }

@@ -133,6 +133,14 @@ impl Work {
         matches!(self, Work::Journeys(_))
     }
 
+    /// How many requests it has, each with its redirects.
+    pub fn count(&self) -> usize {
+        match self.has_users() {
+            true => self.journeys().iter().map(|one| one.with_redirects().count()).sum(),
+            false => self.requests().len(),
+        }
+    }
+
     /// Whether each journey is one request, with its redirects, and no more is said of users.
     pub fn are_requests(&self) -> bool {
         matches!(self, Work::Journeys(journeys) if journeys.order.is_some())

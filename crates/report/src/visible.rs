@@ -70,9 +70,19 @@ pub fn shorten(text: &str, limit: usize) -> String {
         return text.to_owned();
     }
     let mut short: String = text.chars().take(limit.saturating_sub(1)).collect();
+    let is_in_word = text[short.len()..].starts_with(|next: char| next != ' ');
+    if let Some(end) = short.rfind(' ').filter(|_| is_in_word)
+        && short[end..].chars().count() <= WORD.min(limit / 3)
+    {
+        short.truncate(end);
+    }
+    short.truncate(short.trim_end_matches([' ', ',', ';', ':']).len());
     short.push('…');
     short
 }
+
+/// What is cut off of a word at most, so that none is cut in the middle.
+const WORD: usize = 16;
 
 #[cfg(test)]
 mod tests {
@@ -93,6 +103,25 @@ mod tests {
         }
         assert!(matches!(visible("plain"), Cow::Borrowed("plain")));
         assert_eq!(visible_lines("a\nb\r\n"), "a\nb\\r\n");
+    }
+
+    #[test]
+    fn a_text_is_cut_between_words_where_one_ends_near() {
+        for (limit, shown) in [
+            (30, "No request succeeded"),
+            (13, "No request…"),
+            (12, "No request…"),
+            (11, "No request…"),
+            (8, "No requ…"),
+            (1, "…"),
+        ] {
+            assert_eq!(shorten("No request succeeded", limit), shown);
+        }
+        assert_eq!(
+            shorten("a http://h.example/a/long/path/without/blanks", 30).chars().count(),
+            30
+        );
+        assert_eq!(shorten("it failed, and more", 11), "it failed…");
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! `candor bench`: a suite file in, a directory of results out.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use candor_lab::matrix::Place;
@@ -135,6 +135,7 @@ pub(crate) fn bench(arguments: &BenchArguments, typed: Typed) -> Result<ExitCode
     let mut bench = Managed {
         runner: watched.runner(facts, None),
         place: Place { split, directory: directory.clone() },
+        suite: folder_of(path)?,
         files: &Disk,
         profile_command: selection.profiler(&suite).map(str::to_owned),
         own_profile: selection.own_profile.clone(),
@@ -143,6 +144,12 @@ pub(crate) fn bench(arguments: &BenchArguments, typed: Typed) -> Result<ExitCode
     let outcome = run(&suite, &cells, about, &directory, &mut bench, told);
     watched.outputs.hide();
     flags.finish(&directory, &SUITE, &outcome?, exit)
+}
+
+/// The folder of the suite's file, for commands that name files beside it.
+fn folder_of(suite: &Path) -> Result<PathBuf, UserError> {
+    let absolute = std::path::absolute(suite).map_err(UserError::could_not_run)?;
+    Ok(absolute.parent().map(Path::to_path_buf).unwrap_or_default())
 }
 
 impl BenchArguments {

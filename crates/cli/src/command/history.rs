@@ -23,7 +23,7 @@ Examples:
   candor history list --keep results
       All results, a line for each.
   candor history trend --keep results --html trend.html
-      What became of their figures, and where their level changed.
+      How their figures changed, and where their level moved.
   candor history diff --keep results last-1 last
       The last two beside each other.";
 
@@ -104,7 +104,7 @@ enum What {
         #[arg(default_value = "last")]
         b: String,
     },
-    /// What became of the figures of each plan on each machine, and where their level changed
+    /// How the figures of each plan changed on each machine, and where their level moved
     #[command(after_long_help = TREND)]
     Trend {
         /// Only this figure: rate, failed, response-p50, response-p99, response-p99.9, service-p50, service-p99, target-cpu
@@ -159,6 +159,12 @@ fn figure(name: &str) -> Result<String, String> {
 
 pub(crate) fn history(arguments: HistoryArguments) -> Result<ExitCode, UserError> {
     let HistoryArguments { what, keep, tag, plan } = arguments;
+    if !keep.exists() {
+        return Err(UserError::could_not_run(format!(
+            "{0} does not exist; candor run --keep {0} URL makes it, and --keep names another",
+            keep.display()
+        )));
+    }
     let mut history = History::open(&keep)?;
     history.entries.retain(|one| {
         plan.as_ref().is_none_or(|plan| one.plan == *plan)

@@ -11,7 +11,7 @@ use candor_plan::redact::Typed;
 use candor_plan::{Outputs, Plan, looks_like_plan};
 use candor_render::compose;
 use candor_report::document::EndReason;
-use candor_report::document::Severity;
+use candor_report::document::{Outcome, Severity};
 use candor_report::json;
 use candor_report::{AbortRule, Document, Expectation};
 use clap::Args;
@@ -122,7 +122,7 @@ fn run_to(
 ) -> Result<ExitCode, UserError> {
     let RunArguments { mut options, target, profile, part, fleet, keep, instead } = arguments;
     let fleet = fleet.open()?;
-    input::look_at_body(&options);
+    input::look_for_slips(&options)?;
     let plan_file = input::take_plan_file(&mut options, instead)?;
     if let Some(file) = &plan_file {
         options = options.or(input::plan(file)?);
@@ -276,7 +276,7 @@ fn conditions(outputs: &Outputs) -> Result<Vec<AbortRule>, UserError> {
 
 /// The order of precedence: an interruption, a target that ended, a ledger that does not balance, a condition that
 /// ended the run, a run in which nothing worked, wrong numbers, a lost agent, doubts about the numbers, the
-/// objectives.
+/// objectives, a run in which little worked.
 fn exit(document: &Document, outputs: &Outputs) -> Exit {
     let end = document.end.reason;
     let is_degraded = document.lost_agents().next().is_some();
@@ -302,7 +302,12 @@ fn exit(document: &Document, outputs: &Outputs) -> Exit {
     } else if outputs.strict && doubtful {
         Exit::NotTrustworthy
     } else {
-        document.gate().into()
+        match document.gate() {
+            Outcome::Met if document.mostly_failed() && !outputs.allow_failures => {
+                Exit::CouldNotRun
+            }
+            gate => gate.into(),
+        }
     }
 }
 

@@ -89,7 +89,7 @@ impl Comparing {
     ) -> Result<Self, UserError> {
         flags.profile.check(command)?;
         input::refuse_outputs_of_runs(command, &options.output)?;
-        input::look_at_body(&options);
+        input::look_for_slips(&options)?;
         let markdown = flags.markdown.take().map(|path| Out::new("markdown", path));
         options.output.out.extend(markdown);
         let outputs = options.outputs();

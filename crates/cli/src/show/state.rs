@@ -167,12 +167,12 @@ impl Head {
         let asked = u64::from(plan.connections_in_all().0);
         let connections = fmt_plural(asked, "connection");
         let url = Secrets::Hidden.url(&plan.target.url);
-        let several = match plan.work.requests().len() {
-            0 | 1 => String::new(),
-            count => format!(" and {} more", count - 1),
+        let what = match plan.work.count() {
+            0 | 1 => format!("{method} {url}"),
+            count => format!("{} to {url}", fmt_plural(count as u64, "request")),
         };
         let load = describe::in_short(&describe::load(plan));
-        let title = format!("{method} {url}{several} · {load} · {connections}");
+        let title = format!("{what} · {load} · {connections}");
         Head {
             title: clean(&title),
             warm_up_ns: plan.recording.warm_up_ns,
@@ -384,7 +384,7 @@ impl State {
             }
             Event::Done { what, outcome, is_failure } => {
                 let steps = self.steps.get_or_insert_default();
-                let done = Done { what: clean(&what), outcome: clean(&outcome), is_failure };
+                let done = Done { what: clean(&what), outcome: in_line(&outcome), is_failure };
                 steps.done.push_back(done);
                 steps.done_count += 1;
                 steps.left_ns = steps.left_ns.and(steps.left_ns(self.now.elapsed_ns));
@@ -436,6 +436,11 @@ impl Course {
             Course::Sending { elapsed_ns } | Course::Draining { elapsed_ns } => elapsed_ns,
         }
     }
+}
+
+/// A text with further lines, such as the last ones of a server's output, in one.
+fn in_line(text: &str) -> String {
+    clean(&text.replace("\n  ", " "))
 }
 
 /// A text from outside, made safe and short.

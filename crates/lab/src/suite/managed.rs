@@ -42,6 +42,8 @@ pub struct Managed<'a> {
     pub runner: EngineRunner<'a>,
     /// Where servers are started.
     pub place: Place,
+    /// The folder of the suite's file, as an absolute path.
+    pub suite: PathBuf,
     /// Where files of plans come from.
     pub files: &'a dyn ReadFile,
     /// The command that profiles servers while they are measured, if there is one.
@@ -184,6 +186,7 @@ impl Managed<'_> {
         let directory = WorkDirectory::make()?;
         let places = Places {
             directory: directory.path.to_string_lossy().into_owned(),
+            suite: self.suite.to_string_lossy().into_owned(),
             port: free_port()?,
             h2_port: free_port()?,
             tls_port: free_port()?,
@@ -275,6 +278,7 @@ fn check_announced(
 /// The values of placeholders in commands, files, environment and URLs.
 struct Places {
     directory: String,
+    suite: String,
     port: u16,
     h2_port: u16,
     tls_port: u16,
@@ -287,6 +291,7 @@ struct Places {
 impl Places {
     fn fill(&self, text: &str) -> String {
         text.replace("{dir}", &self.directory)
+            .replace("{suite}", &self.suite)
             .replace("{port}", &self.port.to_string())
             .replace("{h2-port}", &self.h2_port.to_string())
             .replace("{tls-port}", &self.tls_port.to_string())

@@ -68,7 +68,7 @@ group! {
 
         /// What --rate and --load count in a plan with journeys [default: users]
         ///
-        /// With `requests`, users come at the rate that makes so many requests if every step is made.
+        /// With `requests`, users come at the rate that makes this many requests if every step is made.
         #[arg(long, value_name = "WHAT")]
         #[serde(deserialize_with = "typed")]
         pub rate_of: Option<RateOf>,

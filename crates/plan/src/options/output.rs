@@ -51,14 +51,14 @@ group! {
         #[arg(long, value_name = "HOW MUCH", value_enum)]
         pub report: Option<ReportDepth>,
 
-        /// What there is to say of the result, which is also a label of all metrics; may be repeated
+        /// Tag of the result, and label of all its metrics; may be repeated
         ///
-        /// It stands in the result, and `candor history` chooses results by it.
+        /// `candor history` selects results by their tags.
         #[arg(long, value_name = "NAME=VALUE")]
         #[serde(deserialize_with = "one_or_many")]
         pub tag: Vec<Tag>,
 
-        /// At the end, wait at most this long until the final metrics were scraped
+        /// At the end, wait at most this long for the final metrics to be scraped
         ///
         /// For --out prometheus. A signal ends the wait, and an interrupted run does not wait.
         #[arg(long, value_name = "TIME")]
@@ -92,10 +92,10 @@ group! {
         #[serde(deserialize_with = "one_or_many")]
         pub abort_if: Vec<String>,
 
-        /// Exit with 0, and not with 1, even if not one request succeeded
+        /// Exit with 0 instead of 1 if more than half of the requests failed, or all
         ///
-        /// Objectives are not met by such a run, with this option or without. To count an error status as
-        /// success, use --expect-status.
+        /// A run in which no request succeeded meets no objective, with this option or without. To count an error
+        /// status as success, use --expect-status.
         #[arg(long)]
         pub allow_failures: bool,
 

@@ -19,7 +19,7 @@ group! {
         #[arg(long, value_name = "TIME")]
         pub interval: Option<PositiveNanos>,
 
-        /// Tell requests apart by what they go to, in rows of the report
+        /// Give each target, or each address, a row of the report
         ///
         /// Each row has connections, requests, errors and response times. A plan with several targets has rows for
         /// them anyway; with this the short report shows them instead of steps.

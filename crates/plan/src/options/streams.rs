@@ -50,7 +50,7 @@ group! {
         #[arg(long, value_name = "RULE")]
         pub input_tokens: Option<String>,
 
-        /// The streams of this interface of language models: sets the options above for it
+        /// Measure streams of this API of language models: sets the options above for it
         ///
         /// Each of them can be given beside it, and goes before it.
         #[arg(long, value_name = "API")]

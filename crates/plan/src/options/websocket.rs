@@ -22,7 +22,7 @@ group! {
         #[arg(long, value_name = "TEXT")]
         pub hello: Option<String>,
 
-        /// A connection takes messages when the server has sent one with this regular expression
+        /// Send on a connection only once the server has sent a message that matches
         #[arg(long, value_name = "REGEX")]
         pub ready: Option<String>,
 
@@ -54,18 +54,18 @@ group! {
         #[serde(deserialize_with = "typed")]
         pub message_field: Option<Replies>,
 
-        /// Messages of the server that are no replies: those with this regular expression; may be repeated
+        /// Messages of the server that match are not replies; may be repeated
         ///
         /// Greetings, pings and pushes, e.g. '"type":"(welcome|ping)"'. They are counted as parts.
         #[arg(long, value_name = "REGEX")]
         #[serde(deserialize_with = "one_or_many")]
         pub ignore: Vec<String>,
 
-        /// Only messages of the server with this regular expression are replies
+        /// Only messages of the server that match are replies
         #[arg(long, value_name = "REGEX")]
         pub reply: Option<String>,
 
-        /// Answer messages of the server with this regular expression by a text; may be repeated
+        /// Send this text after each message of the server that matches; may be repeated
         ///
         /// A ping of an application's own, e.g. '^2$=3' for engine.io. The expression ends at the first =; write \\x3d for
         /// one in it. Such messages are no replies.
@@ -86,7 +86,7 @@ group! {
         #[arg(long)]
         pub deflate: bool,
 
-        /// Ping the server this often; it has as long to respond
+        /// Ping the server at this interval; it must respond within the same time
         #[arg(long, value_name = "TIME")]
         pub ping: Option<PositiveNanos>,
 

@@ -70,7 +70,8 @@ impl Checks {
     /// Of a run: that requests succeeded, that its figures can be true, and each objective.
     pub fn of_run(document: &Document) -> Self {
         let misses = compose::misses_of_run(document);
-        let failure = document.nothing_worked().then(|| misses.into_iter().next());
+        let failure = (document.nothing_worked() || document.mostly_failed())
+            .then(|| misses.into_iter().next());
         let invalid: Vec<String> = with(document, Severity::Invalid).map(in_words).collect();
         let sound = (!invalid.is_empty()).then(|| invalid.join(" "));
         let mut list = vec![

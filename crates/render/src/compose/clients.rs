@@ -116,7 +116,7 @@ fn short(section: &mut Section, clients: &Clients) {
     if tables.len() > 0 {
         section.remark(format!("and {}", fmt_plural(tables.len() as u64, "more pool")));
     }
-    counted(section, DISAGREE, Some(Tone::Bad), disagreements(clients));
+    counted(section, DISAGREE, Some(Tone::Bad), 1, disagreements(clients));
     matrix::missing_shortly(section, &clients.failures, &clients.notes);
 }
 

@@ -76,7 +76,8 @@ fn short(comparison: &Comparison, title: &str) -> Page {
         let told = format!("{} = {}", shorten(&one.name, NAME), shorten(&one.source, LINE - NAME));
         page.header.fact("Compared", None, told);
     }
-    counted(&mut page.header, "Caution", None, comparison.cautions.iter().cloned());
+    let lines = if comparison.variants.len() > 2 { 1 } else { 2 };
+    counted(&mut page.header, "Caution", None, lines, comparison.cautions.iter().cloned());
     let section = page.section("changes", "Changes");
     match comparison.variants.len() {
         0 | 1 => {}
@@ -155,7 +156,7 @@ pub fn sentence(comparison: &Comparison, variant: usize) -> String {
     if primary.conclusion == Conclusion::TooFew {
         let why = comparison.why_too_few(variant).unwrap_or_else(|| {
             format!(
-                "at least {} with {} of both are needed, and there {} {}",
+                "at least {} with {} of both are needed, and there {} {}; make more",
                 fmt_plural(comparison.rounds_needed, rounds_noun(comparison)),
                 primary.metric.name(),
                 if primary.rounds == 1 { "is" } else { "are" },

@@ -108,17 +108,26 @@ pub(super) fn compact(section: &mut Section, mut table: Table, rows: &str, thing
     }
 }
 
-/// A line about several things of a kind: the first of them, and how many more.
+/// A list of things of a kind: as many as have room on these lines, and how many more.
 pub(super) fn counted(
     section: &mut Section,
     name: &'static str,
     tone: Option<Tone>,
-    mut things: impl Iterator<Item = String>,
+    lines: usize,
+    things: impl Iterator<Item = String>,
 ) {
-    let Some(first) = things.next() else { return };
-    let more = things.count();
-    let more = if more == 0 { String::new() } else { format!("; and {more} more") };
+    let things: Vec<String> = things.collect();
     // A long name stands before the text and not in the margin.
-    let room = LINE.saturating_sub(more.chars().count() + name.len().saturating_sub(MARGIN));
-    section.fact(name, tone, shorten(&first, room) + &more);
+    let room = (lines * LINE).saturating_sub(name.len().saturating_sub(MARGIN));
+    let behind = |told: usize| match things.len() - told {
+        0 => String::new(),
+        left => format!("; and {left} more"),
+    };
+    let told = |count: usize| things[..count].join("; ") + &behind(count);
+    let most = (2..=things.len().min(MOST)).rev().map(told);
+    let text = most.into_iter().find(|text| text.chars().count() <= room).or_else(|| {
+        let (first, behind) = (things.first()?, behind(1));
+        Some(shorten(first, room.saturating_sub(behind.chars().count())) + &behind)
+    });
+    section.fact(name, tone, text.unwrap_or_default());
 }

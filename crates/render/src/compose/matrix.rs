@@ -57,11 +57,12 @@ pub(super) fn missing(section: &mut Section, failures: &[FailedTrial], notes: &[
 
 /// The same in a line each.
 pub(super) fn missing_shortly(section: &mut Section, failures: &[FailedTrial], notes: &[Note]) {
-    counted(section, "Failed", None, failures.iter().map(FailedTrial::line));
+    counted(section, "Failed", None, 1, failures.iter().map(FailedTrial::line));
     counted(
         section,
         "Left out",
         None,
+        1,
         notes.iter().map(|one| format!("{}: {}", one.what, one.why)),
     );
 }

@@ -3,6 +3,7 @@
 use candor_plan::units::{fmt_duration_ns, fmt_per_second, fmt_plural, fmt_share};
 
 use super::curve::{self, Point};
+use super::found::compact;
 use super::{again, made_by, or_nothing, time, trials};
 use crate::page::{Column, Depth, Page, Table};
 use candor_report::Tone;
@@ -60,8 +61,14 @@ pub fn page(sweep: &Sweep, depth: Depth) -> Page {
         latency.chart(curve::by_percentile(id, title, &points, pick));
     }
     let rates = page.section("rates", "Each rate");
-    rates.headed("Response time (due → done)", table(sweep, RESPONSE));
-    rates.headed("Service time (sent → done)", table(sweep, SERVICE));
+    let response = table(sweep, RESPONSE);
+    match depth {
+        Depth::Short => compact(rates, in_short(response), "more rate", "more column"),
+        _ => rates.headed("Response time (due → done)", response),
+    }
+    rates.beyond_short(|rates| {
+        rates.headed("Service time (sent → done)", table(sweep, SERVICE));
+    });
     notes(sweep).into_iter().for_each(|note| rates.remark(note));
     again(&mut page, [("Seed", sweep.seed.to_string())], &sweep.host, &sweep.arguments);
     made_by(&mut page, &sweep.tool, &sweep.format);
@@ -133,6 +140,16 @@ fn table(sweep: &Sweep, pick: fn(&Figures) -> &Percentiles) -> Table {
         cells.extend(has_target.then(|| or_nothing(figures.target_cpu_share, fmt_share)));
         cells.push(if row.saturated { "(saturated)".to_owned() } else { String::new() });
         table.row(cells);
+    }
+    table
+}
+
+/// The columns that a short page has room for.
+fn in_short(mut table: Table) -> Table {
+    for left_out in ["p99 of all runs", "p99.99", "p99.9", "p95", "p90", "p75", "mean"] {
+        if let Some(at) = table.columns.iter().position(|column| column.name == left_out) {
+            table.without(at..at + 1);
+        }
     }
     table
 }

@@ -27,13 +27,7 @@ pub(super) fn what(document: &Document) -> String {
     let plan = &document.plan;
     let note = document.target_note.as_ref().map_or(String::new(), |note| format!(" ({note})"));
     let all = plan.work.requests();
-    let journeys = plan.work.journeys().iter();
-    // Redirects are those of a request.
-    let count = match plan.work.has_users() {
-        true => journeys.map(|one| one.with_redirects().count()).sum(),
-        false => all.len(),
-    };
-    match &all[..all.len().min(count)] {
+    match &all[..all.len().min(plan.work.count())] {
         [one] if one.call.is_some() => {
             format!("{} {}{note}", one.path.trim_start_matches('/'), plan.target.url)
         }
@@ -160,9 +154,20 @@ fn achieved(document: &Document) -> String {
 
 /// What was missed, a line each: that nothing worked, and objectives that were not met or cannot be told.
 pub fn misses(document: &Document) -> Vec<String> {
-    let failed = document.nothing_worked().then(|| {
+    let nothing_worked = document.nothing_worked();
+    let failed = (nothing_worked || document.mostly_failed()).then(|| {
         let finding = document.verdicts.iter().find(|one| one.id == "errors-dominate");
-        finding.map_or("No request succeeded.".to_owned(), |one| one.sentence.clone())
+        finding.map_or_else(
+            || match nothing_worked {
+                true => "No request succeeded.".to_owned(),
+                false => {
+                    let ledger = &document.ledger;
+                    let (failed, due) = (fmt_count(ledger.failed()), fmt_count(ledger.accounted()));
+                    format!("{failed} of {due} requests failed, or had no response.")
+                }
+            },
+            |one| one.sentence.clone(),
+        )
     });
     let missed = document.expectations.iter().filter(|one| !one.met());
     failed.into_iter().chain(missed.map(|one| one.sentence.clone())).collect()
@@ -194,9 +199,7 @@ fn standing(document: &Document) -> (Tone, &'static str) {
     match (worst, document.gate()) {
         _ if document.nothing_worked() && ledger.balances() => (Tone::Bad, "ALL FAILED"),
         (Some(Severity::Invalid), _) => (Tone::Bad, "INVALID"),
-        _ if !document.is_feed() && ledger.failed_share().is_some_and(|share| share > 0.5) => {
-            (Tone::Bad, "FAILED")
-        }
+        _ if document.mostly_failed() => (Tone::Bad, "FAILED"),
         (_, outcome @ (Outcome::NotMet | Outcome::CannotTell)) => gate(outcome),
         _ if has("errors-dominate") => (Tone::Doubtful, "ERRORS"),
         (Some(Severity::Warning), _) => (Tone::Doubtful, "DOUBTFUL"),

@@ -468,6 +468,11 @@ impl Document {
         ledger.succeeded() == 0 && !is_streaming && !is_empty
     }
 
+    /// Whether more than half of the requests that were due failed, or had no response.
+    pub fn mostly_failed(&self) -> bool {
+        !self.is_feed() && self.ledger.failed_share().is_some_and(|share| share > 0.5)
+    }
+
     /// Whether it is a feed: parts of responses came, and no response ended, neither well nor badly.
     pub fn is_feed(&self) -> bool {
         let ledger = &self.ledger;

@@ -318,12 +318,14 @@ impl Variant {
             (1u64..).find(|n| order::is_bounded(*n, Quantile::nearest(q), order::CONFIDENCE))?;
         Some(match few < needed {
             true => format!(
-                "{} needs at least {} responses in a run, and {} of {} had {}",
+                "{} needs at least {} responses in a run, and {} of {} had {}; make runs {} times as long{}",
                 metric.name(),
                 fmt_count(needed),
                 fmt_plural(counts.len() as u64, "run"),
                 self.name,
-                fmt_count(few)
+                fmt_count(few),
+                fmt_count(needed.div_ceil(few.max(1))),
+                if metric == Metric::P50 { "" } else { ", or decide by p50" }
             ),
             false => format!(
                 "the responses scatter too much for {} in {} of {}",

@@ -49,7 +49,7 @@ pub(super) fn report(arguments: &ReportArguments, typed: Typed) -> Result<ExitCo
     }
     console::report(false, |style| forms::of_run(&document, Depth::Short, style, is_kept))?;
     Ok(match document.lost_agents().next() {
-        None if document.nothing_worked() => Exit::CouldNotRun,
+        None if document.nothing_worked() || document.mostly_failed() => Exit::CouldNotRun,
         None => Exit::Fine,
         Some(_) => Exit::Degraded,
     }

@@ -68,7 +68,7 @@ pub(crate) fn try_out(arguments: TryArguments) -> Result<ExitCode, UserError> {
         ("--expect", !output.expect.is_empty(), NO_RESULT),
     ];
     input::refuse("try", refused)?;
-    input::look_at_body(&options);
+    input::look_for_slips(&options)?;
     let plan_file = input::take_plan_file(&mut options, instead)?;
     if let Some(file) = &plan_file {
         options = options.or(input::plan(file)?);

@@ -265,13 +265,16 @@ fn troubles(section: &mut Section, document: &Document) {
     }
 }
 
-/// The most serious findings, then the number of the others.
+/// The most serious findings, then the number of the others. Where it is said why no request succeeded, that there is
+/// no rate says nothing more.
 fn findings(section: &mut Section, document: &Document) {
-    for verdict in document.verdicts.iter().take(FINDINGS) {
+    let has_cause = document.nothing_worked()
+        && document.verdicts.iter().any(|one| one.id == "errors-dominate");
+    let told = || document.verdicts.iter().filter(|one| !(has_cause && one.id == "no-rate"));
+    for verdict in told().take(FINDINGS) {
         section.blocks.push(Block::Finding(Finding::of(verdict)));
     }
-    let rest: Vec<&str> =
-        document.verdicts.iter().skip(FINDINGS).map(|Verdict { id, .. }| id.as_str()).collect();
+    let rest: Vec<&str> = told().skip(FINDINGS).map(|Verdict { id, .. }| id.as_str()).collect();
     if !rest.is_empty() {
         let text = format!("and {} more: {}", rest.len(), rest.join(", "));
         section.remark(shorten(&text, LONG));

@@ -60,12 +60,12 @@ pub(super) fn section(section: &mut Section, document: &Document) {
     }
 }
 
-/// `200/s users asked, 199.8/s began`
+/// `Users: 200/s asked for, 199.8/s began.`
 fn arrivals(users: &Users) -> String {
     let began = super::or_nothing(users.started_per_s, fmt_per_second);
     match users.asked_per_s {
-        Some(asked) => format!("Asked for {} users, {began} began.", fmt_per_second(asked)),
-        None => format!("{began} users began."),
+        Some(asked) => format!("Users: {} asked for, {began} began.", fmt_per_second(asked)),
+        None => format!("Users: {began} began."),
     }
 }
 

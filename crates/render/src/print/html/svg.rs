@@ -85,7 +85,8 @@ fn drawing(out: &mut Markup, chart: &Chart) {
             }
             chart.series.iter().for_each(|one| series(picture, chart, one));
         });
-        chart.marks.iter().for_each(|one| mark(plot, chart, one));
+        let rows = rows_of_labels(chart);
+        chart.marks.iter().zip(rows).for_each(|(one, row)| mark(plot, chart, one, row));
         plot.shape("rect", &[("class", "frame"), ("width", "100%"), ("height", "100%")]);
         let name = [("class", "name"), ("x", "100%"), ("y", "100%"), ("dy", "38")];
         plot.leaf("text", &name, chart.x.name);
@@ -178,7 +179,33 @@ fn series(out: &mut Markup, chart: &Chart, series: &Series) {
     out.shape("path", &[("class", &class), ("d", &path)]);
 }
 
-fn mark(out: &mut Markup, chart: &Chart, mark: &Mark) {
+/// Beyond this share of the picture, the label of a mark is before it.
+const BEFORE: f64 = 0.7;
+/// The height of a row of labels, in pixels; and of a narrow picture, the share that a character takes.
+const ROW: usize = 14;
+const CHARACTER: f64 = 6.5 / 330.0;
+
+/// The row of each mark's label, so that no two are in one place.
+fn rows_of_labels(chart: &Chart) -> Vec<usize> {
+    let mut taken: Vec<(usize, f64, f64)> = Vec::new();
+    let mut row = |mark: &Mark| {
+        let at = chart.x.at(mark.at);
+        if mark.across != Across::Up || !(0.0..=1.0).contains(&at) {
+            return 0;
+        }
+        let width = mark.label.chars().count() as f64 * CHARACTER;
+        let (from, to) = if at > BEFORE { (at - width, at) } else { (at, at + width) };
+        let is_free = |row: &usize| {
+            taken.iter().all(|(other, begin, end)| other != row || to < *begin || *end < from)
+        };
+        let row = (0..chart.marks.len()).find(is_free).unwrap_or_default();
+        taken.push((row, from, to));
+        row
+    };
+    chart.marks.iter().map(&mut row).collect()
+}
+
+fn mark(out: &mut Markup, chart: &Chart, mark: &Mark, row: usize) {
     let (axis, place) = match mark.across {
         Across::Up => (&chart.x, "data-x"),
         Across::Along => (&chart.y, "data-y"),
@@ -191,8 +218,9 @@ fn mark(out: &mut Markup, chart: &Chart, mark: &Mark) {
     let position = format!("{at:.5}");
     out.element("g", &[("class", "mark"), (place, &position)], |g| {
         line(g, mark.across, &share);
-        let (side, dx) = if at > 0.7 { ("before", "-5") } else { ("after", "5") };
-        let up = [("class", side), ("x", &*share), ("y", "0"), ("dx", dx), ("dy", "14")];
+        let (side, dx) = if at > BEFORE { ("before", "-5") } else { ("after", "5") };
+        let dy = format!("{}", ROW * (row + 1));
+        let up = [("class", side), ("x", &*share), ("y", "0"), ("dx", dx), ("dy", &dy)];
         let along = [("class", "before"), ("x", "100%"), ("y", &*share), ("dy", "-5")];
         let position = if mark.across == Across::Up { &up[..] } else { &along };
         g.leaf("text", position, &mark.label);
@@ -346,5 +374,16 @@ mod tests {
         let drawn = drawn(Series::dots("a", 1, [dot]));
         assert!(drawn.contains("d=\"M500 750V0\""), "{drawn}");
         assert!(drawn.contains("d=\"M500 500h0\""), "{drawn}");
+    }
+
+    #[test]
+    fn labels_of_marks_are_not_in_one_place() {
+        let axis = || Axis::span("time", Unit::Time, 0.0, 10.0);
+        let mut chart = Chart::new("c", "t", axis(), Axis::linear("rate", Unit::Rate, 100.0));
+        let mark = |at| Mark { across: Across::Up, at, label: "paused 30 ms".into() };
+        chart.marks = [9.1, 9.0, 0.1, 9.05, 20.0].map(mark).into();
+        assert_eq!(rows_of_labels(&chart), [0, 1, 0, 2, 0]);
+        chart.marks[3] = Mark { across: Across::Along, ..mark(9.05) };
+        assert_eq!(rows_of_labels(&chart)[3], 0);
     }
 }
