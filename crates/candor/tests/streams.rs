@@ -129,6 +129,37 @@ fn tokens_of_a_model_are_told_from_other_events() {
     }
 }
 
+/// The server's gaps are 20 ms at least, so each limit is far from what is measured.
+#[test]
+fn good_responses_are_counted_and_judged() {
+    let peer = Peer::start(whole(&["data: a\n\n", "data: b\n\n", "data: c\n\n"]));
+    let url = format!("http://{}/", peer.addr());
+    let flags = ["-c", "1", "-n", "5", "--stream", "sse", "--tokens", "events"];
+    for (limits, good) in
+        [("ttft<20s,tpot<20s,response<60s", 5), ("ttft<1ms,response<60s", 0), ("response<2ms", 0)]
+    {
+        let document = measure(&[&flags[..], &["--goodput", limits, &url]].concat());
+        assert_eq!(document.count("/goodput/good"), good, "{limits}");
+        assert_eq!(document.number("/goodput/share"), good as f64 / 5.0);
+        let rows = document.list("/intervals").iter();
+        let of_rows: u64 = rows.filter_map(|row| row["good"].as_u64()).sum();
+        assert_eq!(of_rows, good);
+        let objective = ["--no-keep", "--goodput", limits, "--expect", "goodput >= 95%", &url];
+        let judged = candor(&[&flags[..], &objective].concat());
+        assert_eq!(judged.code(), if good == 5 { 0 } else { 3 }, "{}", judged.stdout);
+    }
+    for (options, place) in [
+        (&["--goodput", "itl<1s"][..], "itl: no tokens"),
+        (&["--goodput", "gap<1s"], "gap: no request has a stream"),
+        (&["--goodput", "ttft:300"], "'--goodput <LIMITS>'"),
+        (&["--expect", "goodput > 1/s"], "no limits for good responses; add goodput"),
+    ] {
+        let refused = candor(&[options, &[&url]].concat());
+        assert_eq!(refused.code(), 2, "{options:?}");
+        assert!(refused.stderr.contains(place), "{}", refused.stderr);
+    }
+}
+
 /// A response without end: nothing failed, and nothing is invalid.
 #[test]
 fn a_feed_is_shown_by_its_events() {

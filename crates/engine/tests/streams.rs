@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use crate::common::*;
 use candor_engine::{Control, drive};
-use candor_plan::{Arrivals, ModelApi, Parts, StreamForm, Streaming, Tokens};
+use candor_plan::{Arrivals, Goodput, ModelApi, Parts, StreamForm, Streaming, Tokens};
 use candor_record::{ErrorKind, Histogram, RunRecord, StreamCounts};
 use candor_testkit::sim::{Link, Reaction, SimReactor, SimServer};
 
@@ -192,6 +192,83 @@ fn tokens_have_times_of_their_own() {
     assert_all(&streams.time_per_token, 4, (N - 1) * D / 14);
     assert_eq!((streams.tokens, streams.input_tokens), (4 * 15, 4 * 5));
     assert_eq!((streams.coalesced, streams.tokens_coalesced), (0, 0));
+}
+
+/// Response n of 20 begins n ms later than the first one, and its gaps are n ms longer: each limit has its own share,
+/// and together they have the least of these.
+#[test]
+fn good_responses_are_under_every_limit() {
+    let good = |limits: &str, count: u64| {
+        let mut served = 0;
+        let server = move |at_ns: u64, _: u64, _: u64| {
+            let late_ns = served * MS;
+            served += 1;
+            let mut all = vec![(at_ns + HEAD, head())];
+            all.extend(
+                (0..N).map(|k| (at_ns + T0 + late_ns + k * (D + late_ns), chunk("data: x\n\n"))),
+            );
+            if let Some((_, last)) = all.last_mut() {
+                last.extend_from_slice(b"0\r\n\r\n");
+            }
+            Reaction::Answers(all)
+        };
+        let mut plan = few(count, Streaming { tokens: Some(Tokens::Events), ..sse() });
+        let limits: Goodput = limits.parse().unwrap();
+        plan.recording.goodput = Some(limits);
+        let record = run(&plan, server);
+        assert_eq!(record.total.ledger.ok, count);
+        assert_eq!(record.intervals.iter().map(|one| one.good).sum::<u64>(), record.total.good);
+        record.total.good
+    };
+    // n: T0 + n ms < limit; D + n ms < limit; and in all T0 + 5·D + 6·n ms < limit, with T0 = 30 ms, D = 21 ms.
+    for (limits, wanted) in [
+        ("response<135ms", 0),
+        ("response<165ms", 5),
+        ("response<166ms", 6),
+        ("ttft<37ms", 7),
+        ("first-event<37ms", 7),
+        ("itl<29ms", 8),
+        ("gap<29ms", 8),
+        ("tpot<30ms", 9),
+        ("ttft<37ms,tpot<30ms,response<165ms", 5),
+        ("ttft<37ms,tpot<30ms,response<1s", 7),
+        ("ttft<1s,itl<1s,tpot<1s,response<1s,gap<1s,first-event<1s", 20),
+    ] {
+        assert_eq!(good(limits, 20), wanted, "{limits}");
+    }
+}
+
+/// What failed is not good, and neither is what had no token; a limit does not hold for requests without its figure.
+#[test]
+fn failed_and_empty_responses_are_not_good() {
+    let limits = |text: &str| Some(text.parse::<Goodput>().unwrap());
+    let mut plan = few(4, Streaming { token: vec!["json:$.text".to_owned()], ..sse() });
+    plan.recording.goodput = limits("ttft<1s");
+    let record = run(&plan, streaming());
+    assert_eq!((record.total.ledger.ok, record.total.good), (4, 0), "no event was a token");
+    plan.recording.goodput = limits("tpot<1s,itl<1s");
+    assert_eq!(run(&plan, streaming()).total.good, 4, "no gap is known to be too long");
+    plan.work.requests_mut()[0].stream = Some(Streaming { error: Some("^x$".to_owned()), ..sse() });
+    plan.recording.goodput = limits("first-event<1s");
+    let record = run(&plan, streaming());
+    assert_eq!((record.total.ledger.error(ErrorKind::StreamError), record.total.good), (4, 0));
+    // Without streams the response time alone is held to a limit, and the warm-up is none of it.
+    let mut plain = self::plan(1, open(100, Arrivals::Constant), 2 * S);
+    plain.recording.warm_up_ns = S;
+    plain.recording.goodput = limits("response<30ms");
+    let answers = || {
+        let mut served = 0u64;
+        move |at_ns: u64, _: u64, _: u64| {
+            served += 1;
+            let bytes = b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n".to_vec();
+            let took_ns = if served.is_multiple_of(4) { 5 * MS } else { 2 * MS };
+            Reaction::Answer { at_ns: at_ns + took_ns, bytes }
+        }
+    };
+    let record = run(&plain, answers());
+    assert_eq!((record.total.ledger.ok, record.total.good), (200, 200));
+    plain.recording.goodput = limits("response<5ms");
+    assert_eq!(run(&plain, answers()).total.good, 150, "every fourth takes as long as the limit");
 }
 
 #[test]

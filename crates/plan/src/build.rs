@@ -97,6 +97,7 @@ impl Options {
                 kernel_timestamps: self.recording.kernel_timestamps,
                 held_up: false,
                 by: self.recording.by,
+                goodput: self.recording.goodput,
             },
             seed: self.load.seed.unwrap_or(DEFAULT_SEED),
             data: data::data(&self, &files)?,

@@ -2,10 +2,12 @@
 //! is sent or where.
 
 mod connections;
+mod goodput;
 mod recording;
 mod threads;
 
 pub use connections::{Connections, Frames, Windows};
+pub use goodput::Goodput;
 pub use recording::{By, KernelTimestamps, Recording, Trace};
 pub use threads::{Pacing, ReactorChoice, Threads};
 pub(crate) use threads::{SEVERAL_IN_A_READ, WAITS};

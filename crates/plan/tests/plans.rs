@@ -79,6 +79,7 @@ fn a_url_alone_is_a_closed_loop_of_ten_connections_for_ten_seconds() {
             kernel_timestamps: None,
             held_up: false,
             by: None,
+            goodput: None,
         },
         threads: Threads {
             count: None,

@@ -307,6 +307,9 @@ figures! {
         /// Streams of events; `None` before the first event.
         #[serde(default)]
         pub streams: Option<Box<StreamCounts>> as Late,
+        /// Measured responses as expected that were under the plan's limits; 0 if it has none.
+        #[serde(default)]
+        pub good: u64,
         /// Datagrams.
         pub datagrams: DatagramCounts,
         /// Connections.

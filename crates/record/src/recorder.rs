@@ -543,6 +543,12 @@ impl Recorder {
         self.streams(now_ns).unbegun += 1;
     }
 
+    /// A measured request got the expected response under the plan's limits.
+    pub fn good(&mut self, now_ns: u64) {
+        self.advance(now_ns);
+        self.current.good += 1;
+    }
+
     fn streams(&mut self, now_ns: u64) -> &mut StreamCounts {
         self.advance(now_ns);
         let digits = self.settings.digits;

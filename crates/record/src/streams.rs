@@ -37,16 +37,30 @@ pub struct StreamParts {
 pub struct StreamEnd {
     /// Its events.
     pub parts: u64,
+    /// due → first event, if there was any.
+    pub first_part_ns: Option<u64>,
     /// due → last event, if there was any.
     pub last_part_ns: Option<u64>,
     /// The longest of its gaps, if one is known.
     pub longest_gap_ns: Option<u64>,
+    /// due → first event that is a token, if there was any.
+    pub first_token_ns: Option<u64>,
+    /// The longest gap between two events that are tokens, if one is known.
+    pub longest_token_gap_ns: Option<u64>,
     /// From its first event that is a token to the last one.
     pub tokens_span_ns: u64,
     /// Its tokens, if they are counted and known.
     pub tokens: Option<u64>,
     /// Those of its request, if the response says how many there are.
     pub input_tokens: Option<u64>,
+}
+
+impl StreamEnd {
+    /// From the first token to the last, for each token after the first: of two or more that were not read together.
+    pub fn time_per_token_ns(&self) -> Option<u64> {
+        let tokens = self.tokens.filter(|&count| count > 1 && self.tokens_span_ns > 0)?;
+        Some(self.tokens_span_ns / (tokens - 1))
+    }
 }
 
 figures! {
@@ -125,8 +139,8 @@ impl StreamCounts {
         let Some(tokens) = end.tokens else { return };
         add(&mut self.tokens, tokens);
         self.tokens_of_one.record(tokens);
-        if tokens > 1 && end.tokens_span_ns > 0 {
-            self.time_per_token.record(end.tokens_span_ns / (tokens - 1));
+        if let Some(time_ns) = end.time_per_token_ns() {
+            self.time_per_token.record(time_ns);
         }
     }
 }
@@ -167,8 +181,11 @@ mod tests {
         counts.parts(StreamParts { events: none, first_byte_ns: 10, tokens: Some(gap) });
         counts.ended(StreamEnd {
             parts: 4,
+            first_part_ns: Some(20),
             last_part_ns: Some(50),
             longest_gap_ns: Some(30),
+            first_token_ns: Some(50),
+            longest_token_gap_ns: Some(7),
             tokens_span_ns: 30,
             tokens: Some(11),
             input_tokens: Some(5),
@@ -191,8 +208,11 @@ mod tests {
         let mut counts = StreamCounts::new(3);
         let end = StreamEnd {
             parts: 0,
+            first_part_ns: None,
             last_part_ns: None,
             longest_gap_ns: None,
+            first_token_ns: None,
+            longest_token_gap_ns: None,
             tokens_span_ns: 0,
             tokens: None,
             input_tokens: None,

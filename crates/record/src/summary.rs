@@ -91,6 +91,9 @@ row! {
         /// before.
         #[serde(default)]
         pub touched: u64 = interval.touched.as_ref().map_or(0, |one| one.count()),
+        /// Responses as expected that were under the plan's limits; 0 if it has none.
+        #[serde(default)]
+        pub good: u64 = interval.good,
         /// Complete responses divided by the interval's length; null if that is zero.
         #[serde(default)]
         pub answered_per_s: Option<f64> = answered_per_s(interval),
@@ -145,6 +148,9 @@ pub fn contradiction(rows: &[IntervalSummary], warm_up_sent: u64) -> Option<(u64
         }
         if [row.response, row.service, row.send_lag].iter().any(|one| one.count != row.ok) {
             return Some((row.index, "samples and requests ok differ"));
+        }
+        if row.good > row.ok {
+            return Some((row.index, "more good responses than responses as expected"));
         }
         if row.answered > row.ok.saturating_add(row.errors) {
             return Some((row.index, "more responses than outcomes"));

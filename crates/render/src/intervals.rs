@@ -117,6 +117,15 @@ static PARTS: OverTime = OverTime {
     has_zeros: false,
 };
 
+static GOODPUT: OverTime = OverTime {
+    id: "goodput",
+    title: "Goodput over time",
+    axis: "a second",
+    unit: Unit::Rate,
+    about: "Responses under the limits of the plan, per second.",
+    has_zeros: false,
+};
+
 /// Every figure, in the order of CSV. New ones come last: readers of CSV may go by the number of a column.
 pub(crate) const FIGURES: &[Figure] = &[
     Figure::new("index", "number", Read::Number(|row| row.index)),
@@ -156,6 +165,7 @@ pub(crate) const FIGURES: &[Figure] = &[
     Figure::new("touched", "touched by pauses", Read::Count(|row| row.touched)),
     Figure::new("first_event", "first event", Read::OfEvents(|row| &row.first_event)),
     Figure::new("gap", "gap", Read::OfEvents(|row| &row.gap)),
+    Figure::new("good", "good", Read::Count(|row| row.good)).line(11, &GOODPUT, 2),
 ];
 
 impl Figure {

@@ -7,22 +7,24 @@
 pub(crate) mod addresses;
 pub(crate) mod chain;
 mod flights;
+mod limits;
 mod streams;
 
 use std::num::NonZeroU16;
 use std::sync::Arc;
 
-use candor_plan::Request;
+use candor_plan::{Goodput, Request};
 use candor_protocol::expect::Mismatch;
 use candor_protocol::{Answer, CaptureRoom, Deviations, Part, RequestId, Session, Undecoded};
 use candor_record::trace::Tracer;
 use candor_record::{
-    DeviationKind, ErrorKind, FailedRequest, Outcome, Reason, Recorder, Sample, Traced,
+    DeviationKind, ErrorKind, FailedRequest, Outcome, Phase, Reason, Recorder, Sample, Traced,
 };
 
 use self::addresses::Addresses;
 use self::chain::Chain;
 use self::flights::Flights;
+use self::limits::Limits;
 use self::streams::Streams;
 use crate::author::Author;
 use crate::author::users::Followed;
@@ -51,6 +53,8 @@ pub(crate) struct Books {
     pub(crate) addresses: Option<Box<Addresses>>,
     /// Where bodies are decoded, if some are.
     decoding: Option<CaptureRoom>,
+    /// What a good response is under, if good ones are counted.
+    limits: Option<Limits>,
     /// Whether a response has a place beside the recorder.
     has_beside: bool,
     /// When the last response was complete, as expected or not.
@@ -70,11 +74,13 @@ impl Books {
         tracer: Option<Box<Tracer>>,
         addresses: Option<Box<Addresses>>,
         requests: &[Request],
+        goodput: Option<Goodput>,
     ) -> Self {
         let names = requests.iter().map(|request| request.name.clone()).collect();
         let streams = Streams::of(requests);
         let by_address = addresses.as_ref().is_some_and(|all| all.has_requests());
-        let has_beside = tracer.is_some() || streams.is_some() || by_address;
+        let limits = goodput.map(|one| Limits::of(one, requests));
+        let has_beside = tracer.is_some() || streams.is_some() || by_address || limits.is_some();
         Books {
             flights: Flights::default(),
             recorder,
@@ -82,6 +88,7 @@ impl Books {
             streams,
             addresses,
             decoding: None,
+            limits,
             has_beside,
             answered_ns: 0,
             names,
@@ -204,8 +211,13 @@ impl Books {
     /// The same for what plain runs do not have.
     #[cold]
     fn complete_beside(&mut self, id: RequestId, flight: Flight, sample: &Sample, at_ns: u64) {
-        if let Some(streams) = &mut self.streams {
-            streams.ended(id, sample, at_ns, &mut self.recorder);
+        let streams = self.streams.as_mut();
+        let stream = streams.and_then(|all| all.ended(id, sample, at_ns, &mut self.recorder));
+        if let Some(limits) = &self.limits
+            && sample.phase == Phase::Measured
+            && limits.hold(sample, stream.as_ref())
+        {
+            self.recorder.good(at_ns);
         }
         if let Some(room) = &self.decoding {
             let (coded, decoded) = room.take_decoded();

@@ -23,7 +23,6 @@ struct Stream {
     events: Series,
     /// Those of them that are tokens.
     tokens: Series,
-    longest_gap_ns: Option<u64>,
     /// How many tokens the response says that there are, and the request.
     output: Option<u64>,
     input: Option<u64>,
@@ -35,6 +34,7 @@ struct Series {
     count: u64,
     first_ns: u64,
     last_ns: u64,
+    longest_gap_ns: Option<u64>,
 }
 
 impl Series {
@@ -49,6 +49,7 @@ impl Series {
         // The clock does not go back. Where it stands still, the reads were one for all that can be known.
         let gap_ns = at_ns.saturating_sub(before_ns);
         let gap_ns = (!is_first && gap_ns > 0).then_some(gap_ns);
+        self.longest_gap_ns = self.longest_gap_ns.max(gap_ns);
         let is_known = is_first || gap_ns.is_some();
         Arrived {
             first_ns: is_first.then(|| at_ns.saturating_sub(due_ns)),
@@ -96,7 +97,6 @@ impl Streams {
         let due_ns = flight.due_ns;
         let events = stream.events.came(count, at_ns, due_ns);
         let tokens = (tokens > 0).then(|| stream.tokens.came(tokens, at_ns, due_ns));
-        stream.longest_gap_ns = stream.longest_gap_ns.max(events.gap_ns);
         if flight.phase == Phase::Measured {
             let first_byte_ns = flight.first_byte_ns.min(at_ns).saturating_sub(due_ns);
             recorder.stream_parts(at_ns, StreamParts { events, first_byte_ns, tokens });
@@ -109,30 +109,34 @@ impl Streams {
         (stream.output, stream.input) = (output, input);
     }
 
-    /// Its response is complete, as expected.
+    /// Its response is complete, as expected: what is known of its stream, if it is measured and has one.
     pub(crate) fn ended(
         &mut self,
         id: RequestId,
         sample: &Sample,
         at_ns: u64,
         recorder: &mut Recorder,
-    ) {
-        let Stream { events, tokens, longest_gap_ns, output, input } = self.take(id);
+    ) -> Option<StreamEnd> {
+        let Stream { events, tokens, output, input } = self.take(id);
         if sample.phase == Phase::WarmUp || !self.of_plan[sample.request as usize] {
-            return;
+            return None;
         }
-        recorder.stream_ended(
-            at_ns,
-            StreamEnd {
-                parts: events.count,
-                last_part_ns: (events.count > 0)
-                    .then(|| events.last_ns.saturating_sub(sample.due_ns)),
-                longest_gap_ns,
-                tokens_span_ns: tokens.last_ns - tokens.first_ns,
-                tokens: output,
-                input_tokens: input,
-            },
-        );
+        let since_due = |series: Series, at_ns: u64| {
+            (series.count > 0).then(|| at_ns.saturating_sub(sample.due_ns))
+        };
+        let end = StreamEnd {
+            parts: events.count,
+            first_part_ns: since_due(events, events.first_ns),
+            last_part_ns: since_due(events, events.last_ns),
+            longest_gap_ns: events.longest_gap_ns,
+            first_token_ns: since_due(tokens, tokens.first_ns),
+            longest_token_gap_ns: tokens.longest_gap_ns,
+            tokens_span_ns: tokens.last_ns - tokens.first_ns,
+            tokens: output,
+            input_tokens: input,
+        };
+        recorder.stream_ended(at_ns, end);
+        Some(end)
     }
 
     /// Its response had not come when it was given up; `kind`: that of its error. The kind that it counts as: a

@@ -163,6 +163,7 @@ impl<R: Reactor, S: Protocol> Worker<R, S> {
             trace::tracer(plan, share),
             Addresses::of(plan, &reactor, own.max_connections),
             plan.work.requests(),
+            plan.recording.goodput,
         );
         let mut worker = Worker {
             reactor,

@@ -60,6 +60,7 @@ pub(crate) fn plan(connections: u32, load: Load, duration_ns: u64) -> Parts {
             kernel_timestamps: None,
             held_up: false,
             by: None,
+            goodput: None,
         },
         threads: Threads {
             count: Some(1),

@@ -1,7 +1,7 @@
 //! The recording of a run: histograms, intervals, traces, time stamps.
 
 use super::group::group;
-use crate::run::{By, KernelTimestamps, Trace};
+use crate::run::{By, Goodput, KernelTimestamps, Trace};
 use crate::values::{Digits, PositiveNanos, typed};
 
 group! {
@@ -26,6 +26,15 @@ group! {
         #[arg(long, value_name = "WHAT")]
         #[serde(deserialize_with = "typed")]
         pub by: Option<By>,
+
+        /// Count the responses that are under all of these limits, e.g. ttft<300ms,tpot<50ms,response<2s
+        ///
+        /// Limits are of response, first-event, gap, ttft, itl and tpot. Of gap and itl each is below the limit. A
+        /// request that has no such figure is not held to it. Failed requests are not good. Use goodput in --expect
+        /// and --objective.
+        #[arg(long, value_name = "LIMITS")]
+        #[serde(deserialize_with = "typed")]
+        pub goodput: Option<Goodput>,
 
         /// Which requests --trace keeps: all, a share (1/100), or a number (10k) [default: all]
         ///

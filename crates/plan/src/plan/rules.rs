@@ -13,7 +13,7 @@ use crate::targets::{HttpVersion, Target};
 use crate::wire::Wire;
 use crate::work::journey::Variables;
 use crate::work::template::Names;
-use crate::work::{DataOrder, DataSet, Request};
+use crate::work::{DataOrder, DataSet, Request, Streaming};
 
 /// The most targets of a plan.
 const MOST_TARGETS: usize = 64;
@@ -50,6 +50,11 @@ pub(super) fn check(parts: &Parts) -> Result<(), PlanError> {
         && let Some((other, why)) = stamps_refused(parts)
     {
         return Err(conflict("--pacing stamps", other, why));
+    }
+    if let Some(limits) = parts.recording.goodput {
+        let mut streams = work.requests().iter().filter_map(|one| one.stream.as_ref());
+        let has_tokens = streams.any(Streaming::counts_tokens);
+        limits.check(work.requests().iter().any(Request::has_parts), has_tokens)?;
     }
     parts.recording.check(&parts.stop, &parts.threads)
 }

@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-use super::{ReactorChoice, Stop, Threads};
+use super::{Goodput, ReactorChoice, Stop, Threads};
 use crate::error::{PlanError, conflict, need, value};
 use crate::units::{MAX_DURATION_NS, NS_PER_S, fmt_count, fmt_duration_ns};
 use crate::values::{Count, SmallCount, Typed, ValueError, named, refuse};
@@ -35,6 +35,9 @@ pub struct Recording {
     /// By what requests are told apart in rows, beside the plan's own.
     #[serde(default)]
     pub by: Option<By>,
+    /// The limits that a response is under to count as a good one, if good ones are counted.
+    #[serde(default)]
+    pub goodput: Option<Goodput>,
 }
 
 impl Recording {

@@ -427,6 +427,17 @@ pub(super) fn feed(document: &Document) -> Option<String> {
     Some(format!("{per_s} {what}"))
 }
 
+/// `540 of 600 requests (90 %) had ttft < 300 ms, tpot < 50 ms, 54/s`
+pub(super) fn goodput(document: &Document) -> Option<String> {
+    let goodput = document.goodput?;
+    let limits = document.plan.recording.goodput?;
+    let due = fmt_plural(document.ledger.accounted(), "request");
+    let share = goodput.share.map(|share| format!(" ({})", fmt_share(share))).unwrap_or_default();
+    let rate = goodput.per_s.map(|per_s| format!(", {}", fmt_per_second(per_s)));
+    let good = fmt_count(goodput.good);
+    Some(format!("{good} of {due}{share} had {limits}{}", rate.unwrap_or_default()))
+}
+
 /// Requests that are in no distribution; `None` if all are.
 pub(super) fn never_answered(document: &Document) -> Option<String> {
     let censored = &document.latencies.censored;

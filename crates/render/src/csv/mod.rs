@@ -122,7 +122,7 @@ mod tests {
     fn every_row_has_every_column() {
         for document in testing::every_document() {
             let text = run(&document);
-            let columns = 15 + 3 * 8 + 8 + if document.streams.is_some() { 2 * 8 } else { 0 };
+            let columns = 15 + 3 * 8 + 9 + if document.streams.is_some() { 2 * 8 } else { 0 };
             assert_eq!(text.lines().count(), document.intervals.len() + 1);
             for line in text.lines() {
                 assert_eq!(line.split(',').count(), columns, "{line}");

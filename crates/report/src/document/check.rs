@@ -35,6 +35,9 @@ impl Saved for Document {
         if let Some(streams) = &self.streams {
             streams.named().try_for_each(|(name, one)| one.check(&format!("streams.{name}")))?;
         }
+        if self.goodput.is_some_and(|one| one.good > self.ledger.ok) {
+            return Err("goodput.good is above ledger.ok".to_owned());
+        }
         if self.machines.is_empty() {
             return Err("machines is empty and must have at least one".to_owned());
         }

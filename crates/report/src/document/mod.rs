@@ -14,6 +14,7 @@ pub mod addresses;
 mod asked;
 mod check;
 pub mod counts;
+pub mod goodput;
 pub mod hiccups;
 mod judged;
 pub mod kernel;
@@ -42,6 +43,7 @@ use serde::{Deserialize, Serialize};
 
 use addresses::AddressRow;
 use counts::{Connections, ErrorCount, LedgerCounts, RequestRow};
+use goodput::Goodput;
 use hiccups::Hiccups;
 pub use judged::{Judgement, Outcome, Severity, Verdict};
 use kernel::{Kernel, TraceSummary};
@@ -148,6 +150,9 @@ pub struct Document {
     /// Streams of events, of a plan with streams.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub streams: Option<Streams>,
+    /// Good responses, of a plan with limits for them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub goodput: Option<Goodput>,
     /// Datagrams, warm-up and drain included, of protocols over them.
     #[serde(default, skip_serializing_if = "DatagramCounts::is_empty")]
     pub datagrams: DatagramCounts,
@@ -431,6 +436,7 @@ impl Document {
             parts: total.parts,
             acks: total.acks,
             streams: Streams::of(plan, record),
+            goodput: Goodput::of(plan, record),
             datagrams: total.datagrams,
             requests: RequestRow::all(plan, total),
             targets: RequestRow::of_targets(plan, total),

@@ -86,7 +86,7 @@ impl Expectation {
     fn is_of_intervals(&self) -> bool {
         match self.metric {
             Metric::ErrorRate | Metric::Rate | Metric::Availability => true,
-            Metric::RateShare | Metric::Journeys => false,
+            Metric::RateShare | Metric::Goodput | Metric::GoodputShare | Metric::Journeys => false,
             Metric::Count(counter) => count(counter).is_some(),
             Metric::Latency(series, statistic) => {
                 times(series).is_some() && brief(&Brief::default(), statistic).is_some()
@@ -107,7 +107,7 @@ impl Expectation {
                 interval.answered_per_s.map(|per_s| per_s * correct.min(1.0))
             }
             Metric::Availability => interval.availability,
-            Metric::RateShare | Metric::Journeys => None,
+            Metric::RateShare | Metric::Goodput | Metric::GoodputShare | Metric::Journeys => None,
             Metric::Count(counter) => count(counter).map(|count| count(interval) as f64),
             Metric::Latency(series, statistic) => brief(times(series)?(interval), statistic)?,
         }

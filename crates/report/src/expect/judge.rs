@@ -129,7 +129,11 @@ impl Expectation {
                     false => Measured::Value(rates.iter().sum()),
                 }
             }
-            Metric::RateShare | Metric::Rate | Metric::Availability
+            Metric::RateShare
+            | Metric::Rate
+            | Metric::Goodput
+            | Metric::GoodputShare
+            | Metric::Availability
                 if !matches!(scope, Scope::Run(_)) =>
             {
                 nothing(NONE)
@@ -146,6 +150,16 @@ impl Expectation {
             Metric::Rate => document
                 .correct_per_s()
                 .map_or_else(|| nothing("the measured window has no length"), Measured::Value),
+            Metric::Goodput | Metric::GoodputShare => {
+                let Some(goodput) = document.goodput else {
+                    return nothing("the plan has no limits for good responses");
+                };
+                let value = match self.metric {
+                    Metric::Goodput => goodput.per_s,
+                    _ => goodput.share,
+                };
+                value.map_or_else(|| nothing("no request was due"), Measured::Value)
+            }
             Metric::Availability => document
                 .availability()
                 .map_or_else(|| nothing("the result does not have it"), Measured::Value),
@@ -163,10 +177,15 @@ impl Expectation {
             Metric::RateShare => {
                 format!("{} of the scheduled rate was achieved", fmt_share(value))
             }
+            Metric::GoodputShare => {
+                format!("{} of the scheduled requests had good responses", fmt_share(value))
+            }
             Metric::Availability => {
                 format!("the target took connections in {} of the time", fmt_share(value))
             }
-            Metric::Rate | Metric::Journeys => format!("it was {}", fmt_per_second(value)),
+            Metric::Rate | Metric::Goodput | Metric::Journeys => {
+                format!("it was {}", fmt_per_second(value))
+            }
         }
     }
 }
@@ -226,6 +245,7 @@ fn quantile(distribution: &Distribution, failed: u64, q: Quantile) -> Measured {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::expect::Standing;
     use crate::testing;
 
     fn judged(document: &Document, expression: &str) -> Judgement {
@@ -364,6 +384,38 @@ mod tests {
         assert!(judged(&document, "connect-errors == 0").met());
         document.intervals[0].availability = None;
         assert_eq!(judged(&document, "availability < 1%").outcome, Outcome::CannotTell);
+    }
+
+    #[test]
+    fn goodput_is_a_share_or_a_rate() {
+        let run = testing::goodput_run().document();
+        let goodput = run.goodput.expect("the plan has limits");
+        assert_eq!((goodput.good, goodput.share), (5400, Some(0.9)));
+        let time_ns = run.time.elapsed_ns - run.time.warm_up_ns;
+        assert_eq!(goodput.per_s, Some(5400.0 * 1e9 / time_ns as f64));
+        for (expression, outcome) in [
+            ("goodput >= 90%", Outcome::Met),
+            ("goodput > 90%", Outcome::NotMet),
+            ("goodput >= 1k/s", Outcome::Met),
+            ("goodput >= 2k/s", Outcome::NotMet),
+        ] {
+            let judgement = judged(&run, expression);
+            assert_eq!(judgement.outcome, outcome, "{}", judgement.sentence);
+        }
+        let expectation = Expectation::parse("goodput >= 90%").unwrap();
+        assert_eq!(expectation.check(&run.plan), Ok(()));
+        let without = testing::healthy_open();
+        assert_eq!(expectation.judge(&without).outcome, Outcome::CannotTell);
+        assert!(expectation.check(&without.plan).is_err(), "before the run");
+        let weighed = |expression: &str, runs: &[&Document]| {
+            Expectation::parse(expression).unwrap().weigh(runs)
+        };
+        let one = weighed("goodput >= 89.5%", &[&run]);
+        assert_eq!((one.standing, one.measured), (Standing::Unsure, Some(0.9)));
+        assert!(one.low < Some(0.895) && one.high > Some(0.905), "{one:?}");
+        assert_eq!(weighed("goodput >= 85%", &[&run]).standing, Standing::Met);
+        assert_eq!(weighed("goodput >= 95%", &[&run]).standing, Standing::NotMet);
+        assert_eq!(weighed("goodput >= 89.5%", &[&run; 20]).standing, Standing::Met);
     }
 
     #[test]

@@ -46,6 +46,10 @@ enum Metric {
     RateShare,
     /// Correct responses a second.
     Rate,
+    /// Responses under the limits of the plan, a second.
+    Goodput,
+    /// Their share of the requests that were due.
+    GoodputShare,
     /// The share of the time in which the target took connections.
     Availability,
     /// Users who came to the end of a journey, per second.

@@ -140,6 +140,7 @@ fn metric(name: &str) -> Result<Metric, String> {
     match name {
         "error-rate" | "error_rate" => return Ok(Metric::ErrorRate),
         "rate" => return Ok(Metric::RateShare),
+        "goodput" => return Ok(Metric::GoodputShare),
         "availability" => return Ok(Metric::Availability),
         "journeys/s" => return Ok(Metric::Journeys),
         _ => {}
@@ -167,7 +168,7 @@ fn metric(name: &str) -> Result<Metric, String> {
         None => {
             let mut known = vec!["p50", "p90", "p99", "p99.9"];
             known.extend(STATISTICS.map(|(name, _)| name));
-            known.extend(["error-rate", "rate", "availability", "journeys/s"]);
+            known.extend(["error-rate", "rate", "goodput", "availability", "journeys/s"]);
             known.extend(COUNTERS.map(|(name, _)| name));
             Err(unknown(statistic_name, &known))
         }
@@ -182,7 +183,7 @@ fn percentile_number(name: &str) -> Option<f64> {
         .flatten()
 }
 
-/// The value in the unit of the metric. Its form decides between the two metrics of `rate`.
+/// The value in the unit of the metric. Its form decides between the two metrics of `rate`, and of `goodput`.
 fn wanted(metric: Metric, value: &str) -> Result<(Metric, f64), String> {
     let parsed = match metric {
         // Elsewhere a bare number means seconds; here users would more often mean milliseconds.
@@ -200,6 +201,12 @@ fn wanted(metric: Metric, value: &str) -> Result<(Metric, f64), String> {
         }
         Metric::RateShare | Metric::Rate if value.ends_with('%') => {
             units::parse_share(value).map(|share| (Metric::RateShare, share))
+        }
+        Metric::GoodputShare | Metric::Goodput if value.ends_with('%') => {
+            units::parse_share(value).map(|share| (Metric::GoodputShare, share))
+        }
+        Metric::GoodputShare | Metric::Goodput => {
+            units::parse_rate_or_zero(value).map(|rate| (Metric::Goodput, rate.per_s_f64()))
         }
         Metric::Journeys => units::parse_rate_or_zero(value).map(|rate| (metric, rate.per_s_f64())),
         Metric::RateShare | Metric::Rate => {
@@ -269,6 +276,8 @@ mod tests {
         assert_eq!(parsed("rate >= 99%"), (Metric::RateShare, at_least, 0.99));
         assert_eq!(parsed("rate ≥ 20k/s"), (Metric::Rate, at_least, 20_000.0));
         assert_eq!(parsed("rate>20k").0, Metric::Rate);
+        assert_eq!(parsed("goodput >= 95%"), (Metric::GoodputShare, at_least, 0.95));
+        assert_eq!(parsed("goodput >= 4/s"), (Metric::Goodput, at_least, 4.0));
         assert_eq!(parsed("availability >= 99.9%"), (Metric::Availability, at_least, 0.999));
         assert_eq!(parsed("connect-errors == 0").0, Metric::Count(Counter::ConnectErrors));
         assert_eq!(parsed("journeys/s > 150"), (Metric::Journeys, Comparison(&[Greater]), 150.0));

@@ -4,7 +4,7 @@ use candor_plan::Parts;
 use candor_plan::redact::refused;
 use candor_plan::suggest::did_you_mean;
 
-use super::{Counter, Expectation, Series};
+use super::{Counter, Expectation, Metric, Series};
 use crate::document::Document;
 use crate::document::counts::{RequestRow, count_of};
 use crate::document::latency::Distribution;
@@ -48,6 +48,13 @@ impl Expectation {
     /// # Errors
     /// No step, request or journey has the name: a sentence with its remedy.
     pub fn check(&self, plan: &Parts) -> Result<(), String> {
+        let is_goodput = matches!(self.metric, Metric::Goodput | Metric::GoodputShare);
+        if is_goodput && plan.recording.goodput.is_none() {
+            let shown = refused(&self.expression);
+            return Err(format!(
+                "'{shown}': the plan has no limits for good responses; add goodput, e.g. response<2s"
+            ));
+        }
         let Some(scope) = &self.scope else { return Ok(()) };
         let steps = plan.work.requests().iter().map(|one| one.name.as_str());
         let journeys = plan.work.journeys().iter().map(|one| one.name.as_str());

@@ -120,11 +120,26 @@ impl Expectation {
                 let outcomes = |run: &&Document| self.scope(run).map(|scope| scope.outcomes());
                 error_rate(&runs.iter().map(outcomes).collect::<Option<Vec<_>>>()?)
             }
+            Metric::GoodputShare => {
+                let bad = |run: &&Document| {
+                    let all = run.ledger.accounted();
+                    let good = run.goodput.filter(|_| self.scope.is_none())?.good;
+                    Some(Outcomes { all, failed: all.saturating_sub(good) })
+                };
+                let bad = error_rate(&runs.iter().map(bad).collect::<Option<Vec<_>>>()?)?;
+                let Estimate { value, low, high, best } = bad;
+                let [value, low, high, best] = [value, high, low, best].map(|share| 1.0 - share);
+                Some(Estimate { value, low, high, best })
+            }
             Metric::Count(_) => {
                 let values = runs.iter().map(|run| self.judge(run).measured.unwrap_or(0.0));
                 Some(Estimate::exact(values.sum()))
             }
-            Metric::RateShare | Metric::Rate | Metric::Availability | Metric::Journeys => {
+            Metric::RateShare
+            | Metric::Rate
+            | Metric::Goodput
+            | Metric::Availability
+            | Metric::Journeys => {
                 let values: Option<Vec<f64>> =
                     runs.iter().map(|run| self.judge(run).measured).collect();
                 let values = values.filter(|values| !values.is_empty())?;

@@ -188,7 +188,19 @@ impl Run {
             {
                 stream(recorder, at_ns);
             }
+            // Of 2,000 a second every tenth is not good.
+            let good = match &event {
+                Event::Ended(one) => {
+                    self.plan.recording.goodput.is_some()
+                        && one.due_ns >= self.plan.recording.warm_up_ns
+                        && !(one.due_ns * 2 / MS).is_multiple_of(10)
+                }
+                _ => false,
+            };
             self.apply(recorder, at_ns, event);
+            if good {
+                recorder.good(at_ns);
+            }
         }
         if self.plan.work.has_users() && worker == 0 {
             users(recorder, end_ns);
@@ -237,8 +249,11 @@ fn stream(recorder: &mut Recorder, now_ns: u64) {
         now_ns,
         StreamEnd {
             parts: 4,
+            first_part_ns: Some(2 * MS),
             last_part_ns: Some(12 * MS),
             longest_gap_ns: Some(5 * MS),
+            first_token_ns: Some(2 * MS),
+            longest_token_gap_ns: Some(5 * MS),
             tokens_span_ns: 10 * MS,
             tokens: Some(4),
             input_tokens: Some(3),

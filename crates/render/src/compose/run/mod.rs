@@ -197,6 +197,9 @@ fn latency(section: &mut Section, document: &Document) {
     }
     let never = words::never_answered(document);
     section.toned(Some(Tone::Doubtful), never.unwrap_or_default());
+    if let Some(goodput) = words::goodput(document) {
+        section.fact("Goodput", None, goodput);
+    }
     if let Some(kernel) = &document.kernel {
         section.heading("Kernel");
         if kernel.service.count > 0 {

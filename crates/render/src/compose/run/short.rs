@@ -48,6 +48,9 @@ pub(super) fn page(document: &Document) -> Page {
     if let Some(one) = &document.streams {
         page.section("streams", "").fact("events", None, streams::in_short(one));
     }
+    if let Some(goodput) = words::goodput(document) {
+        page.section("goodput", "").fact("goodput", None, goodput);
+    }
     course(page.section("course", ""), document);
     troubles(page.section("troubles", ""), document);
     findings(&mut page.findings, document);

@@ -122,6 +122,18 @@ mod tests {
     use candor_report::testing;
 
     #[test]
+    fn goodput_is_told() {
+        let document = testing::goodput_run().document();
+        for depth in [Depth::Full, Depth::Short] {
+            let text = compose::run(&document, depth).text(Style::PLAIN);
+            let words: Vec<_> = text.split_whitespace().collect();
+            let line = "5,400 of 6,000 requests (90 %) had response < 2 s, ttft < 300 ms, 1,";
+            assert!(words.join(" ").contains(line), "{text}");
+        }
+        assert!(compose::run(&document, Depth::Full).html().contains("Goodput over time"));
+    }
+
+    #[test]
     fn streams_are_told() {
         let document = testing::streams_run().document();
         let full = compose::run(&document, Depth::Full).text(Style::PLAIN);
