@@ -517,7 +517,8 @@ fn body(step: &mut Step, entry: &Entry) {
     let is_named = own.is_some();
     let kind = own.unwrap_or_else(|| post.mime_type.to_string());
     let text = post.sent().unwrap_or_default();
-    if !is_named && !kind.is_empty() && !(text.is_empty() && post.params.is_empty()) {
+    let is_empty = text.is_empty() && post.params.is_empty();
+    if !(is_named || kind.is_empty() || is_empty) {
         recorded::add_header(step, "Content-Type", Template::text(&*kind));
     }
     if !text.is_empty() {
