@@ -318,7 +318,7 @@ impl Place {
         match self.write(value) == text {
             true => Some(""),
             false if self == Place::Pair && form_written(value) == text => Some("form "),
-            false if self == Place::JsonText && quoted_inner(value) != value => Some("json "),
+            false if self == Place::JsonText && quoted_inner(value) != value => Some("raw json "),
             // As it was typed, which needs no escape to be understood.
             false => (value == text).then_some("raw "),
         }
@@ -421,6 +421,7 @@ impl Forms {
             Place::JsonText if function.is_empty() => {
                 place.function(text, text).unwrap_or_default()
             }
+            Place::JsonText if *function == "json " => "raw ",
             Place::JsonText => "",
             Place::Header | Place::Json | Place::Text => "",
             Place::Path | Place::Pair | Place::EscapedText if is_same || *function == "url " => "",

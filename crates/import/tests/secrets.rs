@@ -172,7 +172,7 @@ fn json_has_its_secrets_whatever_its_type_says() {
             "-H 'Content-Type:' -d '[{\"password\":\"p@ss\"}]'",
             r#"[{"password":"${env:PASSWORD}"}]"#,
         ),
-        ("-d '{\"password\":\"a\\\"b\"}'", r#"{"password":"${json env:PASSWORD}"}"#),
+        ("-d '{\"password\":\"a\\\"b\"}'", r#"{"password":"${raw json env:PASSWORD}"}"#),
         ("-d '{\"password\":\"password\"}, no JSON'", r#"{"password":"password"}, no JSON"#),
     ] {
         let plan = of_curl(&format!("curl http://h/ {arguments}"));
