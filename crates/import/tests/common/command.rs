@@ -191,12 +191,13 @@ fn place() -> impl Strategy<Value = Option<(u8, bool)>> {
     prop_oneof![Just(None), (0u8..8, any::<bool>()).prop_map(Some)]
 }
 
-/// Words, words that stand in names too, tokens, and texts with all that has to be escaped.
+/// Words, words that stand in names too, tokens, and texts with all that has to be escaped. Browsers write `*` and `~`
+/// in forms in another way than curl, so that a variable would have to have the escapes of the request.
 fn secret() -> impl Strategy<Value = String> {
     prop_oneof![
         select(vec!["password", "swordfish", "note", "hunter22"]).prop_map(str::to_owned),
         "[A-Za-z0-9]{8}[0-9]{2}[A-Z][a-z]".prop_map(|text| format!("{text}-x_{text}")),
-        "[a-z0-9 !-~é]{6,12}[0-9]".prop_map(|text| text.trim().to_owned()),
+        "[a-z0-9 !-)+-}é]{6,12}[0-9]".prop_map(|text| text.trim().to_owned()),
     ]
 }
 
