@@ -45,6 +45,7 @@ pub(crate) fn body(bytes: &[u8]) {
         }),
         token: is_asked(8).then(|| "json:$.t".to_owned()).into_iter().collect(),
         input_tokens: is_asked(4).then(|| "json:$.i".to_owned()),
+        reconnect: false,
     };
     let [whole, single, some] = cuts(bytes).map(|pieces| split(&stream, &pieces));
     assert_eq!(whole, single, "whole and byte by byte");

@@ -160,6 +160,32 @@ fn good_responses_are_counted_and_judged() {
     }
 }
 
+/// The server asks for 30 ms between streams, and ends none for good.
+#[test]
+fn users_go_on_with_their_streams() {
+    let texts = ["retry: 30\nid: 5\ndata: a\n\n", "data: b\n\n"];
+    let peer = Peer::start(whole(&texts));
+    let url = format!("http://{}/", peer.addr());
+    let flags = ["-c", "2", "-n", "8", "--stream", "sse", "--reconnect"];
+    let document = measure(&[&flags[..], &[&url]].concat());
+    document.assert_all_ok();
+    assert_eq!(document.count("/streams/events/count"), 8);
+    assert_eq!(document.count("/streams/reconnect/count"), 6);
+    assert!(document.count("/streams/reconnect/min_ns") >= 30_000_000);
+    let text = candor(&[&flags[..], &["--report", "full", "--no-keep", &url]].concat());
+    assert!(text.stdout.contains("6 reconnects, p50 "), "{}", text.stdout);
+    for (options, part) in [
+        (&["-R", "10", "--stream", "sse"][..], "come again"),
+        (&["--stream", "sse", "--think-time", "1s"], "the server says how long"),
+        (&["--stream", "ndjson"], "add --stream sse"),
+        (&["--stream", "sse", "-H", "Last-Event-ID: 1"], "that of the last event"),
+    ] {
+        let refused = candor(&[&["--reconnect"], options, &[&url]].concat());
+        assert_eq!(refused.code(), 2, "{options:?}");
+        assert!(refused.stderr.contains(part), "{}", refused.stderr);
+    }
+}
+
 /// A response without end: nothing failed, and nothing is invalid.
 #[test]
 fn a_feed_is_shown_by_its_events() {

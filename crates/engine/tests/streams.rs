@@ -4,7 +4,10 @@ use std::collections::BTreeSet;
 
 use crate::common::*;
 use candor_engine::{Control, drive};
-use candor_plan::{Arrivals, Goodput, ModelApi, Parts, StreamForm, Streaming, Tokens};
+use candor_plan::{
+    Arrivals, Goodput, Journey, Journeys, ModelApi, OnFailure, Parts, Step, StreamForm, Streaming,
+    Think, Tokens, Work,
+};
 use candor_record::{ErrorKind, Histogram, RunRecord, StreamCounts};
 use candor_testkit::sim::{Link, Reaction, SimReactor, SimServer};
 
@@ -358,4 +361,141 @@ fn the_warm_up_is_left_out_and_plain_plans_have_no_streams() {
     assert_eq!(streams(&record).parts.count(), record.total.ledger.ok);
     let plain = run(&self::plan(1, closed(0), S), streaming());
     assert_eq!((plain.total.streams, plain.total.parts.count), (None, 0));
+}
+
+/// When each request came, and with which Last-Event-ID.
+type Asked = std::rc::Rc<std::cell::RefCell<Vec<(u64, Option<String>)>>>;
+
+/// A server whose answers are by the number of the request, and that notes what it was asked.
+struct Feed<F> {
+    asked: Asked,
+    answer: F,
+}
+
+impl<F: FnMut(usize, u64) -> Reaction> SimServer for Feed<F> {
+    fn request(&mut self, _: u64, _: u64, _: u64) -> Reaction {
+        Reaction::Never
+    }
+
+    fn text(&mut self, at_ns: u64, _: u64, _: u64, request: &[u8]) -> Reaction {
+        let text = String::from_utf8_lossy(request);
+        let id = text.lines().find_map(|line| line.strip_prefix("Last-Event-ID: "));
+        let number = self.asked.borrow().len();
+        self.asked.borrow_mut().push((at_ns, id.map(str::to_owned)));
+        (self.answer)(number, at_ns)
+    }
+}
+
+/// A run of `users` users who go on with their streams, and what the server was asked. `change` the plan before.
+fn reconnecting(
+    users: u32,
+    change: impl FnOnce(&mut Parts),
+    answer: impl FnMut(usize, u64) -> Reaction,
+) -> (RunRecord, Vec<(u64, Option<String>)>) {
+    let mut plan = of(plan(users, closed(0), 10 * S), Streaming { reconnect: true, ..sse() });
+    let step = Step {
+        request: 0,
+        think: Think::None,
+        repeat: (1, 1),
+        when: None,
+        captures: Vec::new(),
+        redirect: None,
+    };
+    let journey = Journey {
+        name: "stream".to_owned(),
+        weight: 1,
+        steps: vec![step],
+        cookies: false,
+        on_failure: OnFailure::End,
+    };
+    let requests = plan.work.requests().to_vec();
+    plan.work =
+        Work::Journeys(Journeys { list: vec![journey], requests, users: None, order: None });
+    change(&mut plan);
+    let asked = Asked::default();
+    let record = run(&plan, Feed { asked: asked.clone(), answer });
+    (record, asked.take())
+}
+
+fn id(text: &str) -> Option<String> {
+    Some(text.to_owned())
+}
+
+/// The ids and times of WHATWG HTML 9.2.6, each response 10 ms after its request; the last one says that it is over.
+#[test]
+fn a_user_goes_on_with_its_stream_as_the_standard_says() {
+    let bodies = [
+        "retry: 500\nid: 1\ndata: a\n\n",
+        "data: no id leaves the last one\n\n",
+        "id: x\0y\nretry: 5s\nretry:\ndata: neither is one\n\nid: 2\ndata: its event does not end",
+        "id\ndata: an empty one is none\n\n",
+        "id: 7\n\ndata: an event without data has an id, and this one is cut\n\n",
+        "retry: 0\ndata: at once\n\n",
+    ];
+    let (record, asked) = reconnecting(
+        1,
+        |_| (),
+        |number, at_ns| {
+            let at_ns = at_ns + 10 * MS;
+            let Some(body) = bodies.get(number) else {
+                return Reaction::Answer {
+                    at_ns,
+                    bytes: b"HTTP/1.1 204 No Content\r\n\r\n".to_vec(),
+                };
+            };
+            let bytes = [head(), chunk(body)].concat();
+            match number {
+                4 => Reaction::AnswerAndClose { at_ns, bytes },
+                _ => Reaction::Answer { at_ns, bytes: [bytes, b"0\r\n\r\n".to_vec()].concat() },
+            }
+        },
+    );
+    let wanted = [(0, None), (510, id("1")), (1020, id("1")), (1530, id("1")), (2040, None)];
+    let wanted = wanted.into_iter().chain([(2550, id("7")), (2560, id("7"))]);
+    assert_eq!(asked, wanted.map(|(ms, id)| (ms * MS, id)).collect::<Vec<_>>());
+    let ledger = &record.total.ledger;
+    assert_eq!((ledger.sent, ledger.ok, ledger.error(ErrorKind::StreamCut)), (7, 6, 1));
+    let reconnect = &streams(&record).reconnect;
+    let ends = (reconnect.count(), reconnect.min_ns(), reconnect.max_ns());
+    assert_eq!(ends, (6, Some(0), Some(500 * MS)));
+    assert_eq!(reconnect.sum_ns(), u128::from(5 * 500 * MS));
+}
+
+/// Of several users each has an id of its own, and waits for 3 s; what a timeout ends is gone on with too.
+#[test]
+fn users_wait_for_three_seconds_unless_the_server_says_another_time() {
+    let (record, asked) = reconnecting(
+        2,
+        |_| (),
+        |number, at_ns| Reaction::Answer {
+            at_ns: at_ns + 10 * MS * (1 + number as u64 % 2),
+            bytes: [
+                head(),
+                chunk(&format!("id: {}\ndata: a\n\n", number % 2)),
+                b"0\r\n\r\n".to_vec(),
+            ]
+            .concat(),
+        },
+    );
+    // One ends after 10 ms, the other one after 20 ms.
+    let of = |user: &str| {
+        let own = asked.iter().filter(|(_, last)| last.as_deref() == Some(user));
+        own.map(|(at_ns, _)| at_ns / MS).collect::<Vec<_>>()
+    };
+    assert_eq!((of("0"), of("1")), (vec![3010, 6020, 9030], vec![3020, 6040, 9060]));
+    assert_eq!(streams(&record).reconnect.count(), 6);
+    let silent = |_: usize, at_ns: u64| Reaction::Answer {
+        at_ns: at_ns + 10 * MS,
+        bytes: [head(), chunk("id: 9\ndata: a\n\n")].concat(),
+    };
+    let (record, asked) = reconnecting(1, |plan| plan.timeouts.request_ns = S, silent);
+    assert_eq!(asked, [(0, None), (4 * S, id("9")), (8 * S, id("9"))]);
+    assert_eq!(record.total.ledger.error(ErrorKind::Timeout), 3);
+    // Longer than an hour is an hour: in this run nobody comes again.
+    let late = |_: usize, at_ns: u64| Reaction::Answer {
+        at_ns: at_ns + 10 * MS,
+        bytes: [head(), chunk("retry: 99999999999999999999\ndata: a\n\n"), b"0\r\n\r\n".to_vec()]
+            .concat(),
+    };
+    assert_eq!(reconnecting(1, |_| (), late).1.len(), 1);
 }

@@ -62,6 +62,7 @@ impl Options {
         let own = journeys::own_connections(&self)?;
         let work = work::work(&self, &mut targets, own, &mut files)?;
         let work = redirects::follow(&self, work, &targets)?;
+        let work = streams::reconnect(&self, work)?;
         let (target, others) = targets.into_parts();
         delivery::check(&self, work.requests())?;
         streams::check(&self, work.requests())?;

@@ -51,7 +51,9 @@ impl Asked {
     ) -> Option<Parts> {
         match self {
             Asked::Calls { limits, .. } => Some(Parts::Messages(Call::new(limits, status, told))),
-            Asked::Events(splitting) if is_expected => splitting.begin(request).map(Parts::Events),
+            Asked::Events(splitting) if is_expected => {
+                splitting.begin(request, status).map(Parts::Events)
+            }
             Asked::Events(_) => None,
         }
     }

@@ -39,6 +39,17 @@ struct Room {
     /// Of the bodies that were decoded last: the bytes as received, and decoded.
     decoded: Cell<(u64, u64)>,
     spare: RefCell<Vec<Buffers>>,
+    /// Of requests in flight, by their numbers, whose streams are gone on with.
+    resumes: RefCell<Vec<Resume>>,
+}
+
+/// What the events of a response say about the next request for the stream.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Resume {
+    /// The id of the last event; empty: there is none any more. `None`: no event had one.
+    pub id: Option<Vec<u8>>,
+    /// How long to wait before it.
+    pub retry_ns: Option<u64>,
 }
 
 /// What becomes of bodies with a content coding.
@@ -112,7 +123,26 @@ impl CaptureRoom {
             held_bytes: Cell::default(),
             decoded: Cell::default(),
             spare: RefCell::default(),
+            resumes: RefCell::default(),
         }))
+    }
+
+    /// The events of the response to this request said more.
+    pub(crate) fn note(&self, request: u32, more: Resume) {
+        let mut all = self.0.resumes.borrow_mut();
+        let place = request as usize;
+        if place >= all.len() {
+            all.resize(place + 1, Resume::default());
+        }
+        let Resume { id, retry_ns } = more;
+        let one = &mut all[place];
+        (one.id, one.retry_ns) = (id.or(one.id.take()), retry_ns.or(one.retry_ns));
+    }
+
+    /// Takes what the events of the response to this request said, which has its outcome.
+    pub fn take_resume(&self, request: u32) -> Resume {
+        let mut all = self.0.resumes.borrow_mut();
+        all.get_mut(request as usize).map(std::mem::take).unwrap_or_default()
     }
 
     /// What all sessions hold at present, in bytes.

@@ -50,7 +50,7 @@ mod session;
 pub mod tls;
 pub mod ws;
 
-pub use capture::{Capture, CaptureRoom, Captured, Codings, Keep, NotKept};
+pub use capture::{Capture, CaptureRoom, Captured, Codings, Keep, NotKept, Resume};
 pub use coding::Undecoded;
 pub use entry::{Entry, Make, To};
 pub use habits::Habits;

@@ -543,6 +543,11 @@ impl Recorder {
         self.streams(now_ns).unbegun += 1;
     }
 
+    /// A measured request goes on with a stream that ended so long before it.
+    pub fn reconnected(&mut self, now_ns: u64, after_ns: u64) {
+        self.streams(now_ns).reconnect.record(after_ns);
+    }
+
     /// A measured request got the expected response under the plan's limits.
     pub fn good(&mut self, now_ns: u64) {
         self.advance(now_ns);

@@ -97,6 +97,8 @@ figures! {
         pub tokens_coalesced: u64,
         /// Tokens of the requests of expected responses that say how many there are.
         pub input_tokens: u64,
+        /// From the end of a stream to the request that goes on with it.
+        pub reconnect: Histogram,
     }
 }
 

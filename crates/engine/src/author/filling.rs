@@ -196,6 +196,8 @@ pub(crate) struct Owner<'a> {
     pub(crate) memory: Option<&'a Memory>,
     /// How the user's cookies are sent; `None`: not at all.
     pub(crate) cookies: Option<Cookies<'a>>,
+    /// The id of the last event of the stream that the user goes on with; empty: there is none.
+    pub(crate) last_event_id: &'a [u8],
 }
 
 /// What decides which cookies are sent.
@@ -432,6 +434,13 @@ impl Values for Of<'_> {
             return false;
         };
         memory.write_cookies(cookies.site, path, cookies.now_s, out)
+    }
+
+    fn write_last_event_id(&mut self, out: &mut Vec<u8>) -> bool {
+        // Blanks at its ends are none of a field's value (RFC 9110 5.5).
+        let id = self.owner.last_event_id.trim_ascii();
+        out.extend_from_slice(id);
+        !id.is_empty()
     }
 
     fn refuse(&mut self, variable: Option<u32>) {

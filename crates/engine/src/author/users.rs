@@ -12,6 +12,7 @@
 mod owning;
 mod plan;
 mod queues;
+mod reconnect;
 mod redirects;
 mod returning;
 mod wheel;
@@ -24,13 +25,14 @@ use candor_plan::journey::Variables;
 use candor_plan::url::HttpUrl;
 use candor_plan::{Load, OnFailure, Plan, Target};
 use candor_protocol::grpc::Bodies;
-use candor_protocol::{Capture, CaptureRoom, Outgoing};
+use candor_protocol::{Capture, CaptureRoom, Keep, Outgoing};
 use candor_record::{Phase, Recorder, StepFailure};
 
 use self::owning::Own;
 use self::plan::{Journey, Step, journeys, steps};
 pub(crate) use self::plan::{codings, kept};
 use self::queues::Queues;
+use self::reconnect::{Seat, Stream, reconnects};
 pub(crate) use self::redirects::Followed;
 use self::redirects::{Redirects, Sent};
 use self::returning::Returning;
@@ -81,6 +83,9 @@ pub(crate) struct Users {
     sites: Sites,
     variables: usize,
     bodies: Bodies,
+    /// What events say about the next request, where users go on with streams.
+    resumes: Option<CaptureRoom>,
+    reconnect: bool,
     seed: u64,
     warm_up_ns: u64,
 }
@@ -89,8 +94,8 @@ pub(crate) struct Users {
 enum Arrivals {
     /// A schedule decides; where first steps go to several targets, each has its part of it.
     Open(Box<[Open]>),
-    /// When each of those who come is due, all at the beginning and one for each that leaves; and who comes again.
-    Closed { closed: Closed, due: VecDeque<(u64, Option<UserKey>)> },
+    /// Each of those who come: all at the beginning, and one for each that leaves.
+    Closed { closed: Closed, seats: VecDeque<Seat> },
 }
 
 /// One user under way, or a place in the table for one.
@@ -117,6 +122,7 @@ struct User {
     path: Vec<u8>,
     /// And its method.
     sent: Sent,
+    stream: Stream,
 }
 
 /// Where a user is.
@@ -185,8 +191,8 @@ impl Users {
                 let of_places =
                     u64::from(own.targets[0].count) * u64::from(plan.connections.places());
                 let users = plan.work.users().map_or(of_places, of);
-                let due = std::iter::repeat_n((0, None), users as usize).collect();
-                (Arrivals::Closed { closed: Closed::new(plan, own), due }, users)
+                let seats = std::iter::repeat_with(Seat::default).take(users as usize).collect();
+                (Arrivals::Closed { closed: Closed::new(plan, own), seats }, users)
             }
             Load::Open(load) => {
                 let parts = match &queues {
@@ -222,6 +228,8 @@ impl Users {
             sites: Sites::new(hosts.iter().map(|(host, is_https)| (host.as_str(), *is_https))),
             variables: Variables::of(plan.work.journeys()).names().len(),
             bodies: Bodies::of(plan),
+            resumes: None,
+            reconnect: reconnects(plan),
             seed: plan.seed,
             warm_up_ns: own.warm_up_ns,
         }
@@ -232,7 +240,8 @@ impl Users {
         let room = |kept| {
             CaptureRoom::for_requests(kept, codings(plan), MOST_BODY_BYTES, BODIES_AT_A_TIME)
         };
-        kept(plan).map(room)
+        let kept = kept(plan).or_else(|| reconnects(plan).then(|| [Keep::Nothing].into()));
+        kept.map(room)
     }
 
     /// Whether any of them keeps cookies, which expire.
@@ -272,7 +281,7 @@ impl Users {
         self.under_way() == 0
             && match &self.arrivals {
                 Arrivals::Open(parts) => parts.iter().all(|part| part.peek().is_none()),
-                Arrivals::Closed { closed, due } => due.is_empty() || closed.is_exhausted(),
+                Arrivals::Closed { closed, seats } => seats.is_empty() || closed.is_exhausted(),
             }
     }
 
@@ -306,8 +315,8 @@ impl Users {
             Arrivals::Open(parts) => parts[0].peek(),
             Arrivals::Closed { closed, .. } if closed.is_exhausted() => None,
             // Its index is known when it comes.
-            Arrivals::Closed { due, .. } => {
-                due.front().map(|(due_ns, _)| Due { index: 0, due_ns: *due_ns })
+            Arrivals::Closed { seats, .. } => {
+                seats.front().map(|seat| Due { index: 0, due_ns: seat.due_ns })
             }
         };
         sooner(step, arrival)
@@ -383,28 +392,29 @@ impl Users {
         self.take_place(key);
         let user = &mut self.table[key as usize];
         user.start(now_ns, recorder);
+        user.stream.note_request(user.phase, now_ns, recorder);
         Some(Leaving { user: key, index: user.index, request: user.request })
     }
 
     /// Somebody comes. `None`: and is gone already.
     pub(crate) fn admit(&mut self, due: Due, recorder: &mut Recorder) -> Option<UserKey> {
-        let ((index, phase), before) = match &mut self.arrivals {
+        let ((index, phase), seat) = match &mut self.arrivals {
             Arrivals::Open(_) => {
                 self.take_arrival(due);
-                ((due.index, self.phase(due.due_ns)), None)
+                ((due.index, self.phase(due.due_ns)), Seat::default())
             }
-            Arrivals::Closed { closed, due: all } => {
-                let before = all.pop_front().and_then(|(_, before)| before);
-                (closed.take(due.due_ns)?, before)
+            Arrivals::Closed { closed, seats } => {
+                let seat = seats.pop_front().unwrap_or_default();
+                (closed.take(due.due_ns)?, seat)
             }
         };
-        let key = self.seat(before, index);
+        let key = self.seat(seat.before, index);
         recorder.set_users(self.under_way() as u64);
         let journey = self.picker.pick(index) as u32;
         let user = &mut self.table[key as usize];
         (user.index, user.phase, user.journey) = (index, phase, journey);
         (user.arrived_ns, user.thought_ns) = (due.due_ns, 0);
-        user.state = State::Come;
+        (user.state, user.stream) = (State::Come, seat.stream);
         let first = self.journeys[journey as usize].first;
         self.go_to(key, Some(first), due.due_ns, recorder).then_some(key)
     }
@@ -441,6 +451,7 @@ impl Users {
         recorder: &mut Recorder,
     ) {
         let user = ended.flight.user;
+        self.note_stream(ended);
         let seen = self.redirects.as_mut().and_then(|redirects| redirects.take_seen());
         let captured = seen.or(captured);
         let missing = captured.and_then(|captured| self.read(ended, &captured, now_s));
@@ -638,6 +649,7 @@ impl User {
             own: Own::NOTHING,
             path: Vec::new(),
             sent: Sent::default(),
+            stream: Stream::default(),
         }
     }
 
@@ -652,9 +664,9 @@ impl User {
     }
 
     fn owner(&self) -> Owner<'_> {
-        let memory = Some(&self.memory);
+        let (memory, last_event_id) = (Some(&self.memory), &self.stream.last_id[..]);
         let User { index, first, made, .. } = *self;
-        Owner { index, first, repetition: made, memory, cookies: None }
+        Owner { index, first, repetition: made, memory, cookies: None, last_event_id }
     }
 }
 

@@ -128,8 +128,8 @@ fn drive_workers<R: Reactor>(
             back: Vec::new(),
             observer: &mut *observer,
         };
-        let (tables, decoding) = (&tables, recipe.decoding());
-        let drive = Drive { plan, tables, share, reactor, script, decoding, control, sink };
+        let (tables, room) = (&tables, recipe.room());
+        let drive = Drive { plan, tables, share, reactor, script, room, control, sink };
         let (origin_ns, report) = with(&recipe, drive);
         if at == 0 {
             origin_monotonic_ns = origin_ns;
@@ -147,7 +147,7 @@ struct Drive<'a, R> {
     share: Share,
     reactor: R,
     script: Option<Scripted>,
-    decoding: Option<CaptureRoom>,
+    room: Option<CaptureRoom>,
     control: &'a Control,
     sink: Alone<'a>,
 }
@@ -157,9 +157,9 @@ impl<R: Reactor> Use for Drive<'_, R> {
     type Output = (u64, WorkerReport);
 
     fn with<S: Protocol>(self, sessions: Sessions<S>) -> (u64, WorkerReport) {
-        let Drive { plan, tables, share, reactor, script, decoding, control, mut sink } = self;
+        let Drive { plan, tables, share, reactor, script, room, control, mut sink } = self;
         let mut worker = Worker::new(plan, tables, share, script, reactor, sessions);
-        worker.count_decoded(decoding);
+        worker.share(room);
         worker.prepare(control);
         let origin_ns = worker.now_ns();
         if sink.at == 0 {

@@ -169,12 +169,12 @@ pub(super) fn run_on(
                 }
                 let script = scripts.take(share.worker);
                 let recipe = Recipe::new(plan, script.as_ref(), exchanges);
-                let decoding = recipe.decoding();
+                let room = recipe.room();
                 let thread = Thread {
                     plan,
                     tables,
                     script,
-                    decoding,
+                    room,
                     share,
                     part,
                     link,
@@ -227,7 +227,7 @@ pub(super) struct Thread<'a> {
     plan: &'a Plan,
     tables: &'a Tables,
     script: Option<Scripted>,
-    decoding: Option<CaptureRoom>,
+    room: Option<CaptureRoom>,
     share: Share,
     part: Part,
     link: Channel,
@@ -253,13 +253,13 @@ impl<U: Start> Use for OnReactor<'_, U> {
 
     fn with<S: Protocol>(self, sessions: Sessions<S>) {
         let OnReactor { thread, reactor } = self;
-        let Thread { plan, tables, script, decoding, share, part, .. } = thread;
+        let Thread { plan, tables, script, room, share, part, .. } = thread;
         let Thread { mut link, core, meeting, control, .. } = thread;
         let core = core.filter(|&core| keep_to_cores(&[core]));
         let thread = rustix::thread::gettid().as_raw_nonzero().get();
         meeting.threads[link.worker].store(thread, Ordering::Relaxed);
         let mut worker = Worker::new(plan, tables, share, script, reactor.start(), sessions);
-        worker.count_decoded(decoding);
+        worker.share(room);
         meeting.memory.add_tables(worker.connection_table_bytes());
         if meeting.barrier.wait().is_leader() {
             meeting.memory.made();

@@ -142,9 +142,9 @@ impl<'p> Recipe<'p> {
         Recipe { plan: own, room, watch }
     }
 
-    /// Where sessions decode bodies, if they do.
-    pub(crate) fn decoding(&self) -> Option<CaptureRoom> {
-        self.room.as_ref().filter(|room| room.decodes()).cloned()
+    /// Where sessions keep what is read of responses, if something is.
+    pub(crate) fn room(&self) -> Option<CaptureRoom> {
+        self.room.clone()
     }
 
     fn to<'t>(&'t self, number: u32, target: &'t Target) -> To<'t> {

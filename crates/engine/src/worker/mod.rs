@@ -194,9 +194,13 @@ impl<R: Reactor, S: Protocol> Worker<R, S> {
         worker
     }
 
-    /// Counts the bytes of bodies that its sessions decode, where they do.
-    pub(crate) fn count_decoded(&mut self, decoding: Option<CaptureRoom>) {
-        if let Some(room) = decoding {
+    /// Shares the room in which its sessions keep what its author reads, and decode bodies.
+    pub(crate) fn share(&mut self, room: Option<CaptureRoom>) {
+        let Some(room) = room else { return };
+        if let Some(users) = self.dispatch.author.users() {
+            users.share(&room);
+        }
+        if room.decodes() {
             self.books.count_decoded(room);
         }
     }

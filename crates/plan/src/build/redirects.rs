@@ -13,7 +13,7 @@ use crate::options::{Options, headers_over};
 use crate::redact::SecretKind;
 use crate::redact::Secrets;
 use crate::values::{Header, SmallCount};
-use crate::work::journey::{Journey, OnFailure, Redirect, Step, Think};
+use crate::work::journey::{Journey, OnFailure, Redirect, Step};
 use crate::work::{Journeys, Request, Requests, StatusSet, Work, fits};
 
 /// The statuses of redirects that are followed (RFC 9110 15.4).
@@ -47,7 +47,7 @@ pub(super) fn follow(options: &Options, work: Work, targets: &Targets) -> Result
                 let number = all.requests.len() as u32;
                 journey.steps.push(match redirect {
                     None => Step { request: number, ..step.clone() },
-                    Some(_) => Step { redirect, captures, once, ..plain(number) },
+                    Some(_) => Step { redirect, captures, once, ..Step::plain(number) },
                 });
                 all.requests.push(request);
             }
@@ -116,25 +116,12 @@ fn each_by_itself(Requests { list: requests, order, .. }: Requests) -> Journeys 
             false => format!("{} ({}), including redirects", one.name, number + 1),
         },
         weight: one.weight,
-        steps: vec![plain(number as u32)],
+        steps: vec![Step::plain(number as u32)],
         cookies: false,
         on_failure: OnFailure::End,
     };
     let list = requests.iter().enumerate().map(journey).collect();
     Journeys { list, requests, users: None, order: Some(order) }
-}
-
-/// A step that is made once.
-fn plain(request: u32) -> Step {
-    Step {
-        request,
-        think: Think::None,
-        repeat: (1, 1),
-        when: None,
-        captures: Vec::new(),
-        once: false,
-        redirect: None,
-    }
 }
 
 /// What is right for the last response: a redirect that is not followed never is.

@@ -50,6 +50,14 @@ group! {
         #[arg(long, value_name = "RULE")]
         pub input_tokens: Option<String>,
 
+        /// Go on with a stream that ended, as EventSource does: wait, and send Last-Event-ID
+        ///
+        /// For --stream sse, in a closed load. A user whose stream ended or was lost waits for the time that the server gave
+        /// with `retry:`, at most 1 h and 3 s without, and asks again with the id of the last event. A status
+        /// other than 200, such as 204, ends it.
+        #[arg(long)]
+        pub reconnect: bool,
+
         /// Measure streams of this API of language models: sets the options above for it
         ///
         /// Each of them can be given beside it, and goes before it.

@@ -119,6 +119,19 @@ impl Redirect {
 }
 
 impl Step {
+    /// A step that is made once, at once.
+    pub(crate) fn plain(request: u32) -> Self {
+        Step {
+            request,
+            think: Think::None,
+            repeat: (1, 1),
+            when: None,
+            captures: Vec::new(),
+            once: false,
+            redirect: None,
+        }
+    }
+
     fn check(
         &self,
         names: Names<'_>,

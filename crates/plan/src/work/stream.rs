@@ -3,9 +3,10 @@
 use candor_memory::{Pattern, Source};
 use serde::{Deserialize, Serialize};
 
-use crate::error::{PlanError, conflict, value};
+use crate::error::{PlanError, conflict, need, value};
 use crate::redact::without_refused;
 use crate::targets::{HttpVersion, Target};
+use crate::units::NS_PER_S;
 
 /// How the response to a request is divided into events, and what is asked of them.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -28,9 +29,19 @@ pub struct Streaming {
     /// Where an event says how many tokens the request had; the last event that has a number decides.
     #[serde(default)]
     pub input_tokens: Option<String>,
+    /// Whether the next request of its user goes on with the stream: after the time that the server asked for, with the
+    /// id of the last event.
+    #[serde(default)]
+    pub reconnect: bool,
 }
 
 impl Streaming {
+    /// How long a user waits before it reconnects, unless the server says another time: that of Chromium (WHATWG HTML
+    /// 9.2.2 asks for a few seconds).
+    pub const RETRY_NS: u64 = 3 * NS_PER_S;
+    /// The longest time that a server may ask for.
+    pub const MOST_RETRY_NS: u64 = 3600 * NS_PER_S;
+
     /// A stream of this form, of which nothing is asked.
     pub fn new(form: StreamForm) -> Self {
         Streaming {
@@ -40,6 +51,7 @@ impl Streaming {
             token: Vec::new(),
             tokens: None,
             input_tokens: None,
+            reconnect: false,
         }
     }
 
@@ -53,6 +65,11 @@ impl Streaming {
             let why = "streams of events over HTTP/3 are not supported yet; leave --h3 out";
             return Err(conflict("--h3", "--stream", why));
         }
+        need(
+            !self.reconnect || self.form == StreamForm::Sse,
+            "a stream",
+            "of SSE reconnects alone",
+        )?;
         if self.form == StreamForm::Messages && self.end.is_none() {
             let problem =
                 "messages: nothing says which message ends a reply; add --stream-end REGEX";

@@ -34,7 +34,7 @@ pub fn sessions(to: To<'_>) -> impl Fn() -> Session + use<> {
         prepare_via(request, &target.authority, via.as_ref()).repeated(pipeline)
     });
     let memo = Rc::new(Memo::default());
-    let (rules, room) = (Rules::table(plan.work.requests()), to.room.cloned());
+    let (rules, room) = (Rules::table(plan.work.requests(), to.room), to.room.cloned());
     let (calls, is_tls) = (grpc::Limits::of(plan), target.tls.is_some());
     move || {
         let (table, memo) = (Arc::clone(&table), Rc::clone(&memo));

@@ -76,7 +76,7 @@ impl Events {
     /// Those that ended in the input so far.
     pub(super) fn take(&mut self, id: RequestId) -> Option<Event> {
         if let Some(splitter) = self.splitter() {
-            return splitter.take().event(id);
+            return splitter.event(id);
         }
         let Ended { count, bytes } = std::mem::take(&mut self.ended);
         let part = Part { id: Some(id), kind: PartKind::Message, bytes, count, tokens: 0 };

@@ -36,7 +36,7 @@ pub static UPGRADE: Entry = Entry {
 /// Makes sessions to a target.
 pub fn sessions(to: To<'_>) -> impl Fn() -> Session + use<> {
     let (table, settings) = (table(to), Settings::of(to.plan));
-    let rules = Rules::table(to.plan.work.requests());
+    let rules = Rules::table(to.plan.work.requests(), to.room);
     let (calls, room) = (grpc::Limits::of(to.plan), to.room.cloned());
     move || {
         let mut session = Session::new(Arc::clone(&table), settings);

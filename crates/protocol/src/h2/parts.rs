@@ -55,7 +55,7 @@ impl Session {
                 }
                 match is_over || splitter.is_too_long() {
                     true => Some(self.finish_parts(id)),
-                    false => splitter.take().event(request),
+                    false => splitter.event(request),
                 }
             }
             Parts::Messages(call) => {

@@ -23,6 +23,12 @@ pub trait Values {
         false
     }
 
+    /// Appends the id of the last event of the stream that the request goes on with. False: there is none, and nothing was
+    /// appended.
+    fn write_last_event_id(&mut self, _out: &mut Vec<u8>) -> bool {
+        false
+    }
+
     /// A value does not fit its field of a message: the request must not be sent. `variable`: it is that of this
     /// captured one.
     fn refuse(&mut self, _variable: Option<u32>) {}
@@ -47,14 +53,16 @@ pub struct Form {
     has_length: bool,
     /// It may have a Cookie field.
     has_cookies: bool,
+    /// It may have a Last-Event-ID.
+    resumes: bool,
     text: Vec<u8>,
     filled_body: Vec<u8>,
     scratch: Vec<u8>,
     shape: Shape,
 }
 
-/// A form for each request of a plan; `None`: the request has no holes, no cookies and no credential that is taken, and is
-/// sent as it stands.
+/// A form for each request of a plan; `None`: the request has no holes, no cookies, no credential that is taken and no
+/// stream that is gone on with, and is sent as it stands.
 pub fn forms(plan: &Parts) -> Vec<Option<Form>> {
     let journeys = plan.work.journeys();
     let has_cookies =
@@ -69,7 +77,8 @@ pub fn forms(plan: &Parts) -> Vec<Option<Form>> {
             let value = Value::Credential(request.target);
             ("Authorization".to_owned(), vec![Piece::Hole(Hole { value, escapes: Vec::new() })])
         });
-        if !request.holes && !cookies && credential.is_none() {
+        let resumes = request.stream.as_ref().is_some_and(|stream| stream.reconnect);
+        if !request.holes && !cookies && !resumes && credential.is_none() {
             return None;
         }
         let captured = variables.before(number);
@@ -164,6 +173,7 @@ impl Form {
             body_start: 0,
             has_length: has("content-length"),
             has_cookies,
+            resumes: request.stream.as_ref().is_some_and(|stream| stream.reconnect),
             text: Vec::new(),
             filled_body: Vec::new(),
             scratch: Vec::new(),
@@ -204,6 +214,15 @@ impl Form {
             scratch.clear();
             scratch.extend_from_slice(&text[shape.path.clone()]);
             if values.write_cookies(scratch, text) {
+                text.extend_from_slice(b"\r\n");
+            } else {
+                text.truncate(start);
+            }
+        }
+        if self.resumes {
+            let start = text.len();
+            text.extend_from_slice(b"Last-Event-ID: ");
+            if values.write_last_event_id(text) {
                 text.extend_from_slice(b"\r\n");
             } else {
                 text.truncate(start);

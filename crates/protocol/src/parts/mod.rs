@@ -17,6 +17,7 @@ use std::rc::Rc;
 use candor_memory::{Pattern, Source};
 use candor_plan::{Request, StreamForm, Streaming, Tokens};
 
+use crate::capture::CaptureRoom;
 use crate::expect::Mismatch;
 use crate::session::{Event, Part, PartKind, RequestId};
 use lines::Lines;
@@ -36,6 +37,8 @@ pub struct Rules {
     token: Box<[Source]>,
     tokens: Option<Count>,
     input: Option<Source>,
+    /// Where ids of events are noted, if the stream is gone on with.
+    resumes: Option<CaptureRoom>,
 }
 
 /// Which event is the last.
@@ -85,12 +88,16 @@ impl Rules {
         let source = |place: &String| Source::compile(place).ok();
         let token = stream.token.iter().map(source).collect::<Option<_>>()?;
         let input = stream.input_tokens.as_ref().and_then(source);
-        Some(Rules { form: stream.form, error, end, token, tokens, input })
+        Some(Rules { form: stream.form, error, end, token, tokens, input, resumes: None })
     }
 
-    /// The rules of these requests; `None`: none of them has a stream.
-    pub fn table(requests: &[Request]) -> Option<Table> {
-        let rules = |one: &Request| one.stream.as_ref().and_then(Rules::new).map(Rc::new);
+    /// The rules of these requests, where `room` takes the ids of events; `None`: none of them has a stream.
+    pub fn table(requests: &[Request], room: Option<&CaptureRoom>) -> Option<Table> {
+        let rules = |one: &Request| {
+            let stream = one.stream.as_ref()?;
+            let resumes = room.filter(|_| stream.reconnect).cloned();
+            Some(Rc::new(Rules { resumes, ..Rules::new(stream)? }))
+        };
         let any = requests.iter().any(|one| one.stream.is_some());
         any.then(|| requests.iter().map(rules).collect())
     }
@@ -160,6 +167,8 @@ pub(crate) struct Splitting {
     spare: Vec<Box<Splitter>>,
 }
 
+const NO_CONTENT: u16 = 204;
+
 /// Splitters that are kept.
 const MOST_SPARE: usize = 64;
 
@@ -168,9 +177,13 @@ impl Splitting {
         Splitting { rules: Rc::clone(rules), spare: Vec::new() }
     }
 
-    /// For the body of a response to this request; `None`: it is no stream.
-    pub(crate) fn begin(&mut self, request: u32) -> Option<Box<Splitter>> {
+    /// For the body of a response to this request, with this status; `None`: it is no stream.
+    pub(crate) fn begin(&mut self, request: u32, status: u16) -> Option<Box<Splitter>> {
         let rules = Rc::clone(self.rules.get(request as usize)?.as_ref()?);
+        // By it a server says that the stream is over for good.
+        if rules.resumes.is_some() && status == NO_CONTENT {
+            return None;
+        }
         Some(match self.spare.pop() {
             Some(mut spare) => {
                 spare.again(rules);
@@ -190,7 +203,7 @@ impl Splitting {
     ) {
         let is_done = matches!(outcome, Event::Done(_));
         let (output, input) = (splitter.tokens(), splitter.input);
-        due.extend(splitter.take().event(id));
+        due.extend(splitter.event(id));
         if is_done && (output.is_some() || input.is_some()) {
             due.push_back(Event::Tokens { id, output, input });
         }
@@ -212,7 +225,7 @@ enum Reader {
 impl Splitter {
     /// At the beginning of a response.
     pub fn new(rules: Rc<Rules>) -> Self {
-        let (reader, text) = (Reader::of(rules.form), Text::new(rules.read_text()));
+        let (reader, text) = (Reader::of(&rules), Text::new(rules.read_text()));
         Splitter {
             rules,
             reader,
@@ -273,6 +286,17 @@ impl Splitter {
     /// The events that ended since the last call.
     pub fn take(&mut self) -> Ended {
         std::mem::take(&mut self.ended)
+    }
+
+    /// The same as an event of the session that reads the response to this request. What they say about the next one is
+    /// noted.
+    pub(crate) fn event(&mut self, id: RequestId) -> Option<Event> {
+        if let (Reader::Sse(sse), Some(room)) = (&mut self.reader, &self.rules.resumes)
+            && let Some(more) = sse.take_resume()
+        {
+            room.note(id, more);
+        }
+        self.take().event(id)
     }
 
     /// The event that ends the response has come.
@@ -354,9 +378,9 @@ impl Splitter {
 }
 
 impl Reader {
-    fn of(form: StreamForm) -> Self {
-        match form {
-            StreamForm::Sse => Reader::Sse(Sse::default()),
+    fn of(rules: &Rules) -> Self {
+        match rules.form {
+            StreamForm::Sse => Reader::Sse(Sse::new(rules.resumes.is_some())),
             StreamForm::Ndjson => Reader::Lines(Lines::default()),
             StreamForm::Chunks | StreamForm::Messages => Reader::Chunks,
         }

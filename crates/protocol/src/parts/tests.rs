@@ -3,6 +3,7 @@ use proptest::prelude::*;
 use candor_plan::ModelApi;
 
 use super::*;
+use crate::capture::Resume;
 
 /// What came of a body: the events of each piece, and what is known at its end.
 #[derive(Debug, PartialEq)]
@@ -279,6 +280,51 @@ proptest! {
             let (first, second) = body.split_at(at.min(body.len()));
             prop_assert_eq!(&split(&stream, [first, second]), &whole);
             prop_assert_eq!(&split(&stream, body.chunks(1)), &whole);
+        }
+    }
+}
+
+/// Whole and byte by byte, what a stream says about the request that goes on with it.
+#[test]
+fn ids_and_times_are_noted_as_the_standard_says() {
+    let stream = Streaming { reconnect: true, ..Streaming::new(StreamForm::Sse) };
+    let id = |text: &str| Some(text.as_bytes().to_vec());
+    let long = format!("id: 1\n\nid: {}\n\n", "x".repeat(1025));
+    for (text, last, retry_ms) in [
+        ("data: a\n\n", None, None),
+        ("id: 1\ndata: a\n\n", id("1"), None),
+        ("id:1\rdata: a\r\r", id("1"), None),
+        ("id:  1 \r\n\r\n", id(" 1 "), None),
+        ("id: 1\ndata: a\n", None, None),
+        ("id: 1\n\nid: 2\n", id("1"), None),
+        ("id: 1\n\nid: 2\n\nid: 3\n", id("2"), None),
+        ("id: 1\n\nid\n\n", id(""), None),
+        ("id: 1\n\nid:\n\n", id(""), None),
+        ("id: 1\n\nid: a\0b\n\n", id("1"), None),
+        ("ids: 1\n\nxid: 2\n\nID: 3\n\n", None, None),
+        ("retry: 10\n", None, Some(10)),
+        ("retry: 10", None, None),
+        ("retry: 10\nretry: 1s\nretry: -1\nretry\nretry: 1.5\n", None, Some(10)),
+        ("retry: 99999999999999999999999\n", None, Some(u64::MAX)),
+        (long.as_str(), id("1"), None),
+    ] {
+        for piece in [1, 2, text.len()] {
+            let room = CaptureRoom::new(0, 0);
+            let rules = Rules::new(&stream).expect("rules that compile");
+            let rules = Rules { resumes: Some(room.clone()), ..rules };
+            let mut splitter = Splitter::new(Rc::new(rules));
+            for bytes in text.as_bytes().chunks(piece) {
+                splitter.feed(bytes);
+                splitter.event(3);
+            }
+            let resume = room.take_resume(3);
+            let retry_ns = retry_ms.map(|ms: u64| ms.saturating_mul(1_000_000));
+            assert_eq!(
+                (resume.id, resume.retry_ns),
+                (last.clone(), retry_ns),
+                "{text:?} by {piece}"
+            );
+            assert_eq!(room.take_resume(3), Resume::default(), "it is taken");
         }
     }
 }

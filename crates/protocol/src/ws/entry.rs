@@ -44,7 +44,7 @@ fn sessions(to: To<'_>) -> impl Fn() -> Session + use<> {
     let request = &to.plan.work.requests()[0];
     let opening = Opening::new(request, &to.target.authority, setup.settings());
     let (seeds, room) = (seeds(to), to.room.cloned());
-    let table = parts::Rules::table(to.plan.work.requests());
+    let table = parts::Rules::table(to.plan.work.requests(), None);
     move || {
         let mut session = Session::new(&opening, Arc::clone(&setup), seeds());
         if let Some(room) = &room {
@@ -63,7 +63,7 @@ fn tunnels(to: To<'_>) -> impl Fn() -> Tunnel + use<> {
     let request = &to.plan.work.requests()[0];
     let extended = Arc::new(Extended::new(request, scheme, authority, setup.settings()));
     let (seeds, room) = (seeds(to), to.room.cloned());
-    let table = parts::Rules::table(to.plan.work.requests());
+    let table = parts::Rules::table(to.plan.work.requests(), None);
     move || {
         let (extended, setup) = (Arc::clone(&extended), Arc::clone(&setup));
         let mut session = Tunnel::new(extended, setup, settings, seeds());

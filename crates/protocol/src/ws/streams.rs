@@ -30,7 +30,7 @@ impl Streams {
         let (mut splitter, bytes) = match self.open.remove(&id) {
             Some(begun) => begun,
             None => {
-                let splitter = self.splitting.begin(request)?;
+                let splitter = self.splitting.begin(request, 0)?;
                 self.due.push_back(Event::FirstByte(id));
                 (splitter, 0)
             }

@@ -21,7 +21,7 @@ fn started(stream: &Streaming, count: u32) -> Session {
     let table = [prepare(&request, "example")];
     let bytes = table[0].head.len();
     let mut session = fresh(table.into(), count, Limits::default());
-    session.split(&Rules::table(&[request]).expect("a stream"));
+    session.split(&Rules::table(&[request], None).expect("a stream"));
     for id in 0..count {
         session.handle_request(id, Outgoing::Listed(0));
     }

@@ -20,7 +20,7 @@ fn started(stream: &Streaming) -> Session {
     request.stream = Some(stream.clone());
     let settings = Settings { streams: 2, ..Settings::default() };
     let mut session = ready_with(&[prepare(&request, "http", "example")], settings);
-    session.split(&Rules::table(&[request]).unwrap());
+    session.split(&Rules::table(&[request], None).unwrap());
     for id in 0..2 {
         session.handle_request(id, Outgoing::Listed(0));
     }

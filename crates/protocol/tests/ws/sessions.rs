@@ -160,7 +160,7 @@ fn a_reply_may_have_several_messages() {
     stream.end = Some("(done|fail)".to_owned());
     stream.error = Some("fail".to_owned());
     let requests = [Request { stream: Some(stream), ..request() }];
-    let table = parts::Rules::table(&requests).unwrap();
+    let table = parts::Rules::table(&requests, None).unwrap();
     let rules = || Rules::and(None, None, [], true).unwrap();
     let message = Message { payload: b"\"id\":1,"[..].into(), ..anything("") };
     let bytes = ["\"id\":9,x", "\"id\":1,xy", "\"id\":1,done", "\"id\":1,late"].map(reply).concat();

@@ -28,6 +28,10 @@ pub struct Streams {
     pub coalesced: u64,
     /// Requests that had a timeout or were unfinished before their first event.
     pub unbegun: u64,
+    /// From the end of a stream, or the loss of its connection, to the request that goes on with it: one for each
+    /// reconnect. Omitted unless users reconnect.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reconnect: Option<Distribution>,
     /// Tokens; null if they are not counted.
     pub tokens: Option<TokenFigures>,
 }
@@ -109,6 +113,9 @@ impl Streams {
             events: Spread::of(&counts.parts),
             coalesced: counts.coalesced,
             unbegun: counts.unbegun,
+            reconnect: streams()
+                .any(|one| one.reconnect)
+                .then(|| Distribution::of(&counts.reconnect)),
             tokens: counts_tokens.then(|| TokenFigures {
                 count: counts.tokens,
                 of_one: Spread::of(&counts.tokens_of_one),
@@ -139,7 +146,7 @@ impl Streams {
                 ("tokens.time_per_output_token", &one.time_per_output_token),
             ]
         });
-        own.into_iter().chain(tokens)
+        own.into_iter().chain(self.reconnect.iter().map(|one| ("reconnect", one))).chain(tokens)
     }
 }
 

@@ -80,8 +80,8 @@ impl Users {
     /// When somebody comes next in a closed load, if there is room.
     fn closed_arrival_ns(&self) -> Option<u64> {
         match &self.arrivals {
-            Arrivals::Closed { closed, due } if self.has_room() && !closed.is_exhausted() => {
-                due.front().map(|(due_ns, _)| *due_ns)
+            Arrivals::Closed { closed, seats } if self.has_room() && !closed.is_exhausted() => {
+                seats.front().map(|seat| seat.due_ns)
             }
             _ => None,
         }

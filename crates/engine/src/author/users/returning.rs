@@ -8,7 +8,7 @@ use candor_plan::Plan;
 use candor_plan::journey::Variables;
 use candor_record::Recorder;
 
-use super::{Arrivals, State, User, Users};
+use super::{State, User, Users};
 use crate::flight::UserKey;
 
 /// What stays of users who come again.
@@ -80,12 +80,8 @@ impl Users {
                 None
             }
         };
-        if let Arrivals::Closed { closed, due } = &mut self.arrivals {
-            // Time passes even where no step of the journey was to be made.
-            let next_ns = at_ns.saturating_add(closed.think_ns).max(user.arrived_ns + 1);
-            let at = due.partition_point(|(other_ns, _)| *other_ns <= next_ns);
-            due.insert(at, (next_ns, again));
-        }
+        let (least_ns, stream) = (user.arrived_ns + 1, std::mem::take(&mut user.stream));
+        self.come_again(again, stream, at_ns, least_ns);
         recorder.set_users(self.under_way() as u64);
     }
 }

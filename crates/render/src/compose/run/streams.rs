@@ -5,6 +5,7 @@ use candor_plan::units::{fmt_count, fmt_per_second, fmt_plural};
 use super::{charts, percentiles, words};
 use crate::page::Section;
 use candor_report::document::Document;
+use candor_report::document::latency::Distribution;
 use candor_report::document::streams::{Spread, Streams, TokenFigures};
 
 const ROWS: [&str; 6] = ["p50", "p90", "p99", "p99.9", "max", "mean"];
@@ -26,6 +27,9 @@ pub(super) fn section(section: &mut Section, document: &Document) {
             Ok(chart) => section.chart(chart),
             Err(error) => section.text(format!("There are no curves: {error}.")),
         });
+    }
+    if let Some(reconnect) = &streams.reconnect {
+        section.text(format!("{}.", reconnects(reconnect)));
     }
     if streams.coalesced > 0 {
         section.remark(format!(
@@ -61,6 +65,18 @@ fn counted(streams: &Streams) -> String {
             "{began} began, {} ended as expected{} events",
             fmt_count(events.count),
             each(&events)
+        ),
+    }
+}
+
+/// `19 reconnects, p50 3 s and at most 3.1 s after the end of a stream`
+fn reconnects(times: &Distribution) -> String {
+    let (p50, max) = (words::cell(times, "p50"), words::cell(times, "max"));
+    match times.count {
+        0 => "No stream was gone on with".to_owned(),
+        count => format!(
+            "{}, p50 {p50} and at most {max} after the end of a stream",
+            fmt_plural(count, "reconnect")
         ),
     }
 }
