@@ -39,12 +39,14 @@ for port in $ports 8443; do
 done
 sh -eu "$made/before" >"$made/before.log" 2>&1
 for step in "$made"/*.step; do
-    # A trial of a suite that is this short may get no turn on a busy machine, and then has no rate: rightly, and no fault
-    # of the page. Such a step is tried again, and no other.
+    # A trial of a suite that is this short may get no turn on a busy machine, and then has no rate, or no response: rightly,
+    # and no fault of the page. Such a step is tried again from the beginning, and no other.
     for _ in 1 2 3; do
         code=0
         timeout "$patience" bash "$step" >"$step.out" 2>"$step.err" </dev/null || code=$?
-        [ "$code" = 1 ] && grep -q "^BROKEN .* no usable run in" "$step.out" || break
+        [ "$code" = 1 ] || break
+        grep -q "^BROKEN .* no usable run in" "$step.out" || grep -q "^candor: .*: no request succeeded$" "$step.err" || break
+        rm -rf ./*-results
     done
     echo "$code" >"$step.code"
 done

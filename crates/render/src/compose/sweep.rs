@@ -3,7 +3,6 @@
 use candor_plan::units::{fmt_duration_ns, fmt_per_second, fmt_plural, fmt_share};
 
 use super::curve::{self, Point};
-use super::found::compact;
 use super::{again, made_by, or_nothing, time, trials};
 use crate::page::{Column, Depth, Page, Table};
 use candor_report::Tone;
@@ -61,14 +60,9 @@ pub fn page(sweep: &Sweep, depth: Depth) -> Page {
         latency.chart(curve::by_percentile(id, title, &points, pick));
     }
     let rates = page.section("rates", "Each rate");
-    let response = table(sweep, RESPONSE);
-    match depth {
-        Depth::Short => compact(rates, in_short(response), "more rate", "more column"),
-        _ => rates.headed("Response time (due → done)", response),
-    }
-    rates.beyond_short(|rates| {
-        rates.headed("Service time (sent → done)", table(sweep, SERVICE));
-    });
+    let shown = |table| if depth == Depth::Short { in_short(table) } else { table };
+    rates.headed("Response time (due → done)", shown(table(sweep, RESPONSE)));
+    rates.headed("Service time (sent → done)", shown(table(sweep, SERVICE)));
     notes(sweep).into_iter().for_each(|note| rates.remark(note));
     again(&mut page, [("Seed", sweep.seed.to_string())], &sweep.host, &sweep.arguments);
     made_by(&mut page, &sweep.tool, &sweep.format);
