@@ -127,9 +127,7 @@ fn bodies_that_are_not_the_expected_ones_are_errors() {
         target.url("/")
     );
     let files: [(&str, &[u8]); 2] = [("right.txt", b"alive\r\n"), ("other.txt", b"alivE\r\n")];
-    let outcome = run(&plan, &[], &files);
-    assert_eq!(outcome.code(), 0, "{}{}", outcome.stdout, outcome.stderr);
-    let document = outcome.document();
+    let document = run(&plan, &[], &files).measured();
     document.assert_errors(&["body", "status"]);
     let errors = document.errors();
     assert_eq!((errors["body"], errors["status"], document.ledger("ok")), (50, 25, 25));

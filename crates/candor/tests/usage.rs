@@ -116,7 +116,7 @@ fn ports_that_run_out_in_mid_run() {
     // With a local address and without.
     for source in [&[][..], &["--source", "127.0.0.1"]] {
         let outcome = in_namespace(&[&flags[..], source, &["--json", "result.json"]].concat());
-        assert_eq!(outcome.code(), COULD_NOT_RUN, "{}{}", outcome.stdout, outcome.stderr);
+        assert_eq!(outcome.code(), 0, "{}{}", outcome.stdout, outcome.stderr);
         let document = outcome.document();
         assert_eq!(document.ledger("scheduled"), 2000);
         assert!(document.ledger("unsent") > 0, "{}", document.at("/ledger"));

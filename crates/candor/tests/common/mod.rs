@@ -194,7 +194,7 @@ impl Outcome {
         Document::checked(&self.file("result.json"))
     }
 
-    /// The result document of a run that made its plan: the exit code is 0, or 1 if more than half of the requests failed.
+    /// The result document of a run that made its plan: the exit code is 0, or 1 if more than half of the sent requests failed.
     pub(crate) fn measured(&self) -> Document {
         let document = self.document();
         // Omitted if there are none.
@@ -203,8 +203,8 @@ impl Outcome {
         };
         let succeeded = document.ledger("ok") + omitted("/ledger/broken_off");
         let is_streaming = omitted("/parts/count") > 0 && document.ledger("errors") == 0;
-        let due = document.ledger("sent") + document.ledger("shed") + document.ledger("unsent");
-        let has_failed = succeeded == 0 || 2 * (due - succeeded) > due;
+        let failed = document.ledger("errors") + document.ledger("unfinished");
+        let has_failed = succeeded == 0 || 2 * failed > document.ledger("sent");
         let code = i32::from(has_failed && !is_streaming);
         assert_eq!(self.code(), code, "{}{}", self.stdout, self.stderr);
         document

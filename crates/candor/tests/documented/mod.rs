@@ -186,7 +186,7 @@ fn shortened(line: &str) -> String {
         "bench" if code.contains("--list") => &[],
         "bench" if code.contains("--rounds") => &["--warm-up", "100ms"],
         "bench" => &["--rounds", "1", "-d", "200ms", "--warm-up", "100ms"],
-        "serve" | "wrk" | "h2load" | "ghz" | "report" | "history" | "import" | "man"
+        "serve" | "wrk" | "wrk2" | "h2load" | "ghz" | "report" | "history" | "import" | "man"
         | "completions" | "try" | "clients" | "verify" | "fleet" => &[],
         "peak" => &["-d", "100ms", "--most-time", "4s"],
         "sweep" => &["-d", "100ms"],

@@ -162,8 +162,8 @@ pub fn misses(document: &Document) -> Vec<String> {
                 true => "No request succeeded.".to_owned(),
                 false => {
                     let ledger = &document.ledger;
-                    let (failed, due) = (fmt_count(ledger.failed()), fmt_count(ledger.accounted()));
-                    format!("{failed} of {due} requests failed, or had no response.")
+                    let failed = fmt_count(ledger.errors.saturating_add(ledger.unfinished));
+                    format!("{failed} of {} sent requests failed, or had no response.", fmt_count(ledger.sent))
                 }
             },
             |one| one.sentence.clone(),

@@ -474,9 +474,11 @@ impl Document {
         ledger.succeeded() == 0 && !is_streaming && !is_empty
     }
 
-    /// Whether more than half of the requests that were due failed, or had no response.
+    /// Whether more than half of the sent requests failed, or had no response. Unsent ones do not count: an overload
+    /// is a finding about the target.
     pub fn mostly_failed(&self) -> bool {
-        !self.is_feed() && self.ledger.failed_share().is_some_and(|share| share > 0.5)
+        let failed = self.ledger.errors.saturating_add(self.ledger.unfinished);
+        !self.is_feed() && failed > self.ledger.sent / 2
     }
 
     /// Whether it is a feed: parts of responses came, and no response ended, neither well nor badly.
