@@ -399,6 +399,7 @@ fn reconnecting(
         repeat: (1, 1),
         when: None,
         captures: Vec::new(),
+        once: false,
         redirect: None,
     };
     let journey = Journey {

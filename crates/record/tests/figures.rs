@@ -341,12 +341,12 @@ fn the_bytes_of_figures_do_not_change() {
     kernel.service.record(7);
     kernel.refusal = Some("no".to_owned());
     kernel.conversion_error_ns = 300;
-    assert_eq!(wire::VERSION, 18);
+    assert_eq!(wire::VERSION, 19);
     let all = [wire::to_bytes(&filled(1)), wire::to_bytes(&empty()), wire::to_bytes(&kernel)];
     let known = [
-        (979, 8_160_770_614_618_191_785),
-        (423, 7_875_939_033_775_270_923),
-        (70, 1_631_969_704_163_085_689),
+        (996, 16_605_928_176_662_018_200),
+        (424, 17_467_803_050_292_876_380),
+        (70, 5_710_262_109_136_234_316),
     ];
     assert_eq!(all.map(|bytes| of(&bytes)), known);
 }
