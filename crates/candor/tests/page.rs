@@ -95,6 +95,9 @@ fn middle(browser: &mut Browser, selector: &str) -> (f64, f64) {
 }
 
 fn click(browser: &mut Browser, selector: &str) {
+    // A pointer that comes leaves another place first, whose figures go; without them the legend may be shorter.
+    let (x, y) = middle(browser, selector);
+    browser.pointer("hover", x, y).unwrap();
     let (x, y) = middle(browser, selector);
     for kind in ["mousePressed", "mouseReleased"] {
         browser.pointer(kind, x, y).unwrap();

@@ -163,7 +163,10 @@ pub fn misses(document: &Document) -> Vec<String> {
                 false => {
                     let ledger = &document.ledger;
                     let failed = fmt_count(ledger.errors.saturating_add(ledger.unfinished));
-                    format!("{failed} of {} sent requests failed, or had no response.", fmt_count(ledger.sent))
+                    format!(
+                        "{failed} of {} sent requests failed, or had no response.",
+                        fmt_count(ledger.sent)
+                    )
                 }
             },
             |one| one.sentence.clone(),

@@ -143,7 +143,8 @@ mod tests {
         for depth in [Depth::Full, Depth::Short] {
             let text = compose::run(&document, depth).text(Style::PLAIN);
             let words: Vec<_> = text.split_whitespace().collect();
-            let line = "5,400 of 6,000 requests (90.0 %) had response < 2 s, ttft < 300 ms, 1,770/s";
+            let line =
+                "5,400 of 6,000 requests (90.0 %) had response < 2 s, ttft < 300 ms, 1,770/s";
             assert!(words.join(" ").contains(line), "{text}");
         }
         assert!(compose::run(&document, Depth::Full).html().contains("Goodput over time"));
