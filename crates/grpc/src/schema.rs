@@ -148,6 +148,10 @@ impl Schema {
             let (name, syntax) = (clip(file.name()), clip(file.syntax()));
             return Err(SchemaError::Syntax { file: name, syntax });
         }
+        if let Some(name) = files.iter().flat_map(names).find(|name| !is_identifier(name)) {
+            let why = format!("\"{}\" is not the name of a service or a method", clip(name));
+            return Err(SchemaError::Descriptors(why));
+        }
         pool.add_file_descriptor_protos(files)
             .map_err(|error| SchemaError::Descriptors(clip_long(&error.to_string())))?;
         Ok(Schema { pool })
@@ -250,6 +254,18 @@ fn elements(file: &FileDescriptorProto) -> usize {
         open.extend(&message.nested_type);
     }
     count
+}
+
+/// The names of a file's services and methods, which nothing else looks at, and which stand in paths.
+fn names(file: &FileDescriptorProto) -> impl Iterator<Item = &str> {
+    file.service.iter().flat_map(|service| {
+        std::iter::once(service.name()).chain(service.method.iter().map(|method| method.name()))
+    })
+}
+
+fn is_identifier(name: &str) -> bool {
+    let is_of_name = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
+    !name.is_empty() && name.bytes().all(is_of_name)
 }
 
 fn fits(elements: usize) -> Result<(), SchemaError> {

@@ -190,6 +190,13 @@ fn a_protoset_is_the_same_schema() {
     edition.file[0].syntax = Some("editions".to_owned());
     let error = Schema::from_protoset(&edition.encode_to_vec()).unwrap_err().to_string();
     assert!(error.contains("has the syntax \"editions\"; "), "{error}");
+    for name in ["", "Get/All", "Get All"] {
+        let mut odd = set.clone();
+        let services = odd.file.iter_mut().flat_map(|file| &mut file.service);
+        services.for_each(|service| service.method[0].name = Some(name.to_owned()));
+        let refused = Schema::from_protoset(&odd.encode_to_vec());
+        assert!(matches!(refused, Err(SchemaError::Descriptors(_))), "{name:?} {refused:?}");
+    }
     assert!(matches!(Schema::from_protoset(b"\xff\xff"), Err(SchemaError::Protoset(_))));
     assert!(matches!(Schema::from_protoset(b""), Err(SchemaError::Protoset(_))));
 }
