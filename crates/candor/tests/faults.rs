@@ -21,7 +21,8 @@ fn url(peer: &Peer) -> String {
 /// Runs against `url`, and expects the end within `longest`.
 fn run(url: &str, flags: &[&str], longest: Duration) -> (Document, Outcome) {
     let outcome = Candor::start_measuring(&[flags, &[url]].concat()).finish();
-    assert!(outcome.wall < longest + MARGIN, "took {:?}", outcome.wall);
+    let Outcome { wall, stdout, stderr, .. } = &outcome;
+    assert!(*wall < longest + MARGIN, "took {wall:?}: {stdout}{stderr}");
     (outcome.measured(), outcome)
 }
 
