@@ -1,5 +1,7 @@
 //! Help: every command has it, with examples and the next steps.
 
+use std::collections::BTreeSet;
+
 use crate::common::candor;
 
 fn help(arguments: &[&str]) -> String {
@@ -13,6 +15,55 @@ fn help(arguments: &[&str]) -> String {
 fn assert_says(text: &str, words: &[&str]) {
     for word in words {
         assert!(text.contains(word), "{word:?} is not in: {text}");
+    }
+}
+
+/// The long options that a help text lists.
+fn options(text: &str) -> BTreeSet<String> {
+    let option = |line: &str| {
+        let line = line.trim_start();
+        let long = line.split_once(", ").map_or(line, |(_, long)| long).strip_prefix("--")?;
+        let is_of_name = |c: char| c.is_ascii_alphanumeric() || c == '-';
+        Some(long.chars().take_while(|c| is_of_name(*c)).collect())
+    };
+    text.lines().filter(|line| line.trim_start().starts_with('-')).filter_map(option).collect()
+}
+
+/// What `candor run` has and the help of an experiment leaves out is refused there by name, and nothing else is left out.
+#[test]
+fn what_help_leaves_out_is_refused() {
+    let of_run = options(&help(&["run", "--help"]));
+    assert!(of_run.contains("hgrm") && of_run.contains("think-time"), "{of_run:?}");
+    for (command, before) in [
+        ("peak", &["http://127.0.0.1:9/"][..]),
+        ("sweep", &["http://127.0.0.1:9/"]),
+        ("compare", &["http://127.0.0.1:9/", "http://127.0.0.1:9/x"]),
+        ("ci", &["http://127.0.0.1:9/", "http://127.0.0.1:9/x"]),
+        ("try", &["http://127.0.0.1:9/"]),
+    ] {
+        let own = options(&help(&[command, "--help"]));
+        let left_out: Vec<&String> = of_run.difference(&own).collect();
+        assert!(!left_out.is_empty(), "{command}");
+        for option in left_out {
+            let value = match &**option {
+                "abort-if" => "p99 > 1s",
+                "expect" => "p99 < 1s",
+                "load" => "hold 10/s for 1s",
+                "out" => "json:f",
+                "rate" | "requests" => "10",
+                "tag" => "a=b",
+                "linger" | "think-time" => "1s",
+                _ => "f",
+            };
+            let typed = match &**option {
+                "once" => "--once".to_owned(),
+                _ => format!("--{option}={value}"),
+            };
+            let outcome = candor(&[&[command], before, &[&typed]].concat());
+            let words = [format!("has no --{option}"), format!("unexpected argument '--{option}'")];
+            let is_told = words.iter().any(|words| outcome.stderr.contains(words));
+            assert!(outcome.code() == 2 && is_told, "{command} {typed}: {}", outcome.stderr);
+        }
     }
 }
 

@@ -687,17 +687,6 @@ mod tests {
     }
 
     #[test]
-    fn hidden_options_are_those_that_a_command_refuses() {
-        let all = command();
-        for (name, refused) in REFUSED {
-            let hidden = all.find_subcommand(name).unwrap().get_arguments();
-            let hidden = hidden.filter(|one| one.is_hide_set()).filter_map(clap::Arg::get_long);
-            let hidden: std::collections::BTreeSet<_> = hidden.collect();
-            assert_eq!(hidden, refused.iter().copied().collect(), "{name}");
-        }
-    }
-
-    #[test]
     fn the_command_line_is_consistent() {
         command().debug_assert();
     }
