@@ -65,15 +65,7 @@ fn assert_balance(record: &RunRecord) {
 }
 
 fn step(request: u32, think: Think) -> Step {
-    Step {
-        request,
-        think,
-        repeat: (1, 1),
-        when: None,
-        captures: Vec::new(),
-        once: false,
-        redirect: None,
-    }
+    Step { think, ..Step::plain(request) }
 }
 
 fn journey(steps: Vec<Step>) -> Journey {

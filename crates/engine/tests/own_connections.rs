@@ -53,15 +53,7 @@ fn plan_of(users: u32, load: Load) -> Parts {
     let mut plan = plan(users, load, 10 * S);
     let path = |name: &str| Request { holes: true, ..get(&format!("/{name}/${{seq}}")) };
     let requests = ["a", "b", "c"].map(path).to_vec();
-    let step = |request| Step {
-        request,
-        think: Think::Fixed { ns: Z },
-        repeat: (1, 1),
-        when: None,
-        captures: Vec::new(),
-        once: false,
-        redirect: None,
-    };
+    let step = |request| Step { think: Think::Fixed { ns: Z }, ..Step::plain(request) };
     let journey = Journey {
         name: "buy".to_owned(),
         weight: 1,

@@ -6,7 +6,7 @@ use crate::common::*;
 use candor_engine::{Control, drive};
 use candor_plan::{
     Arrivals, Goodput, Journey, Journeys, ModelApi, OnFailure, Parts, Step, StreamForm, Streaming,
-    Think, Tokens, Work,
+    Tokens, Work,
 };
 use candor_record::{ErrorKind, Histogram, RunRecord, StreamCounts};
 use candor_testkit::sim::{Link, Reaction, SimReactor, SimServer};
@@ -393,15 +393,7 @@ fn reconnecting(
     answer: impl FnMut(usize, u64) -> Reaction,
 ) -> (RunRecord, Vec<(u64, Option<String>)>) {
     let mut plan = of(plan(users, closed(0), 10 * S), Streaming { reconnect: true, ..sse() });
-    let step = Step {
-        request: 0,
-        think: Think::None,
-        repeat: (1, 1),
-        when: None,
-        captures: Vec::new(),
-        once: false,
-        redirect: None,
-    };
+    let step = Step::plain(0);
     let journey = Journey {
         name: "stream".to_owned(),
         weight: 1,

@@ -144,15 +144,7 @@ fn a_target_has_as_many_connections_as_it_says() {
 }
 
 fn journey(name: &str, steps: &[u32], think: Think) -> Journey {
-    let step = |request: &u32| Step {
-        request: *request,
-        think,
-        repeat: (1, 1),
-        when: None,
-        captures: Vec::new(),
-        once: false,
-        redirect: None,
-    };
+    let step = |request: &u32| Step { think, ..Step::plain(*request) };
     Journey {
         name: name.to_owned(),
         weight: 1,

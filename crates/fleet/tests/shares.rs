@@ -3,7 +3,7 @@
 use crate::common::plan;
 use candor_fleet::{ShareError, Threads, planned, split};
 use candor_pace::{Limit, Schedule, Share};
-use candor_plan::journey::{Journey, OnFailure, Step, Think};
+use candor_plan::journey::{Journey, OnFailure, Step};
 use candor_plan::{Load, Plan, Work};
 use candor_record::{Planned, Workers};
 use proptest::prelude::*;
@@ -37,15 +37,7 @@ fn due_ns(plan: &Plan, workers: Workers) -> Vec<(u64, u64)> {
 
 /// The same load, of users who make two requests each.
 fn with_journeys(plan: &Plan) -> Plan {
-    let step = |request| Step {
-        request,
-        think: Think::None,
-        repeat: (1, 1),
-        when: None,
-        captures: Vec::new(),
-        once: false,
-        redirect: None,
-    };
+    let step = |request| Step::plain(request);
     let changed = plan.with(|parts| {
         let first = parts.work.requests()[0].clone();
         let second = candor_plan::Request { name: "second".to_owned(), ..first.clone() };

@@ -219,15 +219,7 @@ pub fn healthy_closed_run() -> Run {
 pub fn users_run() -> Run {
     let mut run = healthy_open_run();
     let requests = vec![request("login", "/login"), request("cart", "/cart")];
-    let step = |request, captures| Step {
-        request,
-        think: Think::None,
-        repeat: (1, 1),
-        when: None,
-        captures,
-        once: false,
-        redirect: None,
-    };
+    let step = |request, captures| Step { captures, ..Step::plain(request) };
     let token = Capture { variable: "token".to_owned(), source: "json:$.token".to_owned() };
     let journey = Journey {
         name: "buy".to_owned(),

@@ -6,7 +6,7 @@ use super::Parts;
 use crate::load::Load;
 use crate::run::{Pacing, ReactorChoice, Stop, Threads, Trace};
 use crate::work::Work;
-use crate::work::journey::{Capture, Journey, OnFailure, Step, Think};
+use crate::work::journey::{Capture, Journey, OnFailure, Step};
 
 impl Parts {
     /// Makes it a run of `count` requests by `users` users, to look at: one after the other, without delay, traced. What
@@ -47,15 +47,8 @@ impl Parts {
                 request.name = format!("{} ({})", request.name, at + 1);
             }
         }
-        let step = |request: usize| Step {
-            request: request as u32,
-            think: Think::None,
-            repeat: (1, 1),
-            when: None,
-            captures: captures.to_vec(),
-            once: false,
-            redirect: None,
-        };
+        let step =
+            |request: usize| Step { captures: captures.to_vec(), ..Step::plain(request as u32) };
         let journey = Journey {
             name: "all requests".to_owned(),
             weight: 1,

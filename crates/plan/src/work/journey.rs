@@ -119,8 +119,8 @@ impl Redirect {
 }
 
 impl Step {
-    /// A step that is made once, at once.
-    pub(crate) fn plain(request: u32) -> Self {
+    /// A step that is made at once, one time, whatever was before.
+    pub fn plain(request: u32) -> Self {
         Step {
             request,
             think: Think::None,

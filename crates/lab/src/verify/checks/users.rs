@@ -37,15 +37,7 @@ pub(super) fn check(settings: &Settings) -> Result<Vec<Line>, LabError> {
 }
 
 fn step(request: u32, think: Think) -> Step {
-    Step {
-        request,
-        think,
-        repeat: (1, 1),
-        when: None,
-        captures: Vec::new(),
-        once: false,
-        redirect: None,
-    }
+    Step { think, ..Step::plain(request) }
 }
 
 fn of_steps(requests: Vec<Request>, steps: Vec<Step>) -> Work {
