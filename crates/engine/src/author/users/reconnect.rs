@@ -1,8 +1,8 @@
-//! Streams of events that users go on with, as a browser's EventSource does (WHATWG HTML 9.2.2).
+//! Streams of events that users continue, as a browser's EventSource does (WHATWG HTML 9.2.2).
 //!
-//! In a closed load whoever leaves is followed by another user. Here that one goes on with the stream: it comes when the
-//! server's time is over, and has the id of the last event. What events say is noted by the sessions, as they come, so that
-//! it is known however a response ended.
+//! In a closed load a user who leaves is followed by another one. Here that one continues the stream: it comes when the
+//! time that the server asked for is over, and sends the id of the last event. Sessions note what events say as they come,
+//! so it is known however a response ended.
 
 use candor_plan::{Plan, Streaming};
 use candor_protocol::{CaptureRoom, Resume};
@@ -80,8 +80,7 @@ impl Users {
         seats.insert(at, Seat { due_ns, before, stream });
     }
 
-    /// A response may be the end of a stream that is gone on with: after every end but that by a response with another
-    /// status than 200.
+    /// Notes the end of a stream. Its user continues it, unless the response had another status than 200.
     pub(super) fn note_stream(&mut self, ended: &Ended<'_>) {
         let Some(room) = &self.resumes else { return };
         let Resume { id, retry_ns } = room.take_resume(ended.id);
