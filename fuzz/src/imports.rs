@@ -33,7 +33,7 @@ pub(crate) fn import(bytes: &[u8]) {
         b'a' => access_log,
         _ => return,
     };
-    let Imported { plan, notes } = match import(bytes, &Options::default()) {
+    let Imported { plan, notes, files: _ } = match import(bytes, &Options::default()) {
         Ok(imported) => imported,
         Err(error) => {
             let text = error.to_string();

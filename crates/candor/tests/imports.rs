@@ -35,7 +35,14 @@ fn every_format_becomes_its_plan() {
         let path = fixture(input);
         let path = path.to_str().unwrap();
         let most = if format == "access-log" { "8" } else { "200" };
-        let plan = fs::read_to_string(fixture("golden").join(golden)).unwrap();
+        let missing = match format {
+            "curl" => {
+                "# Missing files, which a run would not find from the folder of the plan: photo.png\n"
+            }
+            _ => "",
+        };
+        let plan =
+            missing.to_owned() + &fs::read_to_string(fixture("golden").join(golden)).unwrap();
         let printed = candor(&["import", format, path, "--max-requests", most]);
         assert_eq!((printed.code(), printed.stdout.as_str()), (0, plan.as_str()), "{input}");
         let lines: Vec<&str> = printed.stderr.lines().collect();
@@ -77,6 +84,44 @@ fn plans_of_single_requests_run_unchanged() {
         target.url("/")
     );
     run("openapi api.json", &[("api.json", description)]);
+}
+
+#[test]
+fn forms_send_their_files_and_name_those_that_are_not_there() {
+    let target = Target::start(&[]);
+    let url = target.url("/echo");
+    let right = "--candor-7MA4YWxkTrZu0gW\r\nContent-Disposition: form-data; name=\"a\"\r\n\r\n1;2\r\n\
+                 --candor-7MA4YWxkTrZu0gW\r\nContent-Disposition: form-data; name=\"f\"; filename=\"x.png\"\r\n\
+                 Content-Type: image/png\r\n\r\n\0${seq}\r\n--candor-7MA4YWxkTrZu0gW--\r\n";
+    let prepare = |directory: &Path| {
+        fs::create_dir(directory.join("sub")).unwrap();
+        fs::write(directory.join("sub/photo"), "\0${seq}").unwrap();
+        fs::write(directory.join("right"), right).unwrap();
+    };
+    let checked = "--expect-body right -n 5 --expect 'errors == 0' -q --json result.json";
+    let fields = "-F 'a=\"1;2\"' -F 'f=@sub/photo;filename=x.png'";
+    for line in [
+        format!("\"$0\" {fields} {checked} {url}"),
+        format!(
+            "\"$0\" import curl \"curl {url} -F 'a=\\\"1;2\\\"' -F 'f=@sub/photo;filename=x.png'\" -o p.toml && \"$0\" run p.toml {checked}"
+        ),
+    ] {
+        let outcome = shell(&line, prepare);
+        assert_eq!(outcome.code(), 0, "{line}: {}{}", outcome.stdout, outcome.stderr);
+        assert_eq!(outcome.document().at("/ledger/ok"), &5, "{line}");
+    }
+    let line = format!(
+        "\"$0\" import curl 'curl {url} -F f=@photo' -o sub/p.toml; \"$0\" import curl 'curl {url} -F f=@photo -T gone' -o p.toml; cat p.toml; \"$0\" run p.toml"
+    );
+    let outcome = shell(&line, prepare);
+    assert_eq!(outcome.code(), 2, "{}", outcome.stderr);
+    let noted: Vec<_> =
+        outcome.stderr.lines().filter(|line| line.contains("Missing files")).collect();
+    let note = "Missing files, which a run would not find from the folder of the plan: gone";
+    assert_eq!(noted, [format!("candor import: {note}")]);
+    assert!(outcome.stdout.starts_with(&format!("# {note}\n")), "{}", outcome.stdout);
+    let said = outcome.stderr.lines().last().unwrap();
+    assert!(said.contains("--body-file: cannot read gone: No such file"), "{said}");
 }
 
 #[test]

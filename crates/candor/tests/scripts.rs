@@ -373,6 +373,44 @@ fn init_of_wrk_can_be_replaced_and_threads_know_their_address() {
     }
 }
 
+/// As with wrk 4.1, whose C code calls these functions of `wrk`.
+#[test]
+fn what_wrk_itself_calls_can_be_replaced() {
+    let before = "local before = wrk.setup\n\
+         function wrk.setup(thread)\n\
+           before(thread)\n\
+           thread.addr = wrk.addrs[1]\n\
+           thread:set('path', (path or '') .. '/' .. #wrk.addrs .. '/' .. tostring(thread.addr))\n\
+         end\n\
+         function setup(thread) path = '/setup' end\n\
+         function request() return wrk.format('GET', path) end\n";
+    let resolve = "function wrk.resolve(host, service)\n\
+           wrk.addrs = wrk.lookup(host, service)\n\
+           path = '/' .. host .. ':' .. service .. '/' .. #wrk.addrs\n\
+         end\n\
+         function setup(thread) thread:set('path', path .. '/' .. tostring(thread.addr)) end\n\
+         function request() return wrk.format('GET', path) end\n";
+    let instead = "function wrk.setup(thread) thread.addr = wrk.addrs[1] thread:set('path', '/only/') end\n\
+         function setup(thread) error('it is not called') end\n\
+         function wrk.init(args) wrk.request = function() return wrk.format('PUT', path) end end\n";
+    let made = "function init(args) wrk.path = '/init' end\n\
+         function wrk.request() error('it is replaced after init') end\n";
+    for (script, line) in [
+        (before, "GET /setup/1/HOST HTTP/1.1"),
+        (resolve, "GET /HOST/1/HOST HTTP/1.1"),
+        (instead, "PUT /only/ HTTP/1.1"),
+        (made, "GET /init HTTP/1.1"),
+    ] {
+        let (seen, outcome) = run(script, &TEN);
+        assert_eq!(outcome.code(), 0, "{script}{}", outcome.stderr);
+        assert_eq!(seen.len(), 10);
+        for one in seen {
+            let host = one.header("Host").unwrap();
+            assert_eq!(one.line, line.replace("HOST", host), "{script}");
+        }
+    }
+}
+
 #[test]
 fn a_sandbox_has_no_way_out() {
     let absent = ["io", "os", "package", "ffi", "debug", "jit", "require", "dofile", "loadfile"];

@@ -7,17 +7,18 @@ use std::path::Path;
 use candor_plan::options::{ReadFile, Unanswered};
 use candor_plan::{DataFormat, Plan};
 
+/// The longest file that a plan reads whole.
+const MOST_BYTES: u64 = 1 << 30;
+
 /// Files on the disk; `-` is the standard input.
 pub(crate) struct Disk;
 
 impl ReadFile for Disk {
     fn read(&self, path: &Path) -> io::Result<Vec<u8>> {
         if path == Path::new("-") {
-            let mut bytes = Vec::new();
-            io::stdin().lock().read_to_end(&mut bytes)?;
-            return Ok(bytes);
+            return whole(io::stdin().lock(), MOST_BYTES);
         }
-        fs::read(path)
+        read(path, MOST_BYTES)
     }
 
     fn columns(&self, path: &Path, format: DataFormat) -> Result<Vec<String>, String> {
@@ -38,9 +39,41 @@ impl ReadFile for Disk {
     }
 }
 
+/// All of a file, if it is not longer than that.
+fn read(path: &Path, most: u64) -> io::Result<Vec<u8>> {
+    let file = fs::File::open(path)?;
+    match file.metadata()?.len() {
+        length if length > most => Err(too_large(most)),
+        // A device has no length, and may have no end.
+        _ => whole(file, most),
+    }
+}
+
+fn whole(source: impl Read, most: u64) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    source.take(most + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > most { Err(too_large(most)) } else { Ok(bytes) }
+}
+
+fn too_large(most: u64) -> io::Error {
+    io::Error::new(io::ErrorKind::FileTooLarge, format!("it has more than {most} bytes"))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_file_is_read_up_to_its_bound() {
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join("file");
+        fs::write(&file, "12345").unwrap();
+        assert_eq!(read(&file, 5).unwrap(), b"12345");
+        for endless in [&file, Path::new("/dev/zero")] {
+            let refused = read(endless, 4).unwrap_err();
+            assert_eq!(refused.kind(), io::ErrorKind::FileTooLarge);
+        }
+    }
 
     #[test]
     fn data_files_are_read_as_far_as_a_plan_needs_them() {

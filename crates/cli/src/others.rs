@@ -86,6 +86,7 @@ const TOOLS: [Tool; 5] = [
             ("-H", Hidden("-H")),
             ("-d", Hidden("-b")),
             ("-D", Hidden("--body-file")),
+            ("-F --form", Hidden("--form")),
             ("--insecure", Switch("--insecure")),
             ("--http2", Switch("--h2")),
             ("--disable-keepalive", Switch("--no-keepalive")),

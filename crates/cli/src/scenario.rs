@@ -112,6 +112,7 @@ fn own_request(options: &Options) -> Option<&'static str> {
         ("--method", requests.method.is_some()),
         ("--body", requests.body.is_some()),
         ("--body-file", requests.body_file.is_some()),
+        ("--form", !requests.form.is_empty()),
         ("--urls", requests.urls.is_some()),
         ("--script", options.script.script.is_some()),
         ("--call", options.calls.call.is_some()),

@@ -11,13 +11,13 @@ use std::collections::BTreeSet;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use candor_plan::redact::SecretKind;
+use candor_plan::values::{FORM_BOUNDARY, boundary_of};
 use toml_edit::{Array, Value};
 
 use self::arguments::{Command, Data};
 use crate::draft::{Body, Draft, Journey, Step, counted};
 use crate::error::{Format, ImportError};
 use crate::finish::finish;
-use crate::multipart::{self, Multipart};
 use crate::recorded::{self, Noise, Room, Server, base_url, is_browsers, most_frequent, split_url};
 use crate::secrets::Secrets;
 use crate::target::{Target, form_encoded, parse_form, sendable};
@@ -227,7 +227,7 @@ fn step(
             Data::Text(text) => Body::Text(Template::text(text)),
         });
     } else if !command.form.is_empty() {
-        let kind = format!("multipart/form-data; boundary={}", multipart::BOUNDARY);
+        let kind = format!("multipart/form-data; boundary={FORM_BOUNDARY}");
         own.push(("Content-Type".to_owned(), kind));
     } else if !command.data.is_empty() {
         let kind =
@@ -240,16 +240,16 @@ fn step(
     } else if !command.form.is_empty() {
         // curl puts its boundary behind a type of the user's.
         let boundary = match kind {
-            Some((_, kind)) => match multipart::boundary(kind) {
+            Some((_, kind)) => match boundary_of(kind) {
                 Some(boundary) => boundary.to_owned(),
                 None => {
-                    *kind += &format!("; boundary={}", multipart::BOUNDARY);
-                    multipart::BOUNDARY.to_owned()
+                    *kind += &format!("; boundary={FORM_BOUNDARY}");
+                    FORM_BOUNDARY.to_owned()
                 }
             },
-            None => multipart::BOUNDARY.to_owned(),
+            None => FORM_BOUNDARY.to_owned(),
         };
-        step.body = Some(Body::Parts(Multipart::made(command.form.iter().cloned(), &boundary)));
+        recorded::form(&mut step, command.form.clone(), &boundary, command.escapes_form);
     } else if let [Data::File { name, is_stripped }] = command.data.as_slice() {
         if *is_stripped {
             step.remark("guess: curl would remove the ends of lines from this file");

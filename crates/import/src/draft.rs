@@ -3,6 +3,8 @@
 //! Importers fill a [`Draft`]; `finish.rs` makes the plan of it. What a secret is, and how a plan is written, is not
 //! known here.
 
+use std::path::PathBuf;
+
 use aho_corasick::AhoCorasick;
 use candor_plan::units::fmt_plural;
 use toml_edit::Value;
@@ -183,19 +185,42 @@ impl Step {
             Some(Body::Parts(form)) => {
                 form.parts
                     .iter_mut()
-                    .for_each(|part| visit(Slot::Text, &part.name, &mut part.value));
+                    .for_each(|part| visit(Slot::Text, &part.field.name, &mut part.value));
             }
             Some(Body::Text(text)) => visit(Slot::Text, "", text),
             Some(Body::File(_)) | None => {}
         }
     }
 
-    /// The body as one text.
+    /// Calls `visit` with each string and number of a body of JSON that Candor would write in another way, its name, and
+    /// the text that it was read from.
+    pub(crate) fn written(&mut self, visit: &mut dyn FnMut(&str, &mut Json<Template>, &str)) {
+        let Some(Body::Json { value, written: Some(text) }) = &mut self.body else { return };
+        let mut places = json::leaves(text).into_iter();
+        value.strings("", &mut |name, leaf| {
+            if let Some(place) = places.next() {
+                visit(name, leaf, &text[place]);
+            }
+        });
+    }
+
+    /// The files that it sends.
+    pub(crate) fn files(&self) -> Vec<PathBuf> {
+        match &self.body {
+            Some(Body::File(name)) => vec![name.into()],
+            Some(Body::Parts(form)) => {
+                form.parts.iter().filter_map(|part| part.field.file.clone()).collect()
+            }
+            _ => Vec::new(),
+        }
+    }
+
+    /// The body as one text, if no file is in it.
     pub(crate) fn body_text(&self) -> Option<Template> {
         match self.body.as_ref()? {
             Body::Json { value, written: None } => Some(value.to_text()),
             Body::Json { value, written: Some(text) } => Some(value.to_text_as(text)),
-            Body::Parts(form) => Some(form.text()),
+            Body::Parts(form) => form.text(),
             Body::Form(pairs) => Some(form(pairs)),
             Body::Text(text) => Some(text.clone()),
             Body::File(_) => None,

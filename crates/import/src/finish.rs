@@ -3,6 +3,7 @@
 //! The last step of every importer.
 
 use std::collections::{HashMap, HashSet};
+use std::path::PathBuf;
 
 use crate::Imported;
 use crate::draft::{Draft, Step, slug};
@@ -23,9 +24,10 @@ pub(crate) fn finish(mut draft: Draft, mut secrets: Secrets) -> Imported {
     }
     name_steps(&mut draft);
     gather_header(&mut draft);
+    let files: Vec<PathBuf> = draft.steps_mut().flat_map(|step| step.files()).collect();
     let plan = write::plan(&draft);
     let notes = draft.remarks.iter().map(|remark| write::one_line(remark)).collect();
-    Imported { plan, notes }
+    Imported { plan, notes, files }
 }
 
 /// A plan has an upgrade to HTTP/2 for fixed requests only.

@@ -13,6 +13,7 @@ use std::collections::{HashMap, HashSet};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use candor_plan::values::{FORM_BOUNDARY, FormField, boundary_of};
 
 use self::read::{Entry, Field, Outline, Param};
 use self::time::Order;
@@ -20,7 +21,6 @@ use crate::draft::{Body, Draft, Journey, Step, counted};
 use crate::error::{Format, ImportError};
 use crate::finish::finish;
 use crate::json::Json;
-use crate::multipart::{self, Multipart};
 use crate::recorded::{self, Noise, Room, Server, base_url, is_method, split_url};
 use crate::secrets::Secrets;
 use crate::target::{form_encoded, parse_form};
@@ -536,30 +536,35 @@ fn body(step: &mut Step, entry: &Entry) {
         return;
     }
     if kind.to_ascii_lowercase().starts_with("multipart/") {
-        let own = multipart::boundary(&kind);
-        let boundary = own.unwrap_or(multipart::BOUNDARY);
+        let own = boundary_of(&kind);
+        let boundary = own.unwrap_or(FORM_BOUNDARY);
         if own.is_none() {
             let kind = format!("{kind}; boundary={boundary}");
             step.header.retain(|(name, _)| !name.eq_ignore_ascii_case("content-type"));
             recorded::add_header(step, "Content-Type", Template::text(kind));
         }
+        let some = |text: &str| Some(text.to_owned()).filter(|text| !text.is_empty());
+        let mut fields = Vec::new();
         for param in &post.params {
-            if !param.file_name.is_empty() && param.value.is_empty() {
+            let is_file = !param.file_name.is_empty() && param.value.is_empty();
+            // A recording comes from anybody: its files are beside the plan.
+            let name = param.file_name.rsplit(['/', '\\']).next().unwrap_or_default();
+            let name = if name.is_empty() || name == ".." { "file" } else { name };
+            if is_file {
                 step.remark(format!(
-                    "guess: the content of the file {} is not in the recording; it is empty here",
-                    &*param.file_name
+                    "guess: the content of a file is not in the recording; it is read from {name:.200} beside this plan"
                 ));
             }
+            let field = FormField {
+                name: param.name.to_string(),
+                file: is_file.then(|| name.into()),
+                filename: some(&param.file_name),
+                content_type: some(&param.content_type),
+                ..FormField::default()
+            };
+            fields.push((field, Template::text(&*param.value)));
         }
-        let some = |text: &str| Some(text.to_owned()).filter(|text| !text.is_empty());
-        let field = |param: &Param| multipart::Field {
-            name: param.name.to_string(),
-            filename: some(&param.file_name),
-            content_type: some(&param.content_type),
-            value: Template::text(&*param.value),
-            ..multipart::Field::default()
-        };
-        step.body = Some(Body::Parts(Multipart::made(post.params.iter().map(field), boundary)));
+        recorded::form(step, fields, boundary, false);
     } else if kind.contains("json") {
         let value = |text: &str| match Json::parse(text) {
             Some(scalar @ (Json::Number(_) | Json::Bool(_))) => scalar,

@@ -34,6 +34,8 @@ mod template;
 mod write;
 mod yaml;
 
+use std::path::PathBuf;
+
 pub use access_log::{AccessLog, access_log};
 pub use curl::curl;
 pub use error::{Format, ImportError, Position};
@@ -65,6 +67,16 @@ pub struct Imported {
     /// What the user should know, one sentence each: guesses, omissions, variables to set. The plan
     /// has the same as comments.
     pub notes: Vec<String>,
+    /// The files that the plan sends, as it names them.
+    pub files: Vec<PathBuf>,
+}
+
+impl Imported {
+    /// Adds a sentence to the notes and to the comments of the plan.
+    pub fn note(&mut self, text: &str) {
+        self.plan.insert_str(0, &write::comment(&[text.to_owned()]));
+        self.notes.push(write::one_line(text));
+    }
 }
 
 /// The most requests of a plan by default.

@@ -1,9 +1,8 @@
 //! Bodies of `multipart/form-data` (RFC 7578): read from a text, of which every byte stays, or made of fields.
 
-use crate::template::Template;
+use candor_plan::values::FormField;
 
-/// Between the parts of a form that is made. It is fixed, so that the plan is the same each time.
-pub(crate) const BOUNDARY: &str = "candor-7MA4YWxkTrZu0gW";
+use crate::template::Template;
 
 /// The parts of a body, and the text behind the last value.
 #[derive(Debug, Clone, PartialEq)]
@@ -16,30 +15,9 @@ pub(crate) struct Multipart {
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Part {
     head: String,
-    pub(crate) name: String,
+    /// All but its value; of a text that was read, its name.
+    pub(crate) field: FormField,
     pub(crate) value: Template,
-}
-
-/// A field of a form that is made.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct Field {
-    pub(crate) name: String,
-    pub(crate) filename: Option<String>,
-    pub(crate) content_type: Option<String>,
-    /// Further fields of the part's header, as lines.
-    pub(crate) header: Vec<String>,
-    /// Its names have backslashes before marks, and no percent escapes.
-    pub(crate) is_backslashed: bool,
-    pub(crate) value: Template,
-}
-
-/// The boundary of a content type.
-pub(crate) fn boundary(content_type: &str) -> Option<&str> {
-    let parameters = content_type.split(';').skip(1);
-    let named = parameters.filter_map(|one| one.trim().split_once('='));
-    let mut boundaries = named.filter(|(name, _)| name.eq_ignore_ascii_case("boundary"));
-    let boundary = boundaries.next()?.1.trim_matches('"');
-    (!boundary.is_empty()).then_some(boundary)
 }
 
 impl Multipart {
@@ -58,9 +36,10 @@ impl Multipart {
                 tail.find(&next).map_or(tail.len(), |end| tail[..end].trim_end_matches('\r').len());
             let (value, after) = tail.split_at(end);
             let name = head.rsplit_once(" name=\"").and_then(|(_, name)| name.split('"').next());
+            let name = name.unwrap_or_default().to_owned();
             parts.push(Part {
                 head: head.to_owned(),
-                name: name.unwrap_or_default().to_owned(),
+                field: FormField { name, ..FormField::default() },
                 value: Template::text(value),
             });
             rest = after;
@@ -68,43 +47,47 @@ impl Multipart {
         Multipart { parts, end: rest.to_owned() }
     }
 
-    /// A body of fields.
-    pub(crate) fn made(fields: impl IntoIterator<Item = Field>, boundary: &str) -> Self {
+    /// A body of fields with these values. Marks in names have backslashes before them, or percent escapes.
+    pub(crate) fn made(
+        fields: impl IntoIterator<Item = (FormField, Template)>,
+        boundary: &str,
+        is_backslashed: bool,
+    ) -> Self {
         let mut parts: Vec<Part> = Vec::new();
-        for field in fields {
-            let quoted = |text: &str| match field.is_backslashed {
-                true => text.replace('\\', "\\\\").replace('"', "\\\""),
-                false => text.replace('"', "%22").replace('\r', "%0D").replace('\n', "%0A"),
-            };
-            let line = |text: &str| text.replace(char::is_control, " ") + "\r\n";
+        for (field, value) in fields {
             let before = if parts.is_empty() { "" } else { "\r\n" };
-            let mut head = format!(
-                "{before}--{boundary}\r\nContent-Disposition: form-data; name=\"{}\"",
-                quoted(&field.name)
-            );
-            if let Some(filename) = &field.filename {
-                head += &format!("; filename=\"{}\"", quoted(filename));
-            }
-            head += "\r\n";
-            if let Some(kind) = &field.content_type {
-                head += &line(&format!("Content-Type: {kind}"));
-            }
-            head.extend(field.header.iter().map(|text| line(text)));
-            parts.push(Part { head: head + "\r\n", name: field.name, value: field.value });
+            let head = format!("{before}{}", field.head(boundary, is_backslashed));
+            parts.push(Part { head, field, value });
         }
         let before = if parts.is_empty() { "" } else { "\r\n" };
         Multipart { parts, end: format!("{before}--{boundary}--\r\n") }
     }
 
-    /// The whole body.
-    pub(crate) fn text(&self) -> Template {
+    /// The whole body, if it has no file.
+    pub(crate) fn text(&self) -> Option<Template> {
         let mut text = Template::default();
         for part in &self.parts {
+            if part.field.file.is_some() {
+                return None;
+            }
             text.push_text(&part.head);
             text.push(&part.value);
         }
         text.push_text(&self.end);
-        text
+        Some(text)
+    }
+
+    /// Its fields as a plan has them.
+    pub(crate) fn fields(&self) -> impl Iterator<Item = FormField> {
+        let plain = |text: &String| Template::text(text).render();
+        self.parts.iter().map(move |Part { field, value, .. }| FormField {
+            name: plain(&field.name),
+            value: value.render(),
+            file: field.file.clone(),
+            filename: field.filename.as_ref().map(plain),
+            content_type: field.content_type.as_ref().map(plain),
+            header: field.header.iter().map(plain).collect(),
+        })
     }
 }
 
@@ -114,19 +97,17 @@ mod tests {
 
     #[test]
     fn what_is_made_can_be_read_and_stays() {
-        let field = |name: &str, value: &str| Field {
-            name: name.to_owned(),
-            value: Template::text(value),
-            ..Field::default()
-        };
-        let file = Field {
+        let field = |name: &str| FormField { name: name.to_owned(), ..FormField::default() };
+        let file = FormField {
             filename: Some("a\n.txt".to_owned()),
             content_type: Some("text/plain".to_owned()),
             header: vec!["X-A: b\r\nc".to_owned()],
-            ..field("f", "hello")
+            ..field("f")
         };
-        let made = Multipart::made([field("a\"", "1\r\n--x"), field("b", ""), file], "B");
-        let text = made.text().render();
+        let fields = [(field("a\""), "1\r\n--x"), (field("b"), ""), (file, "hello")];
+        let fields = fields.map(|(field, value)| (field, Template::text(value)));
+        let made = Multipart::made(fields, "B", false);
+        let text = made.text().unwrap().render();
         assert_eq!(
             text,
             "--B\r\nContent-Disposition: form-data; name=\"a%22\"\r\n\r\n1\r\n--x\r\n\
@@ -136,12 +117,10 @@ mod tests {
         );
         for text in [text.as_str(), &text.replace("\r\n", "\n"), "", "--B--", "--B\r\n\r\nx"] {
             let read = Multipart::read(text, "B");
-            assert_eq!(read.text().render(), text);
+            assert_eq!(read.text().unwrap().render(), text);
             let parts = &read.parts;
             let values: Vec<_> = parts.iter().filter_map(|one| one.value.as_text()).collect();
             assert!(parts.len() < 3 || values.last() == Some(&"hello"), "{values:?}");
         }
-        assert_eq!(boundary("multipart/form-data; Boundary=\"a b\"; x=y"), Some("a b"));
-        assert_eq!(boundary("multipart/form-data"), None);
     }
 }

@@ -9,6 +9,7 @@ mod variables;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use candor_plan::redact::SecretKind;
+use candor_plan::values::{FORM_BOUNDARY, FormField, boundary_of};
 use percent_encoding::{AsciiSet, CONTROLS, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::Value;
 
@@ -17,15 +18,40 @@ use crate::draft::{Body, Draft, Journey, Step, counted};
 use crate::error::{Format, ImportError};
 use crate::finish::finish;
 use crate::json::Json;
-use crate::multipart::{self, Multipart};
 use crate::recorded::{
-    Room, Server, add_header, base_url, is_method, is_of_the_connection, most_frequent,
+    self, Room, Server, add_header, base_url, is_method, is_of_the_connection, most_frequent,
     push_header, split_url,
 };
 use crate::secrets::Secrets;
 use crate::target::{Target, form_encoded, sendable};
 use crate::template::Template;
 use crate::{Imported, Options};
+
+/// Ends of names of files, and their types.
+const TYPES_OF_FILES: [(&str, &str); 22] = [
+    ("txt text log conf", "text/plain"),
+    ("json map", "application/json"),
+    ("csv", "text/csv"),
+    ("xml xsd", "application/xml"),
+    ("html htm", "text/html"),
+    ("css", "text/css"),
+    ("js mjs", "application/javascript"),
+    ("md markdown", "text/markdown"),
+    ("yaml yml", "text/yaml"),
+    ("pdf", "application/pdf"),
+    ("zip", "application/zip"),
+    ("gz", "application/gzip"),
+    ("png", "image/png"),
+    ("jpg jpeg jpe", "image/jpeg"),
+    ("gif", "image/gif"),
+    ("svg", "image/svg+xml"),
+    ("webp", "image/webp"),
+    ("mp3", "audio/mpeg"),
+    ("wav", "audio/wav"),
+    ("mp4", "video/mp4"),
+    ("xlsx", "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"),
+    ("docx", "application/vnd.openxmlformats-officedocument.wordprocessingml.document"),
+];
 
 /// Folders in folders; serde_json's own bound is not far above.
 const MAX_FOLDERS: usize = 40;
@@ -298,31 +324,31 @@ impl<'c> Collection<'c> {
                 let mut parts = Vec::new();
                 for field in fields.iter().filter(|one| !is_disabled(one)) {
                     let name = self.name(field.str("key").unwrap_or_default(), step);
+                    let content_type = field.str("contentType").filter(|kind| !kind.is_empty());
+                    let content_type = content_type.map(str::to_owned);
+                    let own = FormField { name, content_type, ..FormField::default() };
                     if field.str("type") == Some("file") {
-                        step.remark(format!(
-                            "left out: field {name} with a file; write the whole form to a file and use body-file"
-                        ));
+                        let files = files(field, &own);
+                        if files.is_empty() {
+                            step.remark(format!(
+                                "left out: field {:.200} with a file that the collection does not name",
+                                own.name
+                            ));
+                        }
+                        parts.extend(files.into_iter().map(|file| (file, Template::default())));
                         continue;
                     }
                     let value = field.get("value").and_then(Json::scalar).unwrap_or_default();
-                    let value = self.variables.fill(&value, step);
-                    let content_type = field.str("contentType").filter(|kind| !kind.is_empty());
-                    let content_type = content_type.map(str::to_owned);
-                    parts.push(multipart::Field {
-                        name,
-                        value,
-                        content_type,
-                        ..Default::default()
-                    });
+                    parts.push((own, self.variables.fill(&value, step)));
                 }
                 // Postman puts its boundary in the place of a type without one.
                 let kind = step.header("content-type").map(Template::render);
-                let boundary = kind.as_deref().and_then(multipart::boundary);
-                let boundary = boundary.unwrap_or(multipart::BOUNDARY).to_owned();
+                let boundary = kind.as_deref().and_then(boundary_of);
+                let boundary = boundary.unwrap_or(FORM_BOUNDARY).to_owned();
                 step.header.retain(|(name, _)| !name.eq_ignore_ascii_case("content-type"));
                 let kind = format!("multipart/form-data; boundary={boundary}");
                 add_header(step, "Content-Type", Template::text(kind));
-                step.body = Some(Body::Parts(Multipart::made(parts, &boundary)));
+                recorded::form(step, parts, &boundary, false);
             }
             "file" => match body.get("file").and_then(|file| file.str("src")) {
                 Some(name) => step.body = Some(Body::File(name.to_owned())),
@@ -607,6 +633,33 @@ const OF_PATHS: &AsciiSet = &CONTROLS
 
 /// Stands before a variable that stood outside of a string.
 const MARK: char = '\u{e010}';
+
+/// The files of a field, each of which is a part, as Postman sends them.
+fn files(field: &Json, own: &FormField) -> Vec<FormField> {
+    let one = field.get("src").into_iter().filter(|src| src.as_str().is_some());
+    let all = one.chain(field.get("src").map_or(&[][..], Json::items));
+    let names = all.filter_map(Json::as_str).filter(|name| !name.is_empty());
+    let part = |name: &str| {
+        let base = name.rsplit(['/', '\\']).next().unwrap_or_default();
+        let shown = field.str("fileName").filter(|name| !name.is_empty()).unwrap_or(base);
+        FormField {
+            file: Some(name.into()),
+            filename: Some(shown.to_owned()),
+            content_type: own.content_type.clone().or_else(|| Some(type_of_file(shown).to_owned())),
+            ..own.clone()
+        }
+    };
+    names.map(part).collect()
+}
+
+/// The type that Postman gives to a file of this name, if that is a usual one.
+fn type_of_file(name: &str) -> &'static str {
+    let end = name.rsplit_once('.').map_or("", |(_, end)| end).to_ascii_lowercase();
+    TYPES_OF_FILES
+        .iter()
+        .find(|(ends, _)| ends.split(' ').any(|one| one == end))
+        .map_or("application/octet-stream", |(_, kind)| *kind)
+}
 
 fn is_disabled(of: &Json) -> bool {
     of.get("disabled") == Some(&Json::Bool(true))

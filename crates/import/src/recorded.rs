@@ -5,11 +5,11 @@ use std::collections::{BTreeSet, HashMap};
 use std::str::FromStr;
 
 use candor_plan::url::{HttpUrl, UrlError};
-use candor_plan::values::{Header, Method};
+use candor_plan::values::{FormField, Header, Method, boundary_of};
 
 use crate::draft::{Body, Draft, Step};
 use crate::error::ImportError;
-use crate::multipart::{self, Multipart};
+use crate::multipart::Multipart;
 use crate::target::{Target, parse_form, sendable};
 use crate::template::Template;
 
@@ -274,7 +274,7 @@ pub(crate) fn body(step: &mut Step, content_type: &str, text: &str) {
     let kind = kind.split(';').next().unwrap_or_default().trim();
     let begins_as_json = text.trim_start().starts_with(['{', '[']) && !kind.ends_with("json");
     let json = if begins_as_json { Body::read_json(text) } else { None };
-    let body = match (json, multipart::boundary(content_type)) {
+    let body = match (json, boundary_of(content_type)) {
         // Its secrets are told apart whatever its type says: `curl -d '{"password":"…"}'`.
         (Some(Body::Json { value, .. }), _) => Body::Json { value, written: Some(text.to_owned()) },
         _ if kind == "application/x-www-form-urlencoded" => Body::Form(parse_form(text)),
@@ -288,6 +288,33 @@ pub(crate) fn body(step: &mut Step, content_type: &str, text: &str) {
         _ => Body::Text(Template::text(text)),
     };
     step.body = Some(body);
+}
+
+/// A form with these fields and their values. Names have percent escapes, or backslashes.
+pub(crate) fn form(
+    step: &mut Step,
+    mut fields: Vec<(FormField, Template)>,
+    boundary: &str,
+    is_backslashed: bool,
+) {
+    let has_files = fields.iter().any(|(field, _)| field.file.is_some());
+    for (field, _) in fields.iter_mut().filter(|_| has_files) {
+        if field.name.contains('=') {
+            step.remark(format!(
+                "guess: %3D stands for = in the name of field {:.200}",
+                field.name
+            ));
+            field.name = field.name.replace('=', "%3D");
+        }
+        let names = [Some(&field.name), field.filename.as_ref()];
+        if is_backslashed && names.into_iter().flatten().any(|name| name.contains(['"', '\\'])) {
+            step.remark(format!(
+                "guess: marks in the name of field {:.200} have percent escapes; curl has backslashes",
+                field.name
+            ));
+        }
+    }
+    step.body = Some(Body::Parts(Multipart::made(fields, boundary, is_backslashed)));
 }
 
 #[cfg(test)]

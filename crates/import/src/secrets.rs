@@ -52,10 +52,15 @@ impl Secrets {
     /// The hole for a secret value: the same for the same value. The variable is the kind's, with a number behind it
     /// if it is taken.
     pub(crate) fn hole(&mut self, kind: SecretKind, value: &str) -> String {
+        self.hole_like(kind.variable(), value)
+    }
+
+    /// The same for a variable whose name begins so.
+    fn hole_like(&mut self, kind: &str, value: &str) -> String {
         if let Some(place) = self.by_value.get(value) {
             return format!("env:{}", self.known[*place].1);
         }
-        let kind = kind.variable();
+        let kind = kind.trim_end_matches(|c: char| c == '_' || c.is_ascii_digit());
         let count = self.kinds.entry(kind.to_owned()).or_default();
         *count += 1;
         let name = if *count == 1 { kind.to_owned() } else { format!("{kind}_{count}") };
@@ -77,12 +82,25 @@ impl Secrets {
         if let Some(function) = place.function(&value, text) {
             return format!("{function}{}", self.hole(kind, &value));
         }
-        let hole = self.hole(kind, text);
+        self.escaped_hole(kind.variable(), text)
+    }
+
+    /// The hole for a variable that has the escapes of its place.
+    fn escaped_hole(&mut self, kind: &str, text: &str) -> String {
+        let hole = self.hole_like(kind, text);
         let name = hole.trim_start_matches("env:");
         if !self.escaped.iter().any(|one| one == name) {
             self.escaped.push(name.to_owned());
         }
         format!("raw {hole}")
+    }
+
+    /// A string of JSON whose value has needless escapes, with the text within its marks.
+    fn hole_as_written(&mut self, kind: &str, inner: &str) -> Template {
+        let mut moved = Template::text("\"");
+        moved.push_hole(self.escaped_hole(kind, inner));
+        moved.push_text("\"");
+        moved
     }
 
     /// Puts variables in the place of the secret values of all requests.
@@ -93,6 +111,17 @@ impl Secrets {
         for step in draft.steps_mut() {
             let place = Place::of(step);
             let is_authorization = is_authorization(step);
+            step.written(&mut |name, leaf, written| {
+                let Some((value, inner)) = needless(leaf, written) else { return };
+                let Some(kind) = SecretKind::of(named(name, is_authorization), &value) else {
+                    return;
+                };
+                *leaf = Json::Raw(self.hole_as_written(kind.variable(), inner));
+                if is_random(&value) {
+                    // It may come again without its escapes.
+                    self.hole(kind, &value);
+                }
+            });
             step.values(&mut |slot, name, value| {
                 let Some(text) = value.as_text() else { return };
                 let place = place(slot);
@@ -100,8 +129,7 @@ impl Secrets {
                     *value = moved;
                     return;
                 }
-                let name =
-                    if is_authorization && name == "code" { "authorization_code" } else { name };
+                let name = named(name, is_authorization);
                 if let Some((lead, kind)) = kind_at(place, name, text) {
                     self.learn_parts(kind, &text[lead.len()..]);
                     let mut moved = Template::text(lead);
@@ -118,7 +146,10 @@ impl Secrets {
                     let text = match value {
                         Json::Number(number) => number.to_string(),
                         // A number that is longer than the library's.
-                        Json::Raw(text) => text.as_text().unwrap_or_default().to_owned(),
+                        Json::Raw(text) => match text.as_text() {
+                            Some(text) => text.to_owned(),
+                            None => return,
+                        },
                         _ => return,
                     };
                     if let Some(
@@ -133,7 +164,7 @@ impl Secrets {
         self.hide(draft);
         if !self.escaped.is_empty() {
             draft.remark(format!(
-                "With the percent escapes that the request has: {}",
+                "With the escapes that the request has: {}",
                 self.escaped.join(", ")
             ));
         }
@@ -217,11 +248,12 @@ impl Secrets {
     }
 
     /// Replaces secret values where they stand again.
-    fn hide(&self, draft: &mut Draft) {
+    fn hide(&mut self, draft: &mut Draft) {
         let mut forms = Forms::default();
         let mut whole = HashMap::new();
         let lengths = LEAST_TO_SEARCH..=MOST_TO_SEARCH;
-        for (value, name) in self.known.iter().filter(|(value, _)| lengths.contains(&value.len())) {
+        let known = self.known.clone();
+        for (value, name) in known.iter().filter(|(value, _)| lengths.contains(&value.len())) {
             if is_random(value) {
                 forms.add(value, name);
             } else if SecretKind::of_name(value).is_none() {
@@ -232,6 +264,30 @@ impl Secrets {
         let search = forms.search();
         for step in draft.steps_mut() {
             let place = Place::of(step);
+            step.written(&mut |_, leaf, written| {
+                let Some((value, inner)) = needless(leaf, written) else { return };
+                if let Some(name) = whole.get(value.as_str()) {
+                    *leaf = Json::Raw(self.hole_as_written(name, inner));
+                    return;
+                }
+                let replaced = |text: &str, place| {
+                    let mut text = Template::text(text);
+                    text.replace(&search, &|form| forms.hole(form, place));
+                    text
+                };
+                let holes = |text: &Template| {
+                    text.pieces().iter().filter(|one| matches!(one, Piece::Hole(_))).count()
+                };
+                let (found, all) =
+                    (replaced(written, Place::Written), replaced(&value, place(Slot::Json)));
+                if holes(&all) == 0 {
+                } else if holes(&all) == holes(&found) {
+                    // Within the text as it was written.
+                    *leaf = Json::Raw(found);
+                } else {
+                    *leaf = Json::Raw(self.hole_as_written(SecretKind::Token.variable(), inner));
+                }
+            });
             step.values(&mut |slot, _, text| {
                 let place = place(slot);
                 let value = text.as_text().map(|text| (place.read(text), text.to_owned()));
@@ -239,10 +295,11 @@ impl Secrets {
                     Some((value, text_there))
                         if slot != Slot::Path && whole.contains_key(value.as_str()) =>
                     {
-                        if let Some(function) = place.function(&value, &text_there) {
-                            let name = whole[value.as_str()];
-                            *text = Template::hole(format!("{function}env:{name}"));
-                        }
+                        let name = whole[value.as_str()];
+                        *text = Template::hole(match place.function(&value, &text_there) {
+                            Some(function) => format!("{function}env:{name}"),
+                            None => self.escaped_hole(name, &text_there),
+                        });
                     }
                     _ => text.replace(&search, &|form| forms.hole(form, place)),
                 }
@@ -280,6 +337,8 @@ enum Place {
     Header,
     /// A string of JSON, which the draft has without its escapes.
     Json,
+    /// One with the escapes that were sent.
+    Written,
     /// One in a body that Candor does not take for JSON.
     JsonText,
     Text,
@@ -336,7 +395,7 @@ impl Place {
                     false => String::new(),
                 }
             }
-            Place::Header | Place::Text => value.to_owned(),
+            Place::Header | Place::Text | Place::Written => value.to_owned(),
             // The escapes depend on what is around.
             Place::EscapedText | Place::JsonText => {
                 match value.bytes().all(|byte| byte.is_ascii_alphanumeric()) {
@@ -357,6 +416,19 @@ fn is_authorization(step: &mut Step) -> bool {
                 .contains(&name);
     });
     is_one
+}
+
+/// The value of a string of JSON that has needless escapes, and the text within its marks.
+fn needless<'w>(leaf: &Json<Template>, written: &'w str) -> Option<(String, &'w str)> {
+    let Json::Text(value) = leaf else { return None };
+    let value = value.as_text()?;
+    let inner = written.strip_prefix('"')?.strip_suffix('"')?;
+    (quoted_inner(value) != inner).then(|| (value.to_owned(), inner))
+}
+
+/// The name that says what a value is: of OAuth a `code` is a secret.
+fn named(name: &str, is_authorization: bool) -> &str {
+    if is_authorization && name == "code" { "authorization_code" } else { name }
 }
 
 /// As browsers write forms.
@@ -423,6 +495,7 @@ impl Forms {
             }
             Place::JsonText if *function == "json " => "raw ",
             Place::JsonText => "",
+            Place::Written => "raw ",
             Place::Header | Place::Json | Place::Text => "",
             Place::Path | Place::Pair | Place::EscapedText if is_same || *function == "url " => "",
             Place::Path | Place::Pair | Place::EscapedText => "raw ",
@@ -565,6 +638,24 @@ mod tests {
         }
     }
 
+    /// A value as JSON may have it: short, in ASCII, with escaped slashes, in capitals.
+    fn json_written(value: &str, how: u8) -> String {
+        let escaped = |c: char| {
+            let mut units = [0; 2];
+            c.encode_utf16(&mut units)
+                .iter()
+                .map(|unit| format!("\\u{unit:04X}"))
+                .collect::<String>()
+        };
+        let one = |c: char| match (how, c) {
+            (2, '/') => "\\/".to_owned(),
+            (1, c) if !c.is_ascii() => escaped(c),
+            (3, c) if !c.is_ascii_lowercase() => escaped(c),
+            _ => quoted_inner(&c.to_string()),
+        };
+        value.chars().map(one).collect()
+    }
+
     proptest! {
         #![proptest_config(ProptestConfig { cases: 600, failure_persistence: None, ..ProptestConfig::default() })]
 
@@ -586,8 +677,8 @@ mod tests {
             let segments: Vec<String> = segments.iter().map(|one| form_encoded(one)).collect();
             let text = match kind {
                 "application/json" => {
-                    let members = form.iter().map(|(name, value, _)| {
-                        format!("{}: {}", serde_json::Value::from(*name), serde_json::Value::from(value.as_str()))
+                    let members = form.iter().map(|(name, value, how)| {
+                        format!("{}: \"{}\"", serde_json::Value::from(*name), json_written(value, *how))
                     });
                     format!("{{{}}}", members.collect::<Vec<_>>().join(","))
                 }

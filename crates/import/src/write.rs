@@ -1,6 +1,7 @@
 //! The TOML text of a draft. Everything of an input passes through `toml_edit`, as a key or a value, or
 //! through [`one_line`], as a comment; neither can be left. Nothing in a plan is invisible.
 
+use candor_plan::values::FORM_BOUNDARY;
 use toml_edit::{Array, ArrayOfTables, DocumentMut, InlineTable, Item, Key, Table, Value};
 
 use crate::draft::{Body, Draft, Journey, Step};
@@ -87,7 +88,7 @@ fn shown(text: &str) -> String {
 }
 
 /// Comment lines for texts, each beginning on a line of its own.
-fn comment(texts: &[String]) -> String {
+pub(crate) fn comment(texts: &[String]) -> String {
     let mut lines = String::new();
     for text in texts {
         let mut width = 0;
@@ -146,6 +147,21 @@ fn step(step: &Step) -> Table {
     let mut long = Vec::new();
     match &step.body {
         Some(Body::File(name)) => put(&mut table, "body-file", shown(name)),
+        Some(Body::Parts(form)) if !step.files().is_empty() => {
+            let own = form.fields().map(|field| shown(&field.to_string()));
+            put(&mut table, "form", Value::Array(own.collect::<Array>()));
+            // A plan chooses a boundary that is in none of its files.
+            let made = format!("; boundary={FORM_BOUNDARY}");
+            for (name, value) in &mut fields {
+                if name.eq_ignore_ascii_case("content-type") {
+                    *value = value.map_text(|text| text.trim_end_matches(&made).to_owned());
+                }
+            }
+            fields.retain(|(name, value)| {
+                let is_usual = value.as_text() == Some("multipart/form-data");
+                !(is_usual && name.eq_ignore_ascii_case("content-type"))
+            });
+        }
         Some(body) => {
             let value = match body {
                 Body::Json { value, written: None } => as_toml(value),

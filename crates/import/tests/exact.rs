@@ -194,6 +194,30 @@ fn fields_of_forms_have_their_types_and_names() {
          -F 'f=v;type=text/plain; charset=utf-8;filename=\"a b.txt\";headers=\"X-A: 1\"' --form-string 's=@a;type=b' \
          -F 'p=@dir/photo.PNG' -F 'q=@x.bin;type=a/b;filename=y.txt' -F 'r=<note.md' -F 's=v;filename=a.html' http://h/upload",
     );
+    // A plan chooses the boundary.
+    assert_eq!(field(&step, "content-type"), "-", "{step}");
+    let fields: Vec<_> =
+        step["form"].as_array().unwrap().iter().map(|one| one.as_str().unwrap()).collect();
+    assert_eq!(
+        fields,
+        [
+            "metadata={\"a\":1};type=application/json",
+            "note=hi",
+            "semi=\"a;b\"",
+            "x=y",
+            "f=v;type=text/plain; charset=utf-8;filename=a b.txt;headers=X-A: 1",
+            "s=\"@a;type=b\"",
+            "p=@dir/photo.PNG",
+            "q=@x.bin;type=a/b;filename=y.txt",
+            "r=<note.md",
+            "s=v;filename=a.html",
+        ]
+    );
+    let step = command(
+        "curl -F 'metadata={\"a\":1};type=application/json' -F note=hi -F 'semi=\"a;b\"' -F 'x= y ;z' \
+         -F 'f=v;type=text/plain; charset=utf-8;filename=\"a b.txt\";headers=\"X-A: 1\"' --form-string 's=@a;type=b' \
+         -F 's=v;filename=a.html' http://h/upload",
+    );
     let boundary = field(&step, "content-type").split_once("boundary=").unwrap().1;
     let part = |lines: &str| format!("--{boundary}\r\nContent-Disposition: form-data; {lines}\r\n");
     let expected = [
@@ -203,9 +227,6 @@ fn fields_of_forms_have_their_types_and_names() {
         "name=\"x\"\r\n\r\ny",
         "name=\"f\"; filename=\"a b.txt\"\r\nContent-Type: text/plain; charset=utf-8\r\nX-A: 1\r\n\r\nv",
         "name=\"s\"\r\n\r\n@a;type=b",
-        "name=\"p\"; filename=\"photo.PNG\"\r\nContent-Type: image/png\r\n\r\n",
-        "name=\"q\"; filename=\"y.txt\"\r\nContent-Type: a/b\r\n\r\n",
-        "name=\"r\"\r\n\r\n",
         "name=\"s\"; filename=\"a.html\"\r\nContent-Type: text/html\r\n\r\nv",
     ];
     let body = expected.map(part).concat() + &format!("--{boundary}--\r\n");
@@ -213,7 +234,19 @@ fn fields_of_forms_have_their_types_and_names() {
     // A form of files alone is a form all the same.
     let (steps, plan) = commands("curl -F 'p=@photo.png' http://h/");
     assert_eq!(text(&steps[0], "method"), "POST", "{plan}");
-    assert!(plan.contains("# left out: the content of file photo.png in field p;"), "{plan}");
+    let step = command("curl -F 'f=@-;type=a/b' http://h/ <<< hello");
+    let part = "name=\"f\"; filename=\"-\"\r\nContent-Type: a/b\r\n\r\nhello\n\r\n";
+    assert!(text(&step, "body").contains(part), "{step}");
+    assert_eq!(
+        command("curl -F 'f=<-' -F password=hunter22 http://h/ < a.txt")["form"].to_string(),
+        "[\"f=<a.txt\", \"password=${env:PASSWORD}\"]"
+    );
+    assert!(refused("curl -F 'f=@-' http://h/").contains("standard input"));
+    let (_, plan) = commands("curl -F 'f=@a;encoder=base64' -F 'g=v;headers=@lines' http://h/");
+    assert!(
+        plan.contains("# Left out: curl's encoder=") && plan.contains("curl's headers="),
+        "{plan}"
+    );
     let step = command(
         "curl -F a=b -F password=hunter22 -H 'Content-Type: multipart/form-data' http://h/",
     );
@@ -223,7 +256,7 @@ fn fields_of_forms_have_their_types_and_names() {
     assert!(text(&step, "body").contains("name=\"a\\\"b\\\\\"\r\n\r\nc\r\n"));
     assert!(refused("curl -F 'f=@a.txt,b.txt' http://h/").contains("several files"));
     let step = command("curl -F 'f=@\"a,b.txt\"' http://h/");
-    assert!(text(&step, "body").contains("filename=\"a,b.txt\""));
+    assert_eq!(step["form"][0].as_str(), Some("f=@\"a,b.txt\""));
 }
 
 #[test]
@@ -484,9 +517,8 @@ fn bodies_of_recordings_are_whole_or_left_out() {
         {"name": "f", "value": "v"},
         {"name": "password", "value": "hunter22"},
         {"name": "file", "fileName": "a.txt", "contentType": "text/plain", "value": "hello"},
-        {"name": "lost", "fileName": "b.bin"},
     ]);
-    let (steps, plan) = recorded(vec![post(
+    let (steps, _) = recorded(vec![post(
         json!({"mimeType": kind, "params": params}),
         &[("Content-Type", kind)],
     )]);
@@ -497,13 +529,21 @@ fn bodies_of_recordings_are_whole_or_left_out() {
          ------WebKitFormBoundaryX\r\nContent-Disposition: form-data; name=\"password\"\r\n\r\n${env:PASSWORD}\r\n\
          ------WebKitFormBoundaryX\r\nContent-Disposition: form-data; name=\"file\"; filename=\"a.txt\"\r\n\
          Content-Type: text/plain\r\n\r\nhello\r\n\
-         ------WebKitFormBoundaryX\r\nContent-Disposition: form-data; name=\"lost\"; filename=\"b.bin\"\r\n\r\n\r\n\
          ------WebKitFormBoundaryX--\r\n"
     );
-    assert!(
-        plan.contains("# guess: the content of the file b.bin is not in the recording"),
-        "{plan}"
-    );
+    let params = json!([
+        {"name": "f=1", "value": "v;w"},
+        {"name": "lost", "fileName": "C:\\a\\b.bin", "contentType": "image/png"},
+    ]);
+    let (steps, plan) = recorded(vec![post(
+        json!({"mimeType": kind, "params": params}),
+        &[("Content-Type", kind)],
+    )]);
+    // With the boundary of its header.
+    assert_eq!(field(&steps[0], "content-type"), kind);
+    let file = "lost=@b.bin;type=image/png;filename=C:\\a\\b.bin";
+    assert_eq!(steps[0]["form"], toml::Value::from(vec!["f%3D1=\"v;w\"", file]), "{plan}");
+    assert!(plan.contains("it is read from b.bin beside this plan"), "{plan}");
     let mut sized = post(Value::Null, &[]);
     sized["request"]["bodySize"] = json!(12);
     let (steps, plan) = recorded(vec![
@@ -545,7 +585,10 @@ fn requests_of_collections_are_those_that_postman_sends() {
                 {"key": "{{k}}", "value": "{{n}}", "type": "text"},
                 {"key": "json", "value": "{}", "type": "text", "contentType": "application/json"},
                 {"key": "off", "value": "x", "disabled": true},
-                {"key": "upload", "type": "file", "src": "/tmp/a.png"}]}})),
+                {"key": "upload", "type": "file", "src": "/tmp/a.png"},
+                {"key": "two", "type": "file", "src": ["b.json"]},
+                {"key": "two", "type": "file", "src": ["/c/d"], "fileName": "e.csv"},
+                {"key": "lost", "type": "file", "src": null}]}})),
         item(
             json!({"method": "PUT", "url": "http://h/", "header": "X-B: c: d\n// X-Off: 1\nX-C: e\n",
             "body": {"mode": "urlencoded", "urlencoded": [{"key": "{{k}}", "value": "a b"}]}})
@@ -575,16 +618,16 @@ fn requests_of_collections_are_those_that_postman_sends() {
     assert_eq!(field(form, "authorization"), "Basic ${env:BASIC_CREDENTIALS}");
     assert_eq!((field(form, "x-a"), field(form, "x-own")), ("1|2", "v"));
     assert_eq!((field(form, "host"), field(form, "content-length")), ("other.example.com", "-"));
-    let boundary = field(form, "content-type").split_once("boundary=").unwrap().1;
-    assert_eq!(
-        text(form, "body"),
-        format!(
-            "--{boundary}\r\nContent-Disposition: form-data; name=\"key\"\r\n\r\n7\r\n\
-             --{boundary}\r\nContent-Disposition: form-data; name=\"json\"\r\nContent-Type: application/json\r\n\r\n\
-             {{}}\r\n--{boundary}--\r\n"
-        )
-    );
-    assert!(plan.contains("# left out: field upload with a file"), "{plan}");
+    assert_eq!(field(form, "content-type"), "-");
+    let fields = [
+        "key=7",
+        "json={};type=application/json",
+        "upload=@/tmp/a.png",
+        "two=@b.json;type=application/json",
+        "two=@/c/d;type=text/csv;filename=e.csv",
+    ];
+    assert_eq!(form["form"].to_string(), toml::Value::from(fields.to_vec()).to_string());
+    assert!(plan.contains("# left out: field lost with a file that the collection"), "{plan}");
     assert_eq!((field(&steps[1], "x-b"), field(&steps[1], "x-c")), ("c: d", "e"));
     assert_eq!(text(&steps[1], "body"), "key=a%20b");
     assert!(!steps[2].contains_key("body"));

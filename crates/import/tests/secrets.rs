@@ -193,3 +193,48 @@ fn what_is_within_a_secret_field_is_hidden_where_it_comes_again() {
         assert!(!plan.contains("Zx9-sEcReT"), "{plan}");
     }
 }
+
+#[test]
+fn a_secret_keeps_the_escapes_that_no_function_writes() {
+    for (command, variable, value, body) in [
+        (
+            r#"curl http://h/ --json '{"password":"p\u0061ss","n":"\u00e9","a":1.0}'"#,
+            "raw env:PASSWORD",
+            r"p\u0061ss",
+            r#"{"password":"p\u0061ss","n":"\u00e9","a":1.0}"#,
+        ),
+        (
+            r#"curl http://h/ -d '{ "user": { "token": "ab\/CdEf0123456789" } }'"#,
+            "raw env:TOKEN",
+            r"ab\/CdEf0123456789",
+            r#"{ "user": { "token": "ab\/CdEf0123456789" } }"#,
+        ),
+        (
+            "curl http://h/ -d 'user=a~b&password=a*b~c'",
+            "raw env:PASSWORD",
+            "a*b~c",
+            "user=a~b&password=a*b~c",
+        ),
+        (
+            "curl http://h/ -d 'password=a*b~c+d%20e'",
+            "raw env:PASSWORD",
+            "a*b~c+d%20e",
+            "password=a*b~c+d%20e",
+        ),
+        ("curl http://h/ --data-urlencode 'password=a*b~c d'", "form env:PASSWORD", "", ""),
+    ] {
+        let plan = curl(command.as_bytes(), &Options::default()).unwrap().plan;
+        let table: toml::Table = plan.parse().unwrap();
+        let sent = table["request"][0]["body"].as_str().unwrap();
+        if !body.is_empty() {
+            assert_eq!(sent.replace(&format!("${{{variable}}}"), value), body, "{plan}");
+            let has_escapes = value.contains(['\\', '%']);
+            assert_eq!(
+                plan.contains("# With the escapes that the request has: "),
+                has_escapes,
+                "{plan}"
+            );
+        }
+        assert!(sent.contains("env:") && !plan.contains("a*b~c"), "{plan}");
+    }
+}

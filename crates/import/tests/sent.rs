@@ -31,16 +31,18 @@ impl candor_plan::ReadFile for Machine<'_> {
 }
 
 /// The bytes of a plan's only request.
-fn sent(plan: &str, command: &Command) -> Sent {
+fn sent(plan: &str, files: &dyn candor_plan::ReadFile) -> Sent {
     let options = candor_plan::Options::from_toml("p.toml", plan);
-    let built = options.and_then(|options| options.build(&Machine(command)));
+    let built = options.and_then(|options| options.build(files));
     let (built, _) = built.unwrap_or_else(|error| panic!("{error}\n{plan}"));
     let names = Names { data: &[], environment: &built.environment, captured: Known::default() };
     let request = Template::compile(&built.work.requests()[0], 0, names).unwrap();
-    let bytes = |pieces: &[Piece]| match pieces {
-        [] => Vec::new(),
-        [Piece::Text(text)] => text.clone(),
-        other => panic!("{other:?}\n{plan}"),
+    let bytes = |pieces: &[Piece]| {
+        let texts = pieces.iter().map(|piece| match piece {
+            Piece::Text(text) => &text[..],
+            other => panic!("{other:?}\n{plan}"),
+        });
+        texts.collect::<Vec<_>>().concat()
     };
     let fields = request.headers.iter();
     let header: Vec<_> =
@@ -56,9 +58,17 @@ fn with_boundary(mut sent: Sent) -> Sent {
         if name == "content-type"
             && let Some((_, boundary)) = text.split_once("boundary=")
         {
-            let body = String::from_utf8_lossy(&sent.body).replace(boundary, "BOUNDARY");
-            sent.body = body.into_bytes();
-            *value = b"multipart/form-data; boundary=BOUNDARY".to_vec();
+            let mut body = Vec::new();
+            let mut rest = &sent.body[..];
+            while let Some(at) =
+                rest.windows(boundary.len()).position(|part| part == boundary.as_bytes())
+            {
+                body.extend_from_slice(&rest[..at]);
+                body.extend_from_slice(b"BOUNDARY");
+                rest = &rest[at + boundary.len()..];
+            }
+            sent.body = [&body, rest].concat();
+            *value = text.replace(boundary, "BOUNDARY").into_bytes();
         }
     }
     sent.header.sort();
@@ -93,7 +103,7 @@ proptest! {
         let text = command.text.replace("SERVER", "h:81");
         let imported = curl(text.as_bytes(), &Options::default());
         let plan = imported.unwrap_or_else(|error| panic!("{error}\n{text}")).plan;
-        let got = sent(&plan, &command);
+        let got = sent(&plan, &Machine(&command));
         prop_assert!(got == command.sent, "{text}\n{plan}\nsent{got:?}\nright{:?}", command.sent);
         let secret = &command.secret;
         if !secret.value.is_empty() {
@@ -154,6 +164,25 @@ fn folded(mut sent: Sent) -> Sent {
     sent
 }
 
+/// What curl sends for a command.
+fn of_curl(text: &str, folder: &Path, listener: &TcpListener) -> Sent {
+    let text = text.replacen("curl", "curl -q -s -m 20 --noproxy '*'", 1);
+    let mut shell = Program::new("bash");
+    let mut child = shell.args(["-c", &text]).current_dir(folder).spawn().unwrap();
+    listener.set_nonblocking(true).unwrap();
+    let stream = loop {
+        match listener.accept() {
+            Ok((stream, _)) => break stream,
+            Err(_) if child.try_wait().unwrap().is_some() => panic!("no request: {text}"),
+            Err(_) => std::thread::sleep(std::time::Duration::from_millis(2)),
+        }
+    };
+    stream.set_nonblocking(false).unwrap();
+    let got = received(stream).unwrap();
+    assert!(child.wait().unwrap().success(), "{text}");
+    got
+}
+
 #[test]
 fn curl_sends_what_is_held_right_here() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
@@ -165,26 +194,59 @@ fn curl_sends_what_is_held_right_here() {
         if let Some(file) = &command.file {
             std::fs::write(folder.join("FILE"), file).unwrap();
         }
-        let text = command.text.replacen("curl", "curl -q -s -m 20 --noproxy '*'", 1);
-        let mut shell = Program::new("bash");
-        let shell = shell.args(["-c", &text.replace("SERVER", &server)]).current_dir(folder);
-        let mut child = shell.spawn().unwrap();
-        listener.set_nonblocking(true).unwrap();
-        let stream = loop {
-            match listener.accept() {
-                Ok((stream, _)) => break stream,
-                Err(_) if child.try_wait().unwrap().is_some() => panic!("no request: {text}"),
-                Err(_) => std::thread::sleep(std::time::Duration::from_millis(2)),
-            }
-        };
-        stream.set_nonblocking(false).unwrap();
-        let got = received(stream).unwrap();
-        assert!(child.wait().unwrap().success(), "{text}");
+        let text = command.text.replace("SERVER", &server);
+        let got = of_curl(&text, folder, &listener);
         let is_pairs = text.contains("--data-urlencode");
         let (got, right) = match is_pairs {
             true => (folded(got), folded(command.sent)),
             false => (got, command.sent),
         };
         assert_eq!(got, right, "{text}");
+    }
+}
+
+/// Files as they are, and a password.
+struct Folder<'f>(&'f Path);
+
+impl candor_plan::ReadFile for Folder<'_> {
+    fn read(&self, path: &Path) -> std::io::Result<Vec<u8>> {
+        std::fs::read(self.0.join(path))
+    }
+
+    fn variable(&self, name: &str) -> Option<String> {
+        (name == "PASSWORD").then(|| "hunter22".to_owned())
+    }
+}
+
+#[test]
+fn forms_with_files_are_those_of_curl() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let server = listener.local_addr().unwrap().to_string();
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("forms");
+    std::fs::create_dir_all(&folder).unwrap();
+    let bytes: Vec<u8> =
+        (0..=255).chain(*b"$${x} ${seq}\r\n--candor-7MA4YWxkTrZu0gW\r\n$").collect();
+    for name in ["photo.png", "data", "note.txt", "page.HTML", "a,b;c.json"] {
+        std::fs::write(folder.join(name), &bytes).unwrap();
+    }
+    for fields in [
+        "-F f=@photo.png",
+        "-F f=@data -F g=@page.HTML -F h=@./note.txt",
+        "-F 'f=@photo.png;type=image/webp;filename=x'",
+        "-F 'f=@data;filename=\"a\\\"b;c.pdf\"' -F 'note= hi '",
+        "-F 'f=@\"a,b;c.json\";headers=\"X-A: 1\";headers=X-B: 2'",
+        "-F 'f=<note.txt' -F 'g=<photo.png' -F 'h=<data;type=a/b'",
+        "-F 'f=@data;headers=Content-Type: a/b' -F 'g=v;headers=\"Content-Disposition: x\"'",
+        "-F user=${seq} -F password=hunter22 -F f=@photo.png",
+        "-F 'é=ü;type=text/plain; charset=utf-8' -F 'f=@photo.png;filename=ü\"\".png'",
+        "-F f=@data -H 'Content-Type: multipart/form-data; charset=utf-8'",
+        "-X PUT -F 'f=@-' <<< hello",
+        "-F 'f=@-;type=text/plain' -F 'g=@data' <<< hello",
+    ] {
+        let text = format!("curl http://{server}/upload {}", fields.replace("${seq}", "'${seq}'"));
+        let right = of_curl(&text, &folder, &listener);
+        let plan = curl(text.as_bytes(), &Options::default()).unwrap().plan;
+        let got = sent(&plan, &Folder(&folder));
+        assert!(got == right, "{text}\n{plan}\nsent{got:?}\nright{right:?}");
     }
 }

@@ -7,6 +7,7 @@ mod auth;
 mod calls;
 mod data;
 mod delivery;
+mod form;
 mod journeys;
 mod load;
 mod once;

@@ -58,6 +58,7 @@ impl Part<'_> {
 /// Takes a text apart.
 pub(crate) fn split(text: &str) -> Result<Vec<Part<'_>>, String> {
     let mut parts = Vec::new();
+    let mut holes = 0;
     let mut rest = text;
     while let Some(at) = rest.find("${") {
         if let Some(before) = rest[..at].strip_suffix('$') {
@@ -76,7 +77,8 @@ pub(crate) fn split(text: &str) -> Result<Vec<Part<'_>>, String> {
         };
         parts.push(Part::Hole(&inner[..end]));
         rest = &inner[end + 1..];
-        if parts.len() > 2 * MOST_HOLES {
+        holes += 1;
+        if holes > MOST_HOLES {
             return Err(format!("it has more than {MOST_HOLES} holes; use fewer"));
         }
     }

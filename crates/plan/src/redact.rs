@@ -311,7 +311,7 @@ pub fn kind_of_option(name: &str) -> Option<Kind> {
         "subprotocol" => Some(Kind::Name),
         "out" | "path" | "proxy" | "target-ready" | "url" => Some(Kind::Url),
         "build" | "command" | "profile-command" | "run" | "target" => Some(Kind::Command),
-        "env" | "target-env" => Some(Kind::Setting),
+        "env" | "form" | "target-env" => Some(Kind::Setting),
         "arguments" | "body" | "files" | "json" | "script-arg" | "stream-end" | "stream-error"
         | "when" => Some(Kind::Hidden),
         name if name.ends_with("-url") => Some(Kind::Url),

@@ -7,6 +7,7 @@
 mod address;
 mod auth;
 mod call;
+mod form;
 mod from_toml;
 mod proxy;
 mod tls;
@@ -15,6 +16,7 @@ pub use address::{HostPort, Resolve, Sources};
 pub(crate) use auth::AuthTable;
 pub use auth::{Auth, AuthWay};
 pub use call::CallName;
+pub use form::{FORM_BOUNDARY, FormField, boundary_of};
 pub(crate) use from_toml::{
     Typed, from_text, headers, json, named, one_or_many, one_or_many_typed, typed, written,
 };

@@ -71,6 +71,18 @@ fn options_that_contradict_each_other() {
             "--body cannot be used with --body-file: a request has one body; leave one of them out",
         ),
         (
+            &["-b", "x", "-F", "a=b", "h"],
+            "--body cannot be used with --form: a request has one body; leave one of them out",
+        ),
+        (
+            &["-F", "a=b", "--body-file", "body", "h"],
+            "--body-file cannot be used with --form: a request has one body; leave one of them out",
+        ),
+        (
+            &["-F", "a=b", "ws://h"],
+            "--form cannot be used with ws: a message is no form; use --body",
+        ),
+        (
             &["--expect-body-bytes", "5", "--expect-body", "body", "h"],
             "--expect-body-bytes cannot be used with --expect-body: the file has its own length; leave one of them out",
         ),
@@ -146,6 +158,10 @@ fn urls_and_files() {
         (
             &["http://h:0/?key=x"],
             "URL \"http://h:0/?key=…\": \"0\" is not a port; write a number from 1 to 65535",
+        ),
+        (
+            &["-F", "a=1", "-F", "f=@gone;type=a/b", "h"],
+            "--form: cannot read gone: no such file; check its name and permissions",
         ),
         (
             &["--body-file", "gone", "h"],

@@ -75,7 +75,10 @@ fn tables_take_from_the_top_what_their_bodies_allow() {
 #[test]
 fn what_a_delivery_excludes_is_refused_with_the_remedy() {
     let table: &[(&[&str], &str)] = &[
-        (&["--chunked", "5", "h"], "--chunked: the request has no body; add --body or --body-file"),
+        (
+            &["--chunked", "5", "h"],
+            "--chunked: the request has no body; add --body, --body-file or --form",
+        ),
         (&["--expect-continue", "h"], "--expect-continue: the request has no body"),
         (&["--break-off-after", "5", "h"], "--break-off-after: the request has no body"),
         (&["-b", "hi", "--chunked", "0", "h"], "a chunk has at least one byte"),

@@ -177,6 +177,7 @@ fn tables_of_a_plan_have_these_keys() {
             "body",
             "json",
             "body-file",
+            "form",
             "chunked",
             "expect-continue",
             "pieces",

@@ -7,6 +7,7 @@ mod common;
 mod data;
 mod deliveries;
 mod flags;
+mod form;
 mod guide;
 mod journeys;
 mod plans;

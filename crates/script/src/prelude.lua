@@ -61,14 +61,33 @@ wrk.user = view("wrk.user", function(_, name)
   return name ~= nil and sets[name] or error("wrk.user: " .. user.unknown(nil, name), 2)
 end)
 
--- A script may replace it, as in wrk.
+-- A script may replace these, as in wrk, which has `resolve` and `addrs` too.
+local rawget = rawget
+function wrk.setup(thread)
+  local addrs = rawget(wrk, "addrs")
+  if addrs then thread.addr = addrs[1] end
+  if type(setup) == "function" then setup(thread) end
+end
+
 function wrk.init(args)
   if type(init) == "function" then init(args) end
+  wrk.request = function() return wrk.format() end
 end
 
 function wrk.request()
   return wrk.format()
 end
+
+-- Names are looked up for scripts that ask.
+setmetatable(wrk, {
+  __index = function(_, name)
+    if name == "addrs" then
+      wrk.addrs = given.lookup(given.host, given.port or given.scheme)
+      return rawget(wrk, "addrs")
+    end
+  end,
+  __metatable = false,
+})
 
 -- Modules are found where Debian's wrk finds them: LuaJIT's own path has /usr/local alone. A sandbox has no modules.
 if package then

@@ -7,7 +7,7 @@ use candor_engine::script::{Calls, Script as EngineScript, Scripts};
 use candor_plan::{Plan, Request, Script};
 use candor_protocol::made::Batch;
 use candor_record::RunRecord;
-use mlua::{AnyUserData, Function, Table};
+use mlua::{AnyUserData, Table};
 
 use crate::error::{ScriptError, words};
 use crate::hooks::{FirstFailure, Hooks};
@@ -40,6 +40,7 @@ impl Program {
         let watch = Watch::new(limit).map_err(|error| ScriptError::Load(error.to_string()))?;
         let main = State::new(plan, script, &watch, None)?;
         main.load(script)?;
+        Program::resolve(&main)?;
         let mut program =
             Program { failure: FirstFailure::default(), _watch: watch, main, threads: Vec::new() };
         for _ in 0..threads {
@@ -54,9 +55,22 @@ impl Program {
         Ok(program)
     }
 
-    /// `setup(thread)`.
+    /// `wrk.resolve(host, service)`, which a script may have.
+    fn resolve(main: &State) -> Result<(), ScriptError> {
+        let Some(resolve) = main.of_wrk("resolve") else { return Ok(()) };
+        let outcome = main.call(|| {
+            let wrk = main.lua.globals().raw_get::<Table>("wrk")?;
+            let of = |name| wrk.raw_get::<mlua::Value>(name);
+            let port = of("port")?;
+            let service = if port.is_nil() { of("scheme")? } else { port };
+            resolve.call::<()>((of("host")?, service))
+        });
+        outcome.map_err(|error| main.failed("wrk.resolve", &error))
+    }
+
+    /// `wrk.setup(thread)`, which calls `setup` if the script did not replace it.
     fn set_up(&self, index: usize) -> Result<(), ScriptError> {
-        let Some(setup) = self.main.function("setup") else { return Ok(()) };
+        let Some(setup) = self.main.of_wrk("setup") else { return Ok(()) };
         let handle = self.handle(index);
         let outcome = self.main.call(|| setup.call::<()>(handle?));
         outcome.map_err(|error| self.main.failed("setup", &error))
@@ -65,9 +79,7 @@ impl Program {
     /// `wrk.init(args)`, which calls `init` if the script did not replace it, with the URL at index 0.
     fn init(&self, index: usize, plan: &Plan, script: &Script) -> Result<(), ScriptError> {
         let (state, _) = &self.threads[index];
-        let wrk = state.lua.globals().raw_get::<Table>("wrk");
-        let own = wrk.and_then(|wrk| wrk.raw_get::<Function>("init")).ok();
-        let Some(init) = own.or_else(|| state.function("init")) else { return Ok(()) };
+        let Some(init) = state.of_wrk("init") else { return Ok(()) };
         let outcome = state.call(|| {
             let arguments = state.lua.create_table()?;
             arguments.set(0, plan.target.url.as_str())?;
@@ -132,13 +144,13 @@ impl Program {
     }
 }
 
-/// The request of a script that makes none: the text of `wrk.format()` after `init`. It goes into
+/// The request of a script that makes none: the text of `wrk.request()` after `init`. It goes into
 /// the plan, so that such a script costs nothing. `None` if the script replaced that function and
 /// its text has chunks: a plan cannot contain such a request, so the script keeps making it.
 fn fixed_request(state: &State, plan: &Plan) -> Result<Option<Request>, ScriptError> {
     let Some(base) = plan.work.requests().first() else { return Ok(None) };
-    let formatted = state.call(|| state.lua.load("return wrk.format()").eval::<mlua::LuaString>());
-    let text = formatted.map_err(|error| state.failed("wrk.format", &error))?;
+    let formatted = state.call(|| state.lua.load("return wrk.request()").eval::<mlua::LuaString>());
+    let text = formatted.map_err(|error| state.failed("wrk.request", &error))?;
     let mut batch = Batch::new(0);
     let wrong = |message: String| ScriptError::Load(format!("the request of wrk: {message}"));
     batch.fill(&text.as_bytes()).map_err(|error| wrong(error.to_string()))?;

@@ -92,6 +92,13 @@ impl State {
         }
     }
 
+    /// A function in the table `wrk`, which a script may replace; otherwise the global one of that name.
+    pub(crate) fn of_wrk(&self, name: &str) -> Option<Function> {
+        let wrk = self.lua.globals().raw_get::<mlua::Table>("wrk");
+        let own = wrk.and_then(|wrk| wrk.raw_get::<Function>(name)).ok();
+        own.or_else(|| self.function(name))
+    }
+
     /// Calls into the state, with the limits of a call.
     pub(crate) fn call<T>(&self, call: impl FnOnce() -> mlua::Result<T>) -> mlua::Result<T> {
         self.seat.enter();

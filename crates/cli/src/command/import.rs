@@ -119,7 +119,9 @@ pub(crate) fn import(arguments: &ImportArguments) -> Result<ExitCode, UserError>
         static_files: arguments.static_files,
         max_requests: arguments.max_requests.map(|most| most as usize),
     };
-    let Imported { plan, notes } = imported(arguments, &options)?;
+    let mut made = imported(arguments, &options)?;
+    note_missing(&mut made, place.file().map(PathBuf::as_path));
+    let Imported { plan, notes, .. } = made;
     outputs::write(&place, &plan)?;
     for note in notes {
         console::say(format_args!("candor import: {note}"));
@@ -131,6 +133,24 @@ pub(crate) fn import(arguments: &ImportArguments) -> Result<ExitCode, UserError>
         ));
     }
     Ok(Exit::Fine.into())
+}
+
+/// Says which files of the plan are not there, seen from where it will stand.
+fn note_missing(made: &mut Imported, plan: Option<&Path>) {
+    let folder = plan.and_then(Path::parent).unwrap_or(Path::new(""));
+    let mut missing: Vec<String> = Vec::new();
+    for file in made.files.iter().filter(|file| **file != Path::new("-")) {
+        let shown = file.display().to_string();
+        if !folder.join(file).is_file() && !missing.contains(&shown) {
+            missing.push(shown);
+        }
+    }
+    if !missing.is_empty() {
+        made.note(&format!(
+            "Missing files, which a run would not find from the folder of the plan: {}",
+            missing.join(", ")
+        ));
+    }
 }
 
 fn imported(arguments: &ImportArguments, options: &Options) -> Result<Imported, UserError> {

@@ -1,14 +1,14 @@
 //! The arguments of curl: those that say what is sent, those that a plan has too, and those that are
 //! about what curl does with the response, which are dropped.
 
+use std::path::Path;
 use std::str::FromStr;
 
-use candor_plan::values::{Direct, HostPort, PositiveNanos, Proxy, Resolve};
+use candor_plan::values::{Direct, FormField, HostPort, PositiveNanos, Proxy, Resolve};
 use toml_edit::{Array, Value};
 
 use super::words::{Input, Line, Word};
 use crate::error::{ImportError, Position};
-use crate::multipart::Field;
 use crate::recorded::is_method;
 use crate::template::Template;
 
@@ -45,7 +45,7 @@ const AUTHENTICATION: &str =
 const OPTIONS: [(What, &str); 14] = [
     (
         What::Read,
-        "alpn cacert= E:cert= compressed connect-timeout= connect-to= b:cookie= d:data= data-ascii= data-binary= \
+        "alpn cacert= E:cert= compressed connect-timeout= connect-to= b:cookie= C:continue-at= d:data= data-ascii= data-binary= \
          data-raw= data-urlencode= F:form= form-escape form-string= G:get g:globoff I:head H:header= 0:http1.0 http1.1 http2 \
          http2-prior-knowledge http3 http3-only k:insecure json= key= follow L:location location-trusted max-redirs= m:max-time= noproxy= oauth2-bearer= path-as-is proto-default= \
          x:proxy= U:proxy-user= proxy1.0= r:range= e:referer= X:request= request-target= resolve= socks4= socks4a= \
@@ -96,7 +96,7 @@ const OPTIONS: [(What, &str); 14] = [
     (What::LeftOut(REDIRECT), "post301 post302 post303"),
     (What::LeftOut("credentials of the .netrc file"), "n:netrc netrc-file= netrc-optional"),
     (What::LeftOut("a rate of requests is `rate` in a plan"), "rate= limit-rate="),
-    (What::LeftOut("a condition for the response"), "etag-compare= z:time-cond= C:continue-at="),
+    (What::LeftOut("a condition for the response"), "etag-compare= z:time-cond="),
     (
         What::LeftOut("a plan has its own way to send a body"),
         "crlf expect100-timeout= tr-encoding upload-flags=",
@@ -152,7 +152,7 @@ pub(super) struct Command {
     without: Vec<String>,
     pub(super) data: Vec<Data>,
     pub(super) is_json: bool,
-    pub(super) form: Vec<Field>,
+    pub(super) form: Vec<(FormField, Template)>,
     pub(super) user: Option<String>,
     /// A file for each URL.
     pub(super) upload: Vec<Data>,
@@ -163,7 +163,7 @@ pub(super) struct Command {
     pub(super) is_get: bool,
     pub(super) is_head: bool,
     pub(super) is_verbatim: bool,
-    escapes_form: bool,
+    pub(super) escapes_form: bool,
     pub(super) keeps_dots: bool,
     pub(super) has_expansion: bool,
     follows: bool,
@@ -200,7 +200,7 @@ impl Command {
     pub(super) fn size(&self) -> usize {
         let pairs = self.header.iter().chain(&self.own);
         let pairs: usize = pairs.map(|(name, value)| name.len() + value.len()).sum();
-        let fields = self.form.iter().map(|one| one.name.len() + one.value.render().len());
+        let fields = self.form.iter().map(|(field, value)| field.name.len() + value.render().len());
         let data =
             self.data.iter().chain(&self.upload).map(|data| data.text().unwrap_or_default().len());
         pairs + fields.sum::<usize>() + data.sum::<usize>()
@@ -286,8 +286,6 @@ pub(super) fn parse(line: &Line) -> Result<Option<Vec<Command>>, ImportError> {
     }
     for command in &mut arguments.commands {
         follow(command);
-        let is_backslashed = command.escapes_form;
-        command.form.iter_mut().for_each(|field| field.is_backslashed = is_backslashed);
     }
     Ok(Some(arguments.commands))
 }
@@ -438,12 +436,12 @@ impl Arguments<'_> {
                 command.is_json = true;
                 command.set("Accept", "application/json");
             }
-            "form" => form(command, &value, at)?,
+            "form" => form(command, &value, input, at)?,
             "form-escape" => command.escapes_form = true,
             "form-string" => {
                 let (name, value) = value.split_once('=').unwrap_or((&value, ""));
-                let (name, value) = (name.to_owned(), Template::text(value));
-                command.form.push(Field { name, value, ..Field::default() });
+                let field = FormField { name: name.to_owned(), ..FormField::default() };
+                command.form.push((field, Template::text(value)));
             }
             "user" => command.user = Some(value),
             "oauth2-bearer" => command.set("Authorization", &format!("Bearer {value}")),
@@ -461,6 +459,10 @@ impl Arguments<'_> {
                 let end = if value.contains('-') { "" } else { "-" };
                 command.set("Range", &format!("bytes={value}{end}"));
             }
+            "continue-at" if value.bytes().all(|byte| byte.is_ascii_digit()) => {
+                command.set("Range", &format!("bytes={value}-"));
+            }
+            "continue-at" => command.leave_out("continue-at", "it continues a file of curl's"),
             "request-target" => command.target = Some(value),
             "proto-default" => command.scheme = Some(value),
             "get" => command.is_get = true,
@@ -642,129 +644,27 @@ fn encoded(text: &str, input: Option<&Input>, at: Position) -> Result<Option<Str
     Ok(content.map(|content| name + &content.replace("%20", "+")))
 }
 
-/// `name=content;type=…;filename=…;headers=…`. Files would have to be read, and cannot stand in a plan: they are empty.
-fn form(command: &mut Command, text: &str, at: Position) -> Result<(), ImportError> {
-    let Some((name, mut rest)) = text.split_once('=') else {
-        return refuse(at, "the field of the form has no content; write NAME=CONTENT");
+/// A field of a form, with its value.
+fn form(
+    command: &mut Command,
+    text: &str,
+    input: Option<&Input>,
+    at: Position,
+) -> Result<(), ImportError> {
+    let (mut field, left_out) = match FormField::read(text) {
+        Ok(read) => read,
+        Err(error) => return refuse(at, &error.to_string()),
     };
-    if rest.starts_with(['(', ')']) && (name.is_empty() || rest == "(") {
-        return refuse(
-            at,
-            "a part of the form has parts of its own; write the form to a file and use body-file",
-        );
+    for key in left_out {
+        command.leave_out(key, "a part of a form has a type, a file name and headers");
     }
-    let mut field = Field { name: name.to_owned(), ..Field::default() };
-    let file = rest.strip_prefix('@').or(rest.strip_prefix('<'));
-    match file {
-        None => field.value = Template::text(form_word(&mut rest)),
-        Some(behind) => {
-            let is_upload = rest.starts_with('@');
-            rest = behind;
-            let is_quoted = rest.trim_start().starts_with('"');
-            let file = form_word(&mut rest);
-            if is_upload && !is_quoted && file.contains(',') {
-                return refuse(
-                    at,
-                    "the field of the form has several files; write the form to a file and use body-file",
-                );
-            }
-            command.own_remarks.push(format!(
-                "left out: the content of file {file:.200} in field {name:.200}; write the whole form to a file and use \
-                 body-file"
-            ));
-            if is_upload {
-                field.filename = Some(file.rsplit('/').next().unwrap_or_default().to_owned());
-            }
+    let mut value = Template::text(std::mem::take(&mut field.value));
+    if field.file.as_deref() == Some(Path::new("-")) {
+        match data("@-", false, input, at)? {
+            Data::Text(text) => (field.file, value) = (None, Template::text(text)),
+            Data::File { name, .. } => field.file = Some(name.into()),
         }
     }
-    // Parameters of a type stand behind it: `type=text/plain; charset=utf-8`.
-    let mut is_type = false;
-    while let Some(next) = rest.strip_prefix(';') {
-        let blanks = next.len() - next.trim_start().len();
-        rest = next.trim_start();
-        let key = ["type=", "filename=", "headers=", "encoder="]
-            .into_iter()
-            .find(|key| rest.get(..key.len()).is_some_and(|begin| begin.eq_ignore_ascii_case(key)));
-        rest = &rest[key.map_or(0, str::len)..];
-        match (key, &mut field.content_type) {
-            (Some("type="), kind) => {
-                let end = rest.find(';').unwrap_or(rest.len());
-                *kind = Some(rest[..end].trim().to_owned());
-                rest = &rest[end..];
-                is_type = true;
-                continue;
-            }
-            (None, Some(kind)) if is_type => {
-                let end = rest.find(';').unwrap_or(rest.len());
-                *kind += &format!(";{}{}", " ".repeat(blanks), rest[..end].trim_end());
-                rest = &rest[end..];
-                continue;
-            }
-            _ => is_type = false,
-        }
-        let value = form_word(&mut rest);
-        match key {
-            Some("filename=") => field.filename = Some(value),
-            Some("headers=") if !value.starts_with(['@', '<']) => field.header.push(value),
-            // curl itself skips what it does not know.
-            Some(key) => {
-                command.leave_out(key, "a part of a form has a type, a file name and headers")
-            }
-            None => {}
-        }
-    }
-    if let (None, Some(filename)) = (&field.content_type, &field.filename) {
-        // Of a file that has another name in the form, curl looks at its own name too.
-        let names =
-            [filename.as_str(), file.and_then(|text| text.split(';').next()).unwrap_or_default()];
-        let known = names.into_iter().find_map(type_of_file);
-        let unknown = file.is_some().then_some("application/octet-stream");
-        field.content_type = known.or(unknown).map(str::to_owned);
-    }
-    command.form.push(field);
+    command.form.push((field, value));
     Ok(())
-}
-
-/// The type that curl has for the name of a file.
-fn type_of_file(name: &str) -> Option<&'static str> {
-    Some(match name.rsplit_once('.')?.1.to_ascii_lowercase().as_str() {
-        "gif" => "image/gif",
-        "jpg" | "jpeg" => "image/jpeg",
-        "png" => "image/png",
-        "svg" => "image/svg+xml",
-        "txt" => "text/plain",
-        "htm" | "html" => "text/html",
-        "pdf" => "application/pdf",
-        "xml" => "application/xml",
-        _ => return None,
-    })
-}
-
-/// A text up to `;`, or in quotation marks.
-fn form_word(rest: &mut &str) -> String {
-    let text = rest.trim_start();
-    let Some(mut quoted) = text.strip_prefix('"') else {
-        let end = text.find(';').unwrap_or(text.len());
-        *rest = &text[end..];
-        return text[..end].trim_end().to_owned();
-    };
-    let mut word = String::new();
-    while let Some(c) = quoted.chars().next() {
-        quoted = &quoted[c.len_utf8()..];
-        match c {
-            '"' => {
-                *rest = &quoted[quoted.find(';').unwrap_or(quoted.len())..];
-                return word;
-            }
-            '\\' if quoted.starts_with(['"', '\\']) => {
-                word.push_str(&quoted[..1]);
-                quoted = &quoted[1..];
-            }
-            c => word.push(c),
-        }
-    }
-    // A mark that is not closed is text.
-    let end = text.find(';').unwrap_or(text.len());
-    *rest = &text[end..];
-    text[..end].trim_end().to_owned()
 }

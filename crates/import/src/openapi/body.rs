@@ -1,5 +1,7 @@
 //! Bodies of requests: JSON, forms, forms with parts, and texts.
 
+use candor_plan::values::{FORM_BOUNDARY, FormField};
+
 use super::check::Fault;
 use super::document::Document;
 use super::make::{MAX_BODY, MAX_PARAMETER};
@@ -7,8 +9,7 @@ use super::style::Style;
 use super::{ANYTHING, INVALID, MAX_KEYS, MAX_PATH, Operation};
 use crate::draft::{Body, Step};
 use crate::json::Json;
-use crate::multipart::{self, Multipart};
-use crate::recorded::add_header;
+use crate::recorded::{self, add_header};
 use crate::target::form_encoded;
 use crate::template::Template;
 
@@ -192,21 +193,22 @@ impl<'d> Operation<'d> {
                     _ => None,
                 };
                 let own = own.filter(|own| !own.contains('*'));
-                parts.push(multipart::Field {
+                let part = FormField {
                     name: field.name.clone(),
                     filename: field.is_file.then(|| field.name.clone()),
                     content_type: own.or(default).map(str::to_owned),
-                    value: match value {
-                        Json::Text(text) if !is_whole => text,
-                        value => value.to_text(),
-                    },
-                    ..Default::default()
-                });
+                    ..FormField::default()
+                };
+                let value = match value {
+                    Json::Text(text) if !is_whole => text,
+                    value => value.to_text(),
+                };
+                parts.push((part, value));
             }
         }
-        let kind = format!("{PARTS}; boundary={}", multipart::BOUNDARY);
+        let kind = format!("{PARTS}; boundary={FORM_BOUNDARY}");
         add_header(step, "Content-Type", Template::text(kind));
-        step.body = Some(Body::Parts(Multipart::made(parts, multipart::BOUNDARY)));
+        recorded::form(step, parts, FORM_BOUNDARY, false);
     }
 
     /// A field of a form as it stands in it.

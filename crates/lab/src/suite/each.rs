@@ -39,7 +39,8 @@ fn of_number(request: &RequestOptions, i: u64) -> Result<RequestOptions, String>
     for text in [&mut one.name, &mut one.body].into_iter().flatten() {
         *text = replaced(text, i)?;
     }
-    for file in [&mut one.body_file, &mut one.expect_body].into_iter().flatten() {
+    let of_form = one.form.iter_mut().filter_map(|field| field.file.as_mut());
+    for file in [&mut one.body_file, &mut one.expect_body].into_iter().flatten().chain(of_form) {
         if let Some(text) = file.to_str() {
             *file = PathBuf::from(replaced(text, i)?);
         }

@@ -45,9 +45,11 @@ pub(super) fn data(options: &Options, files: &Files<'_>) -> Result<Vec<DataSet>,
 /// Those that `requests` name and the environment has.
 pub(super) fn environment(requests: &[Request], files: &Files<'_>) -> Vec<Variable> {
     let texts = requests.iter().filter(|one| one.holes).flat_map(|one| {
-        let body = std::str::from_utf8(one.body.whole()).unwrap_or_default();
+        // What is sent as it is has no holes, and of a form the files have none.
+        let body = if one.literal_body { &[] } else { one.body.whole() };
         let headers = one.headers.iter().map(|(_, value)| value.as_str());
-        headers.chain([one.path.as_str(), body])
+        let texts = body.utf8_chunks().map(|chunk| chunk.valid());
+        headers.chain([one.path.as_str()]).chain(texts)
     });
     of_texts(texts, files)
 }

@@ -1,17 +1,17 @@
 //! The requests of a plan: each `[[request]]` table laid over the top level.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::data::URLS;
 use super::target::{Targets, Way};
-use super::{Files, calls, delivery, streams};
+use super::{Files, calls, delivery, form, streams};
 use crate::error::{PlanError, conflict, exclude};
 use crate::holes;
 use crate::options::{Options, RequestOptions, headers_over};
 use crate::redact::Secrets;
 use crate::url::HttpUrl;
-use crate::values::{Header, RequestPath, Size, SmallCount};
+use crate::values::{FormField, Header, RequestPath, Size, SmallCount};
 use crate::wire::Wire;
 use crate::work::{
     BodyExpect, Expect, OF_LIST, Order, OwnReply, Request, Requests, StatusSet, StreamForm,
@@ -74,7 +74,7 @@ fn own_reply(table: &RequestOptions, url: &HttpUrl) -> Result<Option<OwnReply>, 
         return exclude(given, "http", why).map(|()| None);
     }
     let Some(pattern) = &table.wait else { return Ok(table.reply.clone()) };
-    let sends = table.body.is_some() || table.json.is_some() || table.body_file.is_some();
+    let sends = table.has_body();
     if sends || table.reply.is_some() {
         let why = "a step that waits sends nothing; leave it out";
         return Err(conflict(if sends { "body" } else { "reply" }, "wait", why));
@@ -104,17 +104,10 @@ pub(super) fn request(
     files: &mut Files<'_>,
 ) -> Result<Request, PlanError> {
     let Way { target, url, headers: of_target } = targets.way(options, table, files)?;
-    let (text, file) = match (&table.body, &table.json, &table.body_file) {
-        (None, None, None) => (&options.requests.body, &options.requests.body_file),
-        (Some(_), Some(_), _) => {
-            return Err(conflict("body", "json", "a request has one body; leave one of them out"));
-        }
-        (text, json, file) => (if json.is_some() { json } else { text }, file),
-    };
-    let body = body(text, file, files)?;
+    let Asked { text, file, form } = Asked::of(options, table)?;
     let method = table.method.clone().or_else(|| options.requests.method.clone());
     // As of curl: a body is there to be taken.
-    let has_body = (text.is_some() || file.is_some()) && !url.is_websocket;
+    let has_body = (text.is_some() || file.is_some() || !form.is_empty()) && !url.is_websocket;
     let usual = if has_body { "POST" } else { "GET" };
     let mut method = method.map_or_else(|| usual.to_owned(), |one| one.into_string());
     let mut path = table.path.clone().map_or_else(|| url.path.clone(), RequestPath::into_string);
@@ -157,6 +150,21 @@ pub(super) fn request(
         let why = "it is for replies of a WebSocket; write ws:// or wss://";
         return Err(conflict("--stream messages", "http", why));
     }
+    let form = match form {
+        [] => None,
+        _ if url.is_websocket => {
+            return Err(conflict("--form", "ws", "a message is no form; use --body"));
+        }
+        _ if call.is_some() => {
+            return Err(conflict("--form", "--call", "the message of a call is JSON; use --body"));
+        }
+        fields => Some(form::form(fields, &mut headers, files)?),
+    };
+    let of_form = form.as_ref().map(|one| one.has_holes);
+    let body = match form {
+        Some(form) => form.body.into(),
+        None => body(text, file, files)?,
+    };
     let closes = options.requests.no_keepalive || options.load.once;
     let mut request = Request {
         delivery: delivery::delivery(options, table, &headers, body.len())?,
@@ -190,7 +198,7 @@ pub(super) fn request(
         path,
         body: body.into(),
         holes: false,
-        literal_body: file.is_some(),
+        literal_body: file.is_some() || of_form == Some(false),
         reply: own_reply(table, &url)?,
         redacted: None,
     };
@@ -199,6 +207,7 @@ pub(super) fn request(
     }
     // A file is sent as it is.
     fill(&mut request, text.as_deref().unwrap_or_default());
+    request.holes |= of_form == Some(true);
     Ok(request)
 }
 
@@ -217,17 +226,41 @@ fn fill(request: &mut Request, body: &str) {
     }
 }
 
+/// What a request asks for as its body: one of these, or none.
+struct Asked<'o> {
+    text: &'o Option<String>,
+    file: &'o Option<PathBuf>,
+    form: &'o [FormField],
+}
+
+impl<'o> Asked<'o> {
+    /// That of its table, or that of the top level.
+    fn of(options: &'o Options, table: &'o RequestOptions) -> Result<Self, PlanError> {
+        const ONE: &str = "a request has one body; leave one of them out";
+        let RequestOptions { body, json, body_file, form, .. } = table;
+        let of_top = &options.requests;
+        let asked = match table.has_body() {
+            false => Asked { text: &of_top.body, file: &of_top.body_file, form: &of_top.form },
+            true if body.is_some() && json.is_some() => return Err(conflict("body", "json", ONE)),
+            true => Asked { text: if json.is_some() { json } else { body }, file: body_file, form },
+        };
+        match (asked.text, asked.file) {
+            (Some(_), Some(_)) => Err(conflict("--body", "--body-file", ONE)),
+            (Some(_), _) if !asked.form.is_empty() => Err(conflict("--body", "--form", ONE)),
+            (_, Some(_)) if !asked.form.is_empty() => Err(conflict("--body-file", "--form", ONE)),
+            _ => Ok(asked),
+        }
+    }
+}
+
 fn body(
     text: &Option<String>,
-    file: &Option<impl AsRef<Path>>,
+    file: &Option<PathBuf>,
     files: &mut Files<'_>,
 ) -> Result<Arc<[u8]>, PlanError> {
     match (text, file) {
-        (Some(_), Some(_)) => {
-            Err(conflict("--body", "--body-file", "a request has one body; leave one of them out"))
-        }
-        (Some(text), None) => Ok(text.as_bytes().into()),
-        (None, Some(file)) => files.read("--body-file", file.as_ref()),
+        (Some(text), _) => Ok(text.as_bytes().into()),
+        (None, Some(file)) => files.read("--body-file", file),
         (None, None) => Ok(Arc::new([])),
     }
 }

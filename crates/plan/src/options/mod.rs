@@ -220,7 +220,13 @@ impl Options {
             of_auth.extend(auth.as_mut().and_then(Auth::file_mut));
             of_targets.extend([cacert, cert, key]);
         }
-        let of_requests = tables.flat_map(|one| [&mut one.body_file, &mut one.expect_body]);
+        let mut of_forms: Vec<&mut PathBuf> =
+            requests.form.iter_mut().filter_map(|field| field.file.as_mut()).collect();
+        let of_requests = tables.flat_map(|one| {
+            of_forms.extend(one.form.iter_mut().filter_map(|field| field.file.as_mut()));
+            [&mut one.body_file, &mut one.expect_body]
+        });
+        let of_requests: Vec<_> = of_requests.collect();
         let TlsOptions { cacert, cert, key, .. } = tls;
         let own = [&mut requests.body_file, &mut expected.expect_body, &mut script.script];
         let own = own.into_iter().chain([cacert, cert, key]);
@@ -234,6 +240,7 @@ impl Options {
         let CallsOptions { proto, import_path, protoset, .. } = calls;
         let schema = proto.iter_mut().chain(import_path).chain(protoset);
         of_requests
+            .into_iter()
             .chain(own)
             .chain(of_targets)
             .flatten()
@@ -241,6 +248,7 @@ impl Options {
             .chain(replayed)
             .chain(schema)
             .chain(of_auth)
+            .chain(of_forms)
     }
 }
 

@@ -9,8 +9,8 @@ use serde::de::{Deserializer, Error, Visitor};
 use super::TargetName;
 use super::journey::{Repeat, captures};
 use crate::values::{
-    CallName, Header, Method, PositiveNanos, RequestPath, Size, SmallCount, headers, json,
-    one_or_many, typed,
+    CallName, FormField, Header, Method, PositiveNanos, RequestPath, Size, SmallCount, headers,
+    json, one_or_many, typed,
 };
 use crate::work::journey::{Capture, Think};
 use crate::work::{ModelApi, OwnReply, StatusSet, StreamForm};
@@ -39,6 +39,9 @@ pub struct RequestOptions {
     pub json: Option<String>,
     /// Like `--body-file`.
     pub body_file: Option<PathBuf>,
+    /// Like `--form`.
+    #[serde(deserialize_with = "one_or_many")]
+    pub form: Vec<FormField>,
     /// Like `--chunked`.
     pub chunked: Option<Size>,
     /// Like `--expect-continue`; `false` turns it off for this request.
@@ -93,6 +96,14 @@ pub struct RequestOptions {
     /// In a step: each user makes it once, in all iterations together.
     #[serde(deserialize_with = "once")]
     pub once: bool,
+}
+
+impl RequestOptions {
+    /// Whether it has a body of its own.
+    pub fn has_body(&self) -> bool {
+        let RequestOptions { body, json, body_file, form, .. } = self;
+        body.is_some() || json.is_some() || body_file.is_some() || !form.is_empty()
+    }
 }
 
 /// `true`, or whose once it is.

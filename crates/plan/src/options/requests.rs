@@ -5,7 +5,10 @@ use std::path::PathBuf;
 use super::data::{data, urls};
 use super::group::group;
 use super::{Data, DataFile, JourneyOptions, RequestOptions};
-use crate::values::{Auth, Count, Header, Method, PositiveNanos, Size, SmallCount, headers, typed};
+use crate::values::{
+    Auth, Count, FormField, Header, Method, PositiveNanos, Size, SmallCount, headers, one_or_many,
+    typed,
+};
 use crate::work::Order;
 
 group! {
@@ -38,6 +41,14 @@ group! {
         /// File with the body to send; - is the standard input
         #[arg(long, value_name = "FILE")]
         pub body_file: Option<PathBuf>,
+
+        /// Field of a form to send, as 'NAME=VALUE' or 'NAME=@FILE'; may be repeated
+        ///
+        /// As with curl: @FILE is an upload, <FILE a value from a file, and ';type=TYPE', ';filename=NAME' and
+        /// ';headers="NAME: VALUE"' may follow. The body is multipart/form-data.
+        #[arg(short = 'F', long, value_name = "NAME=VALUE|@FILE")]
+        #[serde(deserialize_with = "one_or_many")]
+        pub form: Vec<FormField>,
 
         /// Send bodies in chunks of this size, without a Content-Length
         ///
@@ -143,5 +154,5 @@ group! {
         #[serde(skip)]
         pub literal: bool,
     }
-    one_of { body, body_file }
+    one_of { body, body_file, form }
 }

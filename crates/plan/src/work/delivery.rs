@@ -59,7 +59,10 @@ impl Delivery {
             ("--break-off-after", self.break_off_after.is_some()),
         ];
         if body_bytes == 0 {
-            without_effect(of_bodies, "the request has no body; add --body or --body-file")?;
+            without_effect(
+                of_bodies,
+                "the request has no body; add --body, --body-file or --form",
+            )?;
         }
         if self.chunk_bytes == Some(0) {
             return Err(value(

@@ -224,9 +224,14 @@ impl Request {
             hidden.field(name, value);
         }
         hidden.pairs(self.path.split_once('?').map_or("", |(_, query)| query));
-        if let (false, Ok(body)) = (self.body.is_left_out(), std::str::from_utf8(self.body.whole()))
-        {
-            hidden.content(body);
+        if !self.body.is_left_out() {
+            let body = self.body.whole();
+            match std::str::from_utf8(body) {
+                Ok(body) => hidden.content(body),
+                // A form with files.
+                Err(_) if body.starts_with(b"--") => hidden.content(&String::from_utf8_lossy(body)),
+                Err(_) => {}
+            }
         }
     }
 

@@ -182,9 +182,15 @@ impl Template {
         let body = if request.literal_body {
             fixed(request.body.whole())
         } else {
-            let body = std::str::from_utf8(request.body.whole())
-                .map_err(|_| TemplateError("a body with holes is text in UTF-8".to_owned()))?;
-            text("the body", body, Place::of_body(request, body))?
+            let body = request.body.whole();
+            let mut pieces = Vec::new();
+            // Bytes that are no text are of the files of a form.
+            for chunk in body.utf8_chunks() {
+                let place = Place::of_body(request, chunk.valid());
+                pieces.extend(text("the body", chunk.valid(), place)?);
+                pieces.extend(fixed(chunk.invalid()));
+            }
+            pieces
         };
         Ok(Template { method, path, headers, body })
     }

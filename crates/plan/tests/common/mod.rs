@@ -21,6 +21,10 @@ impl Memory {
     pub(crate) fn with(files: &[(&str, &str)]) -> Self {
         Memory(files.iter().map(|(name, text)| (name.into(), text.as_bytes().to_vec())).collect())
     }
+
+    pub(crate) fn bytes(files: &[(&str, &[u8])]) -> Self {
+        Memory(files.iter().map(|(name, bytes)| (name.into(), bytes.to_vec())).collect())
+    }
 }
 
 impl ReadFile for Memory {

@@ -88,9 +88,10 @@ fn entry<'t>(table: &'t DeTable<'_>, key: &str) -> Option<(usize, &'t DeValue<'t
 /// Whether any request of a scenario has a body, of its own or from a `run` table.
 fn sends_a_body(scenario: &Scenario, is_inherited: bool) -> bool {
     let run = &scenario.run;
-    let of_request = |one: &RequestOptions| match (&one.body, &one.body_file) {
-        (None, None) => is_inherited || has_body(run),
-        (text, file) => file.is_some() || text.as_ref().is_some_and(|text| !text.is_empty()),
+    let of_request = |one: &RequestOptions| match &one.body {
+        None if !one.has_body() => is_inherited || has_body(run),
+        None => true,
+        Some(text) => !text.is_empty(),
     };
     // A script sets its own bodies, so options about bodies are refused together with it.
     run.script.script.is_some() || run.requests.request.iter().any(of_request)
@@ -98,5 +99,6 @@ fn sends_a_body(scenario: &Scenario, is_inherited: bool) -> bool {
 
 fn has_body(run: &Options) -> bool {
     run.requests.body_file.is_some()
+        || !run.requests.form.is_empty()
         || run.requests.body.as_ref().is_some_and(|text| !text.is_empty())
 }
