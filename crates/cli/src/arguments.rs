@@ -242,7 +242,7 @@ pub(crate) fn from_environment() -> Result<Vec<String>, UserError> {
 }
 
 /// `candor grpc -d '{…}'`: as with other clients of gRPC, a value that begins as JSON is the message; `@` is the
-/// standard input.
+/// standard input. A number is a duration.
 pub(crate) fn with_message(mut words: Vec<String>) -> Vec<String> {
     if words.get(1).is_none_or(|word| word != "grpc") {
         return words;
@@ -259,7 +259,7 @@ pub(crate) fn with_message(mut words: Vec<String>) -> Vec<String> {
         let Some(value) = joined else { continue };
         let (long, value) = match value.as_str() {
             "@" => ("--body-file", "-".to_owned()),
-            json if json.trim_start().starts_with(['{', '[']) => ("--body", value),
+            json if is_message(json.trim()) => ("--body", value),
             _ => continue,
         };
         match is_apart {
@@ -268,6 +268,11 @@ pub(crate) fn with_message(mut words: Vec<String>) -> Vec<String> {
         }
     }
     words
+}
+
+/// Whether a text is JSON, and no time.
+fn is_message(text: &str) -> bool {
+    text.starts_with(['{', '[', '"']) || ["true", "false", "null"].contains(&text)
 }
 
 /// The typed command. Ends the process on `--help`, `--version` and usage errors.
@@ -610,6 +615,17 @@ mod tests {
             ]
         );
         assert_eq!(words(&["candor", "grpc", "-d", "@"]), ["candor", "grpc", "--body-file", "-"]);
+        for message in ["\"text\"", " [1]", "true", "null"] {
+            assert_eq!(
+                words(&["candor", "grpc", "-d", message]),
+                ["candor", "grpc", "--body", message]
+            );
+            let joined = format!("-d{message}");
+            assert_eq!(words(&["candor", "grpc", &joined])[2], format!("--body={message}"));
+        }
+        for time in ["5", "10s", "1.5m"] {
+            assert_eq!(words(&["candor", "grpc", "-d", time]), ["candor", "grpc", "-d", time]);
+        }
         assert_eq!(words(&["candor", "run", "-d", "{}"]), ["candor", "run", "-d", "{}"]);
         assert_eq!(
             words(&["candor", "grpc", "--data", "u=u.csv", "--deadline", "{"]),

@@ -328,12 +328,13 @@ impl<'c> Collection<'c> {
                     let content_type = content_type.map(str::to_owned);
                     let own = FormField { name, content_type, ..FormField::default() };
                     if field.str("type") == Some("file") {
-                        let files = files(field, &own);
+                        let mut files = files(field, &own);
                         if files.is_empty() {
                             step.remark(format!(
-                                "left out: field {:.200} with a file that the collection does not name",
+                                "guess: field {:.200} has a file that the collection does not name; it is empty here",
                                 own.name
                             ));
+                            files.push(FormField { filename: Some(String::new()), ..own });
                         }
                         parts.extend(files.into_iter().map(|file| (file, Template::default())));
                         continue;
@@ -351,7 +352,10 @@ impl<'c> Collection<'c> {
                 recorded::form(step, parts, &boundary, false);
             }
             "file" => match body.get("file").and_then(|file| file.str("src")) {
-                Some(name) => step.body = Some(Body::File(name.to_owned())),
+                Some(name) => {
+                    add_header(step, "Content-Type", Template::text(type_of_file(name)));
+                    step.body = Some(Body::File(name.to_owned()));
+                }
                 None => step.remark(
                     "left out: a body from a file that the collection does not name; use body-file",
                 ),
@@ -645,7 +649,7 @@ fn files(field: &Json, own: &FormField) -> Vec<FormField> {
         FormField {
             file: Some(name.into()),
             filename: Some(shown.to_owned()),
-            content_type: own.content_type.clone().or_else(|| Some(type_of_file(shown).to_owned())),
+            content_type: own.content_type.clone().or_else(|| Some(type_of_file(base).to_owned())),
             ..own.clone()
         }
     };

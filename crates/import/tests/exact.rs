@@ -624,10 +624,11 @@ fn requests_of_collections_are_those_that_postman_sends() {
         "json={};type=application/json",
         "upload=@/tmp/a.png",
         "two=@b.json;type=application/json",
-        "two=@/c/d;type=text/csv;filename=e.csv",
+        "two=@/c/d;filename=e.csv",
+        "lost=;filename=",
     ];
     assert_eq!(form["form"].to_string(), toml::Value::from(fields.to_vec()).to_string());
-    assert!(plan.contains("# left out: field lost with a file that the collection"), "{plan}");
+    assert!(plan.contains("# guess: field lost has a file that the collection"), "{plan}");
     assert_eq!((field(&steps[1], "x-b"), field(&steps[1], "x-c")), ("c: d", "e"));
     assert_eq!(text(&steps[1], "body"), "key=a%20b");
     assert!(!steps[2].contains_key("body"));
@@ -643,6 +644,7 @@ fn requests_of_collections_are_those_that_postman_sends() {
         "{ \"b\": 7, \"key\": [${env:VAR_FREE}, \"7\", 1.0], \"password\":\"${env:PASSWORD}\"}"
     );
     assert_eq!(text(&steps[7], "body-file"), "a.bin");
+    assert_eq!(field(&steps[7], "content-type"), "application/octet-stream");
     assert_eq!(text(&steps[8], "body"), "${now} ${now_s} 192.0.2.${random 1..254} ${uuid}");
     // A form without a field is no body.
     assert!(!steps[9].contains_key("body") && field(&steps[9], "content-type") == "-");

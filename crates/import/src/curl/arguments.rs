@@ -45,7 +45,7 @@ const AUTHENTICATION: &str =
 const OPTIONS: [(What, &str); 14] = [
     (
         What::Read,
-        "alpn cacert= E:cert= compressed connect-timeout= connect-to= b:cookie= C:continue-at= d:data= data-ascii= data-binary= \
+        "alpn cacert= E:cert= compressed connect-timeout= connect-to= b:cookie= d:data= data-ascii= data-binary= \
          data-raw= data-urlencode= F:form= form-escape form-string= G:get g:globoff I:head H:header= 0:http1.0 http1.1 http2 \
          http2-prior-knowledge http3 http3-only k:insecure json= key= follow L:location location-trusted max-redirs= m:max-time= noproxy= oauth2-bearer= path-as-is proto-default= \
          x:proxy= U:proxy-user= proxy1.0= r:range= e:referer= X:request= request-target= resolve= socks4= socks4a= \
@@ -96,7 +96,7 @@ const OPTIONS: [(What, &str); 14] = [
     (What::LeftOut(REDIRECT), "post301 post302 post303"),
     (What::LeftOut("credentials of the .netrc file"), "n:netrc netrc-file= netrc-optional"),
     (What::LeftOut("a rate of requests is `rate` in a plan"), "rate= limit-rate="),
-    (What::LeftOut("a condition for the response"), "etag-compare= z:time-cond="),
+    (What::LeftOut("a condition for the response"), "etag-compare= z:time-cond= C:continue-at="),
     (
         What::LeftOut("a plan has its own way to send a body"),
         "crlf expect100-timeout= tr-encoding upload-flags=",
@@ -459,10 +459,6 @@ impl Arguments<'_> {
                 let end = if value.contains('-') { "" } else { "-" };
                 command.set("Range", &format!("bytes={value}{end}"));
             }
-            "continue-at" if value.bytes().all(|byte| byte.is_ascii_digit()) => {
-                command.set("Range", &format!("bytes={value}-"));
-            }
-            "continue-at" => command.leave_out("continue-at", "it continues a file of curl's"),
             "request-target" => command.target = Some(value),
             "proto-default" => command.scheme = Some(value),
             "get" => command.is_get = true,

@@ -120,7 +120,8 @@ fn text() -> impl Strategy<Value = String> {
         .prop_map(str::to_owned)
         .boxed(),
     ];
-    vec(piece, 0..4).prop_map(|pieces| pieces.concat())
+    // A pair of that name would be a secret that the test does not know.
+    vec(piece, 0..4).prop_map(|pieces| pieces.concat().replace("password=", "password "))
 }
 
 /// A segment of a path, a query, as they stand in a URL.
