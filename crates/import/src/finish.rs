@@ -24,7 +24,18 @@ pub(crate) fn finish(mut draft: Draft, mut secrets: Secrets) -> Imported {
     }
     name_steps(&mut draft);
     gather_header(&mut draft);
-    let files: Vec<PathBuf> = draft.steps_mut().flat_map(|step| step.files()).collect();
+    let mut files: Vec<PathBuf> = Vec::new();
+    for file in draft.steps_mut().flat_map(|step| step.files()) {
+        if !files.contains(&file) {
+            files.push(file);
+        }
+    }
+    if !files.is_empty() {
+        let names: Vec<_> = files.iter().map(|file| file.to_string_lossy()).collect();
+        // An input may come from anybody.
+        let names = names.join(", ");
+        draft.remark(format!("Files that it sends, seen from the folder of the plan: {names}"));
+    }
     let plan = write::plan(&draft);
     let notes = draft.remarks.iter().map(|remark| write::one_line(remark)).collect();
     Imported { plan, notes, files }

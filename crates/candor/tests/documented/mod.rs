@@ -250,6 +250,7 @@ fn furnish(folder: &Path, page: &str, text: &str) {
         fs::set_permissions(folder.join(name), Permissions::from_mode(0o755)).unwrap();
     }
     fs::write(folder.join("large.bin"), vec![b'x'; 300_000]).unwrap();
+    fs::write(folder.join("photo.png"), b"\x89PNG\r\n").unwrap();
     for (of, language, at, file) in BLOCKS {
         if of == page {
             let blocks = blocks(text);

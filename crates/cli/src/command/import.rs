@@ -138,13 +138,9 @@ pub(crate) fn import(arguments: &ImportArguments) -> Result<ExitCode, UserError>
 /// Says which files of the plan are not there, seen from where it will stand.
 fn note_missing(made: &mut Imported, plan: Option<&Path>) {
     let folder = plan.and_then(Path::parent).unwrap_or(Path::new(""));
-    let mut missing: Vec<String> = Vec::new();
-    for file in made.files.iter().filter(|file| **file != Path::new("-")) {
-        let shown = file.display().to_string();
-        if !folder.join(file).is_file() && !missing.contains(&shown) {
-            missing.push(shown);
-        }
-    }
+    let is_missing = |file: &&PathBuf| **file != Path::new("-") && !folder.join(file).is_file();
+    let missing = made.files.iter().filter(is_missing).map(|file| file.display().to_string());
+    let missing: Vec<String> = missing.collect();
     if !missing.is_empty() {
         made.note(&format!(
             "Missing files, which a run would not find from the folder of the plan: {}",
