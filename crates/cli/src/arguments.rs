@@ -31,7 +31,7 @@ use crate::command::try_out::TryArguments;
 use crate::command::verify::VerifyArguments;
 use crate::console;
 use crate::exit::{Exit, UserError};
-use crate::others;
+use crate::{others, refusals};
 
 const EXAMPLES_OF_ALL: &str = "\
 Examples:
@@ -505,8 +505,8 @@ pub(crate) fn command() -> clap::Command {
             baseline(ci, "[NAME=]BASE", help, format!("{help}; see below"))
         })
         .mut_subcommands(|command| {
-            let refused = REFUSED.iter().find(|(name, _)| *name == command.get_name());
-            let refused = refused.map_or(&[][..], |(_, options)| options);
+            let refused: Vec<&str> =
+                refusals::of(command.get_name()).map(|one| one.option).collect();
             command.mut_args(|one| {
                 let is_refused = one.get_long().is_some_and(|long| refused.contains(&long));
                 // A URL behind the options of a group would stand among them.
@@ -515,29 +515,6 @@ pub(crate) fn command() -> clap::Command {
             })
         })
 }
-
-/// Options of runs that commands refuse, and whose help does not show them.
-const REFUSED: [(&str, &[&str]); 5] = [
-    ("peak", &OF_SEARCHES),
-    ("sweep", &OF_SEARCHES),
-    ("compare", &["hgrm", "hlog", "trace", "abort-if", "tag", "linger", "expect"]),
-    ("ci", &["hgrm", "hlog", "trace", "abort-if", "tag", "linger"]),
-    ("try", &["json", "csv", "html", "hgrm", "hlog", "trace", "out", "expect"]),
-];
-const OF_SEARCHES: [&str; 12] = [
-    "rate",
-    "load",
-    "requests",
-    "once",
-    "think-time",
-    "expect",
-    "hgrm",
-    "hlog",
-    "trace",
-    "abort-if",
-    "tag",
-    "linger",
-];
 
 /// Inserts `run` if no command was typed.
 pub(crate) fn with_command(typed: &[String]) -> Vec<String> {

@@ -20,7 +20,7 @@ use crate::measure::{self, Watched};
 use crate::scenario::Meant;
 use crate::show::{Asked, Show};
 use crate::target_flags::TargetFlags;
-use crate::{console, input};
+use crate::{console, input, refusals};
 
 /// An experiment, ready to begin.
 pub(crate) struct Ready {
@@ -56,9 +56,9 @@ impl Ready {
         fleet: &FleetFlags,
         typed: Typed,
     ) -> Result<Ready, UserError> {
-        check(command, &options)?;
+        refusals::check(command, &options)?;
         let fleet = fleet.open()?;
-        with_plan_file(&mut options)?;
+        with_plan_file(command, &mut options)?;
         let connections = options.load.connections.map(|count| count.get());
         // An open load, so that options of open loads (--arrivals, --shed-after) are accepted; the
         // experiment replaces the rate.
@@ -121,22 +121,8 @@ pub(crate) fn make_directory(keep: Option<&Path>) -> Result<(), UserError> {
     })
 }
 
-/// Refuses options that the experiment decides itself, and options of single runs.
-fn check(command: &str, options: &Options) -> Result<(), UserError> {
-    let refused = [
-        ("--rate", options.load.rate.is_some(), "it chooses the rates itself"),
-        ("--load", options.load.load.is_some(), "it chooses the load itself"),
-        ("--requests", options.load.requests.is_some(), "its runs have a length: --duration"),
-        ("--once", options.load.once, "a burst has no rate to choose"),
-        ("--think-time", options.load.think_time.is_some(), "it finds the highest rate itself"),
-        ("--expect", !options.output.expect.is_empty(), "objectives are given with --objective"),
-    ];
-    input::refuse(command, refused)?;
-    input::refuse_outputs_of_runs(command, &options.output)
-}
-
 /// A plan's file in place of the URL sets all options that were not typed, except the rates.
-fn with_plan_file(options: &mut Options) -> Result<(), UserError> {
+fn with_plan_file(command: &str, options: &mut Options) -> Result<(), UserError> {
     input::look_for_slips(options)?;
     let Some(file) = input::take_plan_file(options, None)? else { return Ok(()) };
     let mut plan = input::plan(&file)?;
@@ -145,7 +131,7 @@ fn with_plan_file(options: &mut Options) -> Result<(), UserError> {
     plan.output.expect.clear();
     plan.output.abort_if.clear();
     *options = std::mem::take(options).or(plan);
-    check("with a plan", options)
+    refusals::check(command, options)
 }
 
 /// Reports the finished runs, and saves their results.

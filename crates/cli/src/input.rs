@@ -5,7 +5,7 @@
 
 use std::path::Path;
 
-use candor_plan::options::{Options, OutputOptions, ReadFile, looks_like_plan};
+use candor_plan::options::{Options, ReadFile, looks_like_plan};
 use candor_plan::values::Nanos;
 use candor_plan::{Secrets, holes, redact};
 use serde::de::IgnoredAny;
@@ -116,37 +116,6 @@ pub(crate) fn set_usual_length(options: &mut Options) {
         options.load.duration = DURATION.parse().ok();
     }
     options.load.warm_up.get_or_insert(Nanos(WARM_UP_NS));
-}
-
-/// Refuses flags that make no sense for this command. Each comes with whether it is given and why it
-/// makes no sense.
-pub(crate) fn refuse<const N: usize>(
-    command: &str,
-    flags: [(&str, bool, &str); N],
-) -> Result<(), UserError> {
-    match flags.into_iter().find(|(_, given, _)| *given) {
-        Some((flag, _, why)) => {
-            Err(UserError::usage(format!("candor {command} has no {flag}: {why}; leave it out")))
-        }
-        None => Ok(()),
-    }
-}
-
-/// Refuses outputs that only single runs have.
-pub(crate) fn refuse_outputs_of_runs(
-    command: &str,
-    output: &OutputOptions,
-) -> Result<(), UserError> {
-    const KEEP: &str = "that is for a single run; use --keep DIR";
-    let refused = [
-        ("--hgrm", output.hgrm.is_some(), KEEP),
-        ("--hlog", output.hlog.is_some(), KEEP),
-        ("--trace", output.trace.is_some(), "that is for a single run"),
-        ("--abort-if", !output.abort_if.is_empty(), "that is for a single run"),
-        ("--tag", !output.tag.is_empty(), "that is for a single run"),
-        ("--linger", output.linger.is_some(), "that is for a single run"),
-    ];
-    refuse(command, refused)
 }
 
 #[cfg(test)]

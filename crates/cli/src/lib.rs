@@ -31,6 +31,7 @@ mod others;
 mod outputs;
 mod part;
 mod profiling;
+mod refusals;
 mod remedy;
 mod scenario;
 mod scripting;

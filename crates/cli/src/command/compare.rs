@@ -17,7 +17,6 @@ use crate::comparing::what::{self, Kind, What};
 use crate::comparing::{Comparing, ComparingFlags, Usual};
 use crate::exit::UserError;
 use crate::facts::facts;
-use crate::input;
 
 pub(crate) const EXAMPLES: &str = "\
 What can be compared:
@@ -54,8 +53,6 @@ pub(crate) struct CompareArguments {
 
 pub(crate) fn compare(arguments: CompareArguments, typed: Typed) -> Result<ExitCode, UserError> {
     let CompareArguments { mut options, others, flags } = arguments;
-    let has_objectives = !options.output.expect.is_empty();
-    input::refuse("compare", [("--expect", has_objectives, "a comparison has --fail-if-slower")])?;
     let words: Vec<String> = options.url.take().into_iter().chain(others).collect();
     let usual = Usual { rounds: DEFAULT_ROUNDS, slower_limit: None };
     let comparing = Comparing::new("compare", flags, options, usual)?;

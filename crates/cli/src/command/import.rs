@@ -14,7 +14,7 @@ use candor_plan::{Out, Place};
 use clap::{Args, ValueEnum};
 
 use crate::exit::{Exit, UserError};
-use crate::{console, input, outputs, remedy};
+use crate::{console, outputs, refusals, remedy};
 
 pub(crate) const EXAMPLES: &str = "\
 Examples:
@@ -99,13 +99,14 @@ impl Form {
 
 pub(crate) fn import(arguments: &ImportArguments) -> Result<ExitCode, UserError> {
     if arguments.format != Form::Har {
-        const WHY: &str = "that is for har";
-        let refused = [
-            ("--host", arguments.host.is_some(), WHY),
-            ("--hosts", !arguments.hosts.is_empty(), WHY),
-            ("--static-files", arguments.static_files, WHY),
+        let of_har = [
+            ("host", arguments.host.is_some()),
+            ("hosts", !arguments.hosts.is_empty()),
+            ("static-files", arguments.static_files),
         ];
-        input::refuse("import", refused)?;
+        if let Some((option, _)) = of_har.into_iter().find(|(_, is_given)| *is_given) {
+            return Err(refusals::has_no("import", option, "that is for har"));
+        }
     }
     let place = match &arguments.output {
         Some(path) => Out::new("", path.clone()).place,

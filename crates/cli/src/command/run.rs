@@ -25,7 +25,7 @@ use crate::profiling::ProfileFlags;
 use crate::scenario::Meant;
 use crate::show::{Asked, Show};
 use crate::target_flags::{self, TargetFlags};
-use crate::{console, forms, input, last, outputs};
+use crate::{console, forms, input, last, outputs, refusals};
 
 #[derive(Debug, Args)]
 pub(crate) struct RunArguments {
@@ -100,11 +100,11 @@ pub(crate) fn grpc(mut arguments: RunArguments, typed: Typed) -> Result<ExitCode
 }
 
 fn check_own(arguments: &RunArguments, command: &str) -> Result<(), UserError> {
-    let is_given = arguments.target.scenario.is_some();
-    input::refuse(
-        command,
-        [("--scenario", is_given, "a scenario says itself how it is sent: candor run")],
-    )
+    const WHY: &str = "a scenario says itself how it is sent: candor run";
+    match arguments.target.scenario {
+        Some(_) => Err(refusals::has_no(command, "scenario", WHY)),
+        None => Ok(()),
+    }
 }
 
 /// A method of the embedded target.

@@ -24,7 +24,7 @@ use crate::exit::{Exit, UserError};
 use crate::forms::{self, COMPARISON};
 use crate::profiling::NoProfile;
 use crate::target_flags::{CoreFlags, ReadyFlags};
-use crate::{console, input, remedy};
+use crate::{console, input, refusals, remedy};
 use what::{Kind, What};
 
 /// The flags of comparisons.
@@ -88,7 +88,7 @@ impl Comparing {
         usual: Usual,
     ) -> Result<Self, UserError> {
         flags.profile.check(command)?;
-        input::refuse_outputs_of_runs(command, &options.output)?;
+        refusals::check(command, &options)?;
         input::look_for_slips(&options)?;
         let markdown = flags.markdown.take().map(|path| Out::new("markdown", path));
         options.output.out.extend(markdown);

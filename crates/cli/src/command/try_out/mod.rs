@@ -22,7 +22,7 @@ use crate::exit::{Exit, UserError};
 use crate::onlooker::Onlooker;
 use crate::scenario::Meant;
 use crate::target_flags::TargetFlags;
-use crate::{console, input, measure};
+use crate::{console, input, measure, refusals};
 
 pub(crate) const EXAMPLES: &str = "\
 Examples:
@@ -40,9 +40,6 @@ kept; values that are known to be secret are hidden.
 Exit codes: 0 every response is as expected, and has what is to be captured; 1 could not run;
 2 usage; 3 something would break; 130 interrupted.";
 
-/// Outputs of runs, which a try has not.
-const NO_RESULT: &str = "it shows exchanges and measures nothing";
-
 #[derive(Debug, Args)]
 pub(crate) struct TryArguments {
     #[command(flatten)]
@@ -56,18 +53,7 @@ pub(crate) struct TryArguments {
 
 pub(crate) fn try_out(arguments: TryArguments) -> Result<ExitCode, UserError> {
     let TryArguments { mut options, target, instead } = arguments;
-    let output = &options.output;
-    let refused = [
-        ("--json", output.json.is_some(), NO_RESULT),
-        ("--csv", output.csv.is_some(), NO_RESULT),
-        ("--html", output.html.is_some(), NO_RESULT),
-        ("--hgrm", output.hgrm.is_some(), NO_RESULT),
-        ("--hlog", output.hlog.is_some(), NO_RESULT),
-        ("--trace", output.trace.is_some(), NO_RESULT),
-        ("--out", !output.out.is_empty(), NO_RESULT),
-        ("--expect", !output.expect.is_empty(), NO_RESULT),
-    ];
-    input::refuse("try", refused)?;
+    refusals::check("try", &options)?;
     input::look_for_slips(&options)?;
     let plan_file = input::take_plan_file(&mut options, instead)?;
     if let Some(file) = &plan_file {
