@@ -19,6 +19,7 @@ use std::sync::{Mutex, PoisonError};
 use candor_lab::credentials::Said;
 use candor_plan::redact::Hidden;
 use candor_plan::units::fmt_count;
+use candor_render::wrap;
 use candor_report::Style;
 use candor_report::{visible_lines, visible_styled};
 use rustix::fs::{FileType, fstat};
@@ -126,7 +127,20 @@ impl Printer {
 /// Says a sentence on the standard error. Lines with details may follow it, behind two blanks; any other end of a line
 /// is text from outside, a name for example, and begins no line. Errors of writing are ignored.
 pub(crate) fn say(sentence: impl Display) {
-    to_stderr(&format!("{}\n", sentence_of(&unsecret(&sentence.to_string()))));
+    let mut text = sentence_of(&unsecret(&sentence.to_string()));
+    if io::stderr().is_terminal() {
+        text = within(&text, terminal::size(io::stderr()).0.into());
+    }
+    to_stderr(&format!("{text}\n"));
+}
+
+/// The text in lines of at most `width` characters, broken between words.
+fn within(text: &str, width: usize) -> String {
+    let lines = text.split('\n').flat_map(|line| match line.chars().count() <= width {
+        true => vec![line.to_owned()],
+        false => wrap(line, width),
+    });
+    lines.collect::<Vec<_>>().join("\n")
 }
 
 fn sentence_of(text: &str) -> String {
@@ -227,7 +241,16 @@ fn public_target_line(host: &str, addresses: &[IpAddr]) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{public_target_line, sentence_of};
+    use super::{public_target_line, sentence_of, within};
+
+    #[test]
+    fn a_sentence_is_broken_between_words() {
+        let said = "candor: cannot connect to 127.0.0.1:9: Connection refused";
+        let shown = within(said, 30);
+        assert!(shown.lines().all(|line| line.chars().count() <= 30), "{shown}");
+        assert_eq!(shown.replace('\n', " "), said);
+        assert_eq!(within("a  table  of\n  its  own", 12), "a  table  of\n  its  own", "it fits");
+    }
 
     #[test]
     fn a_name_begins_no_line() {

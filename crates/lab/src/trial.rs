@@ -92,7 +92,11 @@ pub(crate) fn in_words(trial: &Trial) -> String {
     let rate = trial.figures.rate_per_s.map_or("nothing".to_owned(), fmt_per_second);
     let p99 = trial.figures.response.p99_ns;
     let p99 = p99.map_or(String::new(), |p99_ns| format!(", p99 {}", fmt_duration_ns(p99_ns)));
-    let saturated = if trial.held { "" } else { " (saturated)" };
-    let disturbed = if trial.disturbed { ", disturbed by a pause of this machine" } else { "" };
-    format!("{rate}{p99}{saturated}{disturbed}")
+    let notes = match (trial.held, trial.disturbed) {
+        (true, false) => "",
+        (true, true) => " (machine paused)",
+        (false, false) => " (saturated)",
+        (false, true) => " (saturated, paused)",
+    };
+    format!("{rate}{p99}{notes}")
 }

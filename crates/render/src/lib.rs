@@ -27,3 +27,4 @@ pub mod wrk;
 use candor_report::{shorten, visible};
 
 pub use page::{Depth, Page};
+pub use print::text::wrap;

@@ -102,6 +102,7 @@ fn times(state: &State) -> (String, String) {
     let most = state.most();
     let of = total_ns.map_or(String::new(), |total_ns| format!(" of {most}{}", clock(total_ns)));
     let left_ns = total_ns.map(|total_ns| total_ns.saturating_sub(elapsed_ns));
+    let left_ns = left_ns.filter(|left_ns| *left_ns >= 100_000_000);
     let left = left_ns.map_or(String::new(), |left_ns| format!(" ({most}{} left)", clock(left_ns)));
     (format!("{}{of}", clock(elapsed_ns)), left)
 }

@@ -477,11 +477,11 @@ impl Cores {
             let ns = text.split_ascii_whitespace().next().and_then(|ns| ns.parse::<u64>().ok());
             now.insert(thread.file_name().to_string_lossy().into_owned(), ns.unwrap_or(0));
         }
+        // A thread that was not there before used all of its time since.
         let used = |(thread, ns): (&String, &u64)| {
-            let before = self.by_thread.get(thread)?;
-            Some(ns.saturating_sub(*before))
+            ns.saturating_sub(self.by_thread.get(thread).copied().unwrap_or(0))
         };
-        let most = now.iter().filter_map(used).max();
+        let most = now.iter().map(used).max();
         self.by_thread = now;
         self.looked = Some(Instant::now());
         Some(most? as f64 / since?.as_nanos().max(1) as f64)

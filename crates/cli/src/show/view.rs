@@ -263,7 +263,7 @@ fn explained(painter: &Painter) -> Vec<Block> {
 pub(crate) fn clock(ns: u64) -> String {
     let s = (ns + 500_000_000) / 1_000_000_000;
     match s {
-        0 if ns > 0 => fmt_duration_ns(ns - ns % 100_000_000),
+        0 if ns >= 100_000_000 => fmt_duration_ns(ns - ns % 100_000_000),
         0..=99 => format!("{s} s"),
         100..=3_599 => format!("{} m {:02} s", s / 60, s % 60),
         _ => format!("{} h {:02} m", s / 3600, s / 60 % 60),

@@ -11,8 +11,10 @@
 //!    matrix.rs     common parts of suites and clients
 //!    trials.rs     common parts of pages of several runs
 //!  words.rs        sentences about a run
+//!  bounds.rs       the intervals of its percentiles
 //! ```
 
+mod bounds;
 mod clients;
 mod comparison;
 mod curve;

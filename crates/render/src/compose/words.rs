@@ -15,7 +15,7 @@ use candor_report::document::Outcome;
 use candor_report::document::Severity;
 use candor_report::document::counts::{HandshakeCount, LedgerCounts, count_of};
 use candor_report::document::kernel::{Kernel, TraceSummary};
-use candor_report::document::latency::{Distribution, Latencies, Standing};
+use candor_report::document::latency::{Distribution, Latencies};
 use candor_report::document::{Document, EndReason, Host};
 
 /// The rows of a table of latencies.
@@ -316,55 +316,6 @@ pub(super) fn cell(distribution: &Distribution, row: &str) -> String {
         percentile => distribution.percentile_ns(percentile),
     };
     time(value_ns)
-}
-
-/// The interval of a percentile, or a word why it is meaningless; empty if there is none.
-pub(super) fn interval(distribution: &Distribution, row: &str) -> String {
-    let Some(interval) = distribution.interval_ns(row) else { return String::new() };
-    match (interval.standing(), interval.low_ns, interval.high_ns) {
-        (Standing::Bounded, Some(low_ns), Some(high_ns)) => {
-            let (low, high) = (fmt_duration_ns(low_ns), fmt_duration_ns(high_ns));
-            // A common unit is written once.
-            let unit = |text: &str| text.split_once(' ').map(|(_, unit)| unit.to_owned());
-            match low.split_once(' ') {
-                Some((figure, own)) if unit(&high).as_deref() == Some(own) => {
-                    format!("{figure}–{high}")
-                }
-                _ => format!("{low}–{high}"),
-            }
-        }
-        (standing, ..) => word(standing).to_owned(),
-    }
-}
-
-/// The word for a meaningless interval.
-fn word(standing: Standing) -> &'static str {
-    match standing {
-        Standing::Bounded => NOTHING,
-        Standing::Unstable => "unstable",
-        Standing::OneStall => "one stall",
-        Standing::TooFew => "too few",
-    }
-}
-
-/// An explanation of the words in place of intervals; `None` if there are none.
-pub(super) fn standings(distribution: &Distribution) -> Option<String> {
-    let there: Vec<Standing> = ROWS
-        .iter()
-        .filter_map(|row| distribution.interval_ns(row))
-        .map(|interval| interval.standing())
-        .collect();
-    let meanings = [
-        (Standing::Unstable, "the interval spans more than a factor of five"),
-        (Standing::OneStall, "most of the slower samples came in one stretch of the run"),
-        (Standing::TooFew, "the samples do not bound the percentile from both sides"),
-    ];
-    let explained: Vec<String> = meanings
-        .iter()
-        .filter(|(standing, _)| there.contains(standing))
-        .map(|(standing, meaning)| format!("{}: {meaning}", word(*standing)))
-        .collect();
-    (!explained.is_empty()).then(|| format!("{}.", explained.join("; ")))
 }
 
 /// Why figures are missing; `None` if none are.

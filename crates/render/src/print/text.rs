@@ -273,7 +273,7 @@ impl Printer {
 
 /// Lines of at most `width` characters, broken at blanks, or within words longer than a line.
 /// Blanks at the beginning are kept and indent what follows.
-fn wrap(text: &str, width: usize) -> Vec<String> {
+pub fn wrap(text: &str, width: usize) -> Vec<String> {
     let indent = (text.len() - text.trim_start_matches(' ').len()).min(width / 2);
     let mut lines = Vec::new();
     let mut line = " ".repeat(indent);

@@ -20,8 +20,13 @@ pub(super) fn fewer(document: &Document) -> Option<Finding> {
         return None;
     }
     let turned_over = connections.closed_by_server.saturating_add(connections.retired);
-    let severity =
-        if turned_over >= connections.asked { Severity::Note } else { Severity::Warning };
+    let (severity, remedy) = match turned_over >= connections.asked {
+        true => (
+            Severity::Note,
+            "Connections are closed all the time, by the target or as asked, so some are always being replaced.",
+        ),
+        false => (Severity::Warning, "Check the connect errors and the target's connection limit."),
+    };
     Some(Finding {
         severity,
         sentence: format!(
@@ -35,7 +40,7 @@ pub(super) fn fewer(document: &Document) -> Option<Finding> {
             ("lost", connections.lost as f64),
             ("turned_over", turned_over as f64),
         ],
-        remedy: "Check the connect errors and the target's connection limit.",
+        remedy,
     })
 }
 

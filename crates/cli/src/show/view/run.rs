@@ -328,7 +328,7 @@ fn loader(painter: &Painter, state: &State, document: Option<&Document>) -> Bloc
         let tone = if busiest >= BUSY { Tone::Doubtful } else { Tone::Plain };
         spans.push(painter.span(tone, format!("{} CPU", fmt_share(busiest))));
     }
-    let lag = document.map(|one| &one.latencies.send_lag).map(|lag| {
+    let lag = document.map(|one| &one.latencies.send_lag).filter(|lag| lag.count > 0).map(|lag| {
         let p99 = latency_text(lag.percentile_ns("p99"));
         format!(" · send lag p99 {p99}, max {}", latency_text(lag.max_ns))
     });

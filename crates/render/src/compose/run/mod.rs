@@ -13,7 +13,7 @@ use candor_plan::units::{fmt_count, fmt_duration_ns, fmt_per_second, fmt_plural,
 use candor_record::{Brief, IntervalSummary};
 
 use super::words::{self, ROWS};
-use super::{or_nothing, time};
+use super::{bounds, or_nothing, time};
 use crate::intervals::{self, Read};
 use crate::page::{
     Block, Column, Depth, Figure, Finding, Kind, Page, Section, Sum, Table, Term, share_of,
@@ -70,7 +70,7 @@ fn header(header: &mut Section, document: &Document) {
         true => ("response time", &document.latencies.response),
         false => ("service time", &document.latencies.service),
     };
-    let about = |row: &str| match words::interval(timed, row) {
+    let about = |row: &str| match bounds::text(timed, row) {
         interval if interval.is_empty() => format!("{name} at {row}"),
         interval => format!("{name}, 95 %: {interval}"),
     };
@@ -185,14 +185,14 @@ fn latency(section: &mut Section, document: &Document) {
         let interval = Column::figures("95 % interval").about(&format!("of {}", columns[0].0));
         table.columns.insert(2, interval);
         for row in &mut table.rows {
-            let interval = words::interval(first, &row[0]);
+            let interval = bounds::text(first, &row[0]);
             row.insert(2, interval);
         }
         section.table(table);
         let closed = !document.plan.has_due_times();
         let closed = closed.then(|| words::CLOSED.to_owned());
         let untouched = words::untouched(document).map(|text| text + ".");
-        let notes = [untouched, words::missing(&columns), words::standings(first), closed];
+        let notes = [untouched, words::missing(&columns), bounds::meanings(first), closed];
         notes.into_iter().flatten().for_each(|note| section.remark(note));
     }
     let never = words::never_answered(document);

@@ -9,7 +9,7 @@ use candor_plan::{By, describe};
 use super::course::Rows;
 use super::fleet;
 use super::loader::used;
-use super::{streams, users, words};
+use super::{bounds, streams, users, words};
 use crate::page::{Block, Column, Depth, Finding, NOTHING, Page, Section, Table, share_of};
 use candor_report::Tone;
 use candor_report::document::Verdict;
@@ -118,8 +118,7 @@ fn latency(section: &mut Section, document: &Document) {
     let mut table =
         Table::new(std::iter::once(Column::words("")).chain(names.map(Column::figures)));
     for row in ROWS {
-        let mut cells =
-            vec![row.to_owned(), words::cell(first.1, row), words::interval(first.1, row)];
+        let mut cells = vec![row.to_owned(), words::cell(first.1, row), bounds::text(first.1, row)];
         cells.extend(second.map(|service| words::cell(service, row)));
         table.row(cells);
     }
