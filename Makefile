@@ -1,6 +1,6 @@
 # The targets install what they need: a fresh Debian machine needs only Rust and make.
 
-.PHONY: help build demo docs dist dist-try test beam beam-test beam-test-current lint gate format deny bench many mutants soak hostile fleet fleet-real fuzz miri tsan clean
+.PHONY: help build demo docs dist dist-try release-check test beam beam-test beam-test-current lint gate format deny bench many mutants soak hostile fleet fleet-real fuzz miri tsan clean
 
 help: ## The targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-17s %s\n", $$1, $$2}'
@@ -32,7 +32,7 @@ docs: ## The documentation as a site, target/docs/site (builds mdBook once)
 	@scripts/need-mdbook
 	@scripts/docs
 
-dist: ## Archives and Debian packages for x86-64 and aarch64, image, checksums in target/dist (as root; builds in a Debian 11)
+dist: ## Archives, .deb and .rpm for x86-64 and aarch64, image, SBOM, checksums in target/dist (as root; builds in a Debian 11)
 	scripts/dist/build x86_64
 	scripts/dist/build aarch64
 	scripts/dist/pack x86_64
@@ -41,6 +41,9 @@ dist: ## Archives and Debian packages for x86-64 and aarch64, image, checksums i
 
 dist-try: ## Tries those in Debian 11, 12 and 13, aarch64 under qemu, and the image with podman (as root)
 	scripts/dist/try
+
+release-check: ## What has to hold before a version is given out, in order; it publishes nothing (as root; half an hour)
+	@scripts/dist/release
 
 lint: ## Formatting and clippy, warnings denied
 	cargo fmt --all --check

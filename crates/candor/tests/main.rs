@@ -12,6 +12,7 @@ mod compressed;
 mod deliveries;
 mod dependencies;
 mod deploy;
+mod dist;
 mod documented;
 mod ends;
 mod faults;
