@@ -21,6 +21,16 @@ fn bytes(hex: &str) -> Vec<u8> {
     (0..hex.len()).step_by(2).map(byte).collect()
 }
 
+fn deflated(as_zlib: bool) -> Vec<u8> {
+    let level = flate2::Compression::default();
+    let mut made = Vec::new();
+    let mut deflate = flate2::Compress::new(level, as_zlib);
+    made.reserve(1000);
+    let status = deflate.compress_vec(TEXT.as_bytes(), &mut made, flate2::FlushCompress::Finish);
+    assert_eq!(status.unwrap(), flate2::Status::StreamEnd);
+    made
+}
+
 fn gzip(plain: &[u8]) -> Vec<u8> {
     let mut encoder = GzEncoder::new(Vec::new(), Compression::default());
     encoder.write_all(plain).unwrap();
@@ -78,7 +88,9 @@ fn response(path: &str) -> (Option<&'static str>, Vec<u8>) {
         "/gzip" => (Some("gzip"), packed),
         "/br" => (Some("br"), bytes(BROTLI_HEX)),
         "/zstd" => (Some("zstd"), bytes(ZSTD_HEX)),
-        "/deflate" => (Some("deflate"), packed),
+        "/deflate" => (Some("deflate"), deflated(true)),
+        "/deflate-raw" => (Some("deflate"), deflated(false)),
+        "/compress" => (Some("compress"), packed),
         "/html" => (Some("gzip"), b"<html>".to_vec()),
         "/cut" => (Some("gzip"), packed[..packed.len() - 9].to_vec()),
         "/longer" => (Some("gzip"), [&packed[..], b"<html>"].concat()),
@@ -105,12 +117,12 @@ fn capture(server: &Server, path: &str, more: &str) -> String {
     )
 }
 
-const ALL: &str = "Accept-Encoding: gzip, br, zstd";
+const ALL: &str = "Accept-Encoding: gzip, deflate, br, zstd";
 
 #[test]
 fn captures_and_expectations_look_into_each_coding() {
     let server = Server::start();
-    for path in ["/gzip", "/br", "/zstd", "/plain"] {
+    for path in ["/gzip", "/deflate", "/deflate-raw", "/br", "/zstd", "/plain"] {
         let outcome = run_plan(&capture(&server, path, "compressed = true"));
         assert_eq!(outcome.document().errors(), [].into(), "{path}");
         assert_eq!(outcome.document().ledger("ok"), 3, "{path}");
@@ -157,7 +169,7 @@ fn what_cannot_be_decoded_has_a_name() {
     let server = Server::start();
     for (path, more, kind) in [
         ("/gzip", "", "coding-unasked"),
-        ("/deflate", "compressed = true", "coding-unasked"),
+        ("/compress", "compressed = true", "coding-unasked"),
         ("/html", "compressed = true", "coding-damaged"),
         ("/cut", "compressed = true", "coding-truncated"),
         ("/longer", "compressed = true", "coding-trailing"),
@@ -179,7 +191,7 @@ fn events_of_a_compressed_stream_are_read() {
     let asked = ["--compressed", "--stream", "sse", "--stream-end", "[DONE]"];
     let run = [&asked[..], &["-n3", &url, "--progress", "off"]].concat();
     assert_eq!(Candor::start_measuring(&run).finish().document().ledger("ok"), 3);
-    assert_eq!(server.take(), ["Accept-Encoding: gzip, br"], "zstd comes late");
+    assert_eq!(server.take(), ["Accept-Encoding: gzip, deflate, br"], "zstd comes late");
 }
 
 #[test]

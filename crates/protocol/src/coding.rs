@@ -1,4 +1,4 @@
-//! Content codings of responses (RFC 9110 8.4): gzip, br and zstd, decoded as they come.
+//! Content codings of responses (RFC 9110 8.4): gzip, deflate, br and zstd, decoded as they come.
 //!
 //! A response is decoded only where something looks into its body. What comes in was written by a server that may be
 //! malicious: whatever it sends, decoded pieces have at most 8 KiB, a decoder keeps one window (16 MiB at most), and a
@@ -66,6 +66,7 @@ pub(crate) struct Decoder {
 
 enum Coding {
     Gzip(Gzip),
+    Deflate(Deflate),
     Brotli(Box<Brotli>),
     Zstd(Box<Zstd>),
 }
@@ -95,6 +96,7 @@ impl Decoder {
     pub(crate) fn new(name: &'static str) -> Result<Self, Undecoded> {
         let coding = match name {
             "gzip" | "x-gzip" => Coding::Gzip(Gzip::new()),
+            "deflate" => Coding::Deflate(Deflate::default()),
             "br" => Coding::Brotli(Box::new(Brotli::new())),
             "zstd" => Coding::Zstd(Box::new(Zstd::new())),
             _ => return Err(Undecoded::Unasked(name)),
@@ -123,6 +125,7 @@ impl Decoder {
         while !input.is_empty() {
             let taken = match coding {
                 Coding::Gzip(gzip) => gzip.step(input, &mut counted),
+                Coding::Deflate(deflate) => deflate.step(input, &mut counted),
                 Coding::Brotli(brotli) => brotli.step(input, &mut counted),
                 Coding::Zstd(zstd) => zstd.step(input, &mut counted),
             }?;
@@ -139,6 +142,7 @@ impl Decoder {
     pub(crate) fn finish(&self) -> Result<u64, Undecoded> {
         let (is_over, is_between) = match &self.coding {
             Coding::Gzip(gzip) => (gzip.has_member, matches!(gzip.at, Gzipped::Head)),
+            Coding::Deflate(deflate) => (deflate.is_over, true),
             Coding::Brotli(brotli) => (brotli.is_over, true),
             Coding::Zstd(zstd) => (zstd.has_frame, !zstd.is_open && zstd.skip == 0),
         };
@@ -154,6 +158,7 @@ impl Coding {
     fn name(&self) -> &'static str {
         match self {
             Coding::Gzip(_) => GZIP,
+            Coding::Deflate(_) => DEFLATE,
             Coding::Brotli(_) => BROTLI,
             Coding::Zstd(_) => ZSTD,
         }
@@ -161,6 +166,7 @@ impl Coding {
 }
 
 const GZIP: &str = "gzip";
+const DEFLATE: &str = "deflate";
 const BROTLI: &str = "br";
 const ZSTD: &str = "zstd";
 
@@ -215,28 +221,70 @@ impl Gzip {
     }
 
     fn body(&mut self, input: &[u8], sink: Sink<'_>) -> Result<usize, Undecoded> {
-        let mut plain = [0; PIECE_BYTES];
-        let mut taken = 0;
-        loop {
-            let (before_in, before_out) = (self.inflate.total_in(), self.inflate.total_out());
-            let status = self
-                .inflate
-                .decompress(&input[taken..], &mut plain, FlushDecompress::None)
-                .map_err(|_| Undecoded::Damaged(GZIP))?;
-            let read = (self.inflate.total_in() - before_in) as usize;
-            let written = (self.inflate.total_out() - before_out) as usize;
-            taken += read;
-            self.crc.update(&plain[..written]);
-            sink(&plain[..written])?;
-            if status == Status::StreamEnd {
-                self.at = Gzipped::Tail;
-                return Ok(taken);
-            }
-            // What did not fit into the room comes with the next call.
-            if written < plain.len() && (taken == input.len() || read == 0) {
-                return Ok(taken);
-            }
+        let Gzip { at, inflate, crc, .. } = self;
+        let (taken, is_over) = inflated(GZIP, inflate, input, &mut |plain| {
+            crc.update(plain);
+            sink(plain)
+        })?;
+        if is_over {
+            *at = Gzipped::Tail;
         }
+        Ok(taken)
+    }
+}
+
+/// Decodes DEFLATE (RFC 1951). How much of the input it took, and whether that was its end.
+fn inflated(
+    coding: &'static str,
+    inflate: &mut Decompress,
+    input: &[u8],
+    sink: Sink<'_>,
+) -> Result<(usize, bool), Undecoded> {
+    let mut plain = [0; PIECE_BYTES];
+    let mut taken = 0;
+    loop {
+        let (before_in, before_out) = (inflate.total_in(), inflate.total_out());
+        let status = inflate
+            .decompress(&input[taken..], &mut plain, FlushDecompress::None)
+            .map_err(|_| Undecoded::Damaged(coding))?;
+        let read = (inflate.total_in() - before_in) as usize;
+        let written = (inflate.total_out() - before_out) as usize;
+        taken += read;
+        sink(&plain[..written])?;
+        if status == Status::StreamEnd {
+            return Ok((taken, true));
+        }
+        // What did not fit into the room comes with the next call.
+        if written < plain.len() && (taken == input.len() || read == 0) {
+            return Ok((taken, false));
+        }
+    }
+}
+
+/// The coding named deflate: the format of zlib (RFC 9110 8.4.1.2), or DEFLATE without it, as some servers send.
+#[derive(Default)]
+struct Deflate {
+    inflate: Option<Decompress>,
+    is_over: bool,
+}
+
+impl Deflate {
+    fn step(&mut self, input: &[u8], sink: Sink<'_>) -> Result<usize, Undecoded> {
+        if self.is_over {
+            return Err(Undecoded::Trailing(DEFLATE));
+        }
+        let inflate = match &mut self.inflate {
+            Some(inflate) => inflate,
+            none => {
+                let Some((head, _)) = input.split_first_chunk::<2>() else { return Ok(0) };
+                // RFC 1950 2.2: the method, and what makes the two a multiple of 31.
+                let is_zlib = head[0] & 0x0f == 8 && u16::from_be_bytes(*head) % 31 == 0;
+                none.insert(Decompress::new(is_zlib))
+            }
+        };
+        let (taken, is_over) = inflated(DEFLATE, inflate, input, sink)?;
+        self.is_over = is_over;
+        Ok(taken)
     }
 }
 

@@ -143,7 +143,8 @@ pub(super) fn request(
     let has_coding = headers.iter().any(|one| one.name().eq_ignore_ascii_case("accept-encoding"));
     if options.requests.compressed && !has_coding {
         // What decodes zstd keeps a window back, and with it events that came.
-        let codings = if stream.is_some() { "gzip, br" } else { "gzip, br, zstd" };
+        let codings =
+            if stream.is_some() { "gzip, deflate, br" } else { "gzip, deflate, br, zstd" };
         headers.extend(Header::new("Accept-Encoding", codings));
     }
     if stream.as_ref().is_some_and(|one| one.form == StreamForm::Messages) && !url.is_websocket {

@@ -89,9 +89,9 @@ group! {
         #[arg(long, value_name = "N")]
         pub location: Option<SmallCount>,
 
-        /// Ask for compressed responses: gzip, br or zstd
+        /// Ask for compressed responses: gzip, deflate, br or zstd
         ///
-        /// Sends `Accept-Encoding: gzip, br, zstd`, unless a header of that name is given. Bodies are
+        /// Sends `Accept-Encoding: gzip, deflate, br, zstd`, unless a header of that name is given. Bodies are
         /// decoded only where captures, expectations or rules for streams look into them.
         #[arg(long)]
         pub compressed: bool,

@@ -1,7 +1,7 @@
 use std::io::Write as _;
 
 use flate2::Compression;
-use flate2::write::GzEncoder;
+use flate2::write::{DeflateEncoder, GzEncoder, ZlibEncoder};
 
 use super::*;
 
@@ -26,9 +26,28 @@ fn gzip(plain: &[u8]) -> Vec<u8> {
     encoder.finish().unwrap()
 }
 
-/// A body in each coding.
-fn all() -> [(&'static str, Vec<u8>); 3] {
-    [("gzip", gzip(TEXT.as_bytes())), ("br", bytes(BROTLI_HEX)), ("zstd", bytes(ZSTD_HEX))]
+fn zlib(plain: &[u8]) -> Vec<u8> {
+    let mut encoder = ZlibEncoder::new(Vec::new(), Compression::default());
+    encoder.write_all(plain).unwrap();
+    encoder.finish().unwrap()
+}
+
+fn deflate(plain: &[u8]) -> Vec<u8> {
+    let mut encoder = DeflateEncoder::new(Vec::new(), Compression::default());
+    encoder.write_all(plain).unwrap();
+    encoder.finish().unwrap()
+}
+
+/// A body in each coding, deflate with and without the format of zlib.
+fn all() -> [(&'static str, Vec<u8>); 5] {
+    let text = TEXT.as_bytes();
+    [
+        ("gzip", gzip(text)),
+        ("deflate", zlib(text)),
+        ("deflate", deflate(text)),
+        ("br", bytes(BROTLI_HEX)),
+        ("zstd", bytes(ZSTD_HEX)),
+    ]
 }
 
 /// What a body that comes in these pieces decodes to.
@@ -59,7 +78,13 @@ fn a_body_decodes_to_the_same_whole_and_byte_by_byte() {
     let long: Vec<u8> = (0u32..100_000).flat_map(|n| n.to_string().into_bytes()).collect();
     let zstd =
         ruzstd::encoding::compress_to_vec(&long[..], ruzstd::encoding::CompressionLevel::Fastest);
-    for (name, body) in [("gzip", gzip(&long)), ("zstd", zstd)] {
+    let long_ones = [
+        ("gzip", gzip(&long)),
+        ("deflate", zlib(&long)),
+        ("deflate", deflate(&long)),
+        ("zstd", zstd),
+    ];
+    for (name, body) in long_ones {
         assert_eq!(decoded(name, [&body[..]]).unwrap(), long, "{name}");
         assert_eq!(decoded(name, body.chunks(7)).unwrap(), long, "{name}");
     }
@@ -70,7 +95,7 @@ fn members_and_frames_follow_each_other() {
     for (name, body) in all() {
         let twice = [&body[..], &body[..]].concat();
         let expected = match name {
-            "br" => Err(Undecoded::Trailing("br")),
+            "br" | "deflate" => Err(Undecoded::Trailing(name)),
             _ => Ok(TEXT.repeat(2).into_bytes()),
         };
         assert_eq!(decoded(name, [&twice[..]]), expected);
@@ -107,7 +132,7 @@ fn what_ends_early_and_what_goes_on_have_names() {
         assert_eq!(decoded(name, [&b"\xffhtml"[..]]), Err(Undecoded::Damaged(name)));
     }
     // The checksum is wrong, and nothing else.
-    for (name, at) in [("gzip", 8), ("gzip", 1), ("zstd", 1)] {
+    for (name, at) in [("gzip", 8), ("gzip", 1), ("deflate", 1), ("zstd", 1)] {
         let (_, mut body) = all().into_iter().find(|(one, _)| *one == name).unwrap();
         let at = body.len() - at;
         body[at] ^= 1;
@@ -128,8 +153,15 @@ fn zstd_bomb() -> Vec<u8> {
 
 #[test]
 fn a_bomb_is_given_up_at_once() {
-    let zeros = gzip(&vec![0; 64 << 20]);
-    for (name, bomb) in [("gzip", zeros), ("br", bytes(BROTLI_ZEROS_HEX)), ("zstd", zstd_bomb())] {
+    let zeros = vec![0; 64 << 20];
+    let (gzipped, raw) = (gzip(&zeros), deflate(&zeros));
+    let bombs = [
+        ("gzip", gzipped),
+        ("deflate", raw),
+        ("br", bytes(BROTLI_ZEROS_HEX)),
+        ("zstd", zstd_bomb()),
+    ];
+    for (name, bomb) in bombs {
         let mut decoder = Decoder::new(name).unwrap();
         let mut came = 0;
         let outcome = bomb.chunks(1 << 10).try_for_each(|piece| {
@@ -169,7 +201,7 @@ fn names_are_those_of_one_coding() {
     assert_eq!(name(&[" br ,identity"]), Some("br"));
     assert_eq!(name(&["gzip", "br"]), Some("of several"));
     assert_eq!(name(&["rot13"]), Some("of another kind"));
-    for other in ["deflate", "of several", "of another kind"] {
+    for other in ["compress", "of several", "of another kind"] {
         assert_eq!(Decoder::new(other).unwrap_err(), Undecoded::Unasked(other));
     }
 }
