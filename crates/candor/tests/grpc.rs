@@ -252,7 +252,13 @@ fn grpc_web_and_connect_are_called_over_http_1() {
     let of_connect = [&framed[..], b"\x02\0\0\0\x02{}"].concat();
     let error = br#"{"code":"not_found","message":"none"}"#;
     const STREAM: &str = "application/connect+proto";
+    const TEXT: &str = "application/grpc-web-text+proto";
+    // The same as of_web.
+    let of_text = b"AAAAAAIoB4AAAAAQZ3JwYy1zdGF0dXM6IDANCg==";
+    const JSON_STREAM: &str = "application/connect+json";
     const OK: &str = "200 OK";
+    let json = br#"{"seq":"7","more":0}"#;
+    let json_stream = [&[0, 0, 0, 0, json.len() as u8], &json[..], b"\x02\0\0\0\x02{}"].concat();
     let of_web = of_web("grpc-status: 0\r\n");
     let cases = [
         ("grpc-web", "Unary", web_peer(WEB, OK, &of_web), "", 20),
@@ -260,10 +266,22 @@ fn grpc_web_and_connect_are_called_over_http_1() {
         ("connect", "Unary", web_peer("application/proto", OK, &framed[5..]), "", 20),
         ("connect", "Unary", web_peer("application/json", "404 No", error), "grpc-not-found", 0),
         ("connect", "ServerStream", web_peer(STREAM, OK, &of_connect), "", 20),
+        ("grpc-web-text", "Unary", web_peer(TEXT, OK, of_text), "", 20),
+        ("connect json", "Unary", web_peer("application/json", OK, json), "", 20),
+        (
+            "connect json",
+            "Unary",
+            web_peer("application/json", "404 No", error),
+            "grpc-not-found",
+            0,
+        ),
+        ("connect json", "ServerStream", web_peer(JSON_STREAM, OK, &json_stream), "", 20),
     ];
     for (protocol, method, peer, fault, messages) in cases {
+        let (protocol, codec) = protocol.split_once(' ').unwrap_or((protocol, "proto"));
         let (url, method) = (peer.addr().to_string(), format!("candor.Echo/{method}"));
-        let calls = ["--protocol", protocol, "--proto", PROTO, "-d", "{\"seq\": ${seq}}"];
+        let form = ["--protocol", protocol, "--codec", codec, "--proto", PROTO];
+        let calls = [&form[..], &["-d", "{\"seq\": ${seq}}"]].concat();
         let to = [&url[..], &method];
         let document = grpc(&[&calls[..], &["-n", "20", "-c", "2"], &to].concat()).document();
         let errors = errors(&document);
@@ -277,7 +295,7 @@ fn grpc_web_and_connect_are_called_over_http_1() {
         }
         assert_eq!(peer.requests(), 20, "{protocol} {method}");
         let url = format!("http://{url}/");
-        let calls = ["--protocol", protocol, "--proto", PROTO, "--call", &method, "-b", "{}"];
+        let calls = [&form[..], &["--call", &method, "-b", "{}"]].concat();
         let tried = candor(&[&["try"], &calls[..], &[&url]].concat());
         let shows = match fault {
             "" => "\"seq\": \"7\"",

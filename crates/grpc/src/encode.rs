@@ -13,8 +13,9 @@ use prost_reflect::{DynamicMessage, Kind, MapKey, MessageDescriptor, Value};
 use serde_json::Value as Json;
 use serde_path_to_error::{Path, Segment, Track};
 
+use crate::codec::Codec;
 use crate::error::{Error, FillError};
-use crate::fill::{Number, zigzag};
+use crate::fill::{Number, escape_json, put_json_number, zigzag};
 use crate::schema::{Method, clip, clip_long, nearest};
 
 /// A piece of messages in JSON.
@@ -22,8 +23,8 @@ use crate::schema::{Method, clip, clip_long, nearest};
 pub enum Piece<'a> {
     /// The same in every request.
     Text(&'a str),
-    /// A value of each request, by its number. Its text stands in a JSON string or is a JSON number; it is not escaped,
-    /// since messages are not JSON.
+    /// A value of each request, by its number. Its text stands in a JSON string or is a JSON number; it is not escaped:
+    /// the codec says how it is written.
     Hole(usize),
 }
 
@@ -33,6 +34,7 @@ pub const MOST_JSON_BYTES: usize = 4 << 20;
 /// The body of requests of one method, compiled.
 #[derive(Debug, Clone)]
 pub struct Encoder {
+    codec: Codec,
     fixed: Vec<u8>,
     steps: Vec<Step>,
     messages: usize,
@@ -42,6 +44,7 @@ pub struct Encoder {
     /// Of everything that has its length in front, in the order of its beginnings.
     lengths: Vec<usize>,
     open: Vec<usize>,
+    scratch: Vec<u8>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -79,7 +82,7 @@ impl Front {
 impl Encoder {
     /// Compiles the messages of a call. They stand one after the other, or in arrays; a method without client streaming
     /// takes exactly one.
-    pub fn compile(method: &Method, pieces: &[Piece<'_>]) -> Result<Self, Error> {
+    pub fn compile(method: &Method, codec: Codec, pieces: &[Piece<'_>]) -> Result<Self, Error> {
         let markers = Markers::of(pieces)?;
         let text = markers.text(pieces);
         let messages = documents(&method.input, &text).map_err(|problem| Error::Json {
@@ -89,22 +92,37 @@ impl Encoder {
         if !method.kind.client_streams() && messages.len() != 1 {
             return Err(Error::NotOne(messages.len()));
         }
-        let mut writer =
-            Writer { markers: &markers, steps: Vec::new(), fixed: Vec::new(), found: Vec::new() };
+        let mut writer = Writer::new(&markers);
         let count = messages.len();
+        let texts: Vec<String> = match codec {
+            Codec::Proto => Vec::new(),
+            Codec::Json => messages.iter().map(Json::to_string).collect(),
+        };
         for (index, json) in messages.into_iter().enumerate() {
             let message =
                 read(&method.input, json, index).map_err(|error| markers.explain(error))?;
             writer.nested(Front::Prefix, |writer| writer.message(&message));
         }
-        let Writer { steps, fixed, mut found, .. } = writer;
-        found.sort_unstable();
+        writer.found.sort_unstable_by_key(|(hole, _)| *hole);
+        let found = &writer.found;
         // Each exactly once.
-        let wrong = (0..markers.holes.len()).find(|hole| found.get(*hole) != Some(hole));
+        let is = |at: usize| found.get(at).is_some_and(|(hole, _)| *hole == at);
+        let wrong = (0..markers.holes.len()).find(|hole| !is(*hole));
         if let Some(hole) = wrong.or((found.len() > markers.holes.len()).then_some(0)) {
             return Err(Error::Hole { number: hole + 1 });
         }
+        if codec == Codec::Json {
+            // What is sent is the text itself; the fields say which of its holes are numbers.
+            let numbers = std::mem::take(&mut writer.found);
+            writer = Writer::new(&markers);
+            for text in &texts {
+                let number = |hole: usize| numbers[hole].1;
+                writer.nested(Front::Prefix, |writer| writer.text(text, number));
+            }
+        }
+        let Writer { steps, fixed, .. } = writer;
         Ok(Encoder {
+            codec,
             fixed,
             steps,
             messages: count,
@@ -112,6 +130,7 @@ impl Encoder {
             ends: Vec::new(),
             lengths: Vec::new(),
             open: Vec::new(),
+            scratch: Vec::new(),
         })
     }
 
@@ -156,15 +175,19 @@ impl Encoder {
                 Step::Hole(hole, number) => {
                     let start = self.values.len();
                     value(hole, &mut self.values);
-                    match number {
-                        Some(number) => number
-                            .replace(&mut self.values, start)
-                            .ok_or(FillError::Number { hole, kind: number.word() })?,
-                        None if std::str::from_utf8(&self.values[start..]).is_err() => {
-                            return Err(FillError::Text { hole });
+                    let (values, scratch) = (&mut self.values, &mut self.scratch);
+                    let fits = match (number, self.codec) {
+                        (Some(number), Codec::Proto) => number.replace(values, start),
+                        (Some(number), Codec::Json) => put_json_number(number, values, start),
+                        (None, Codec::Proto) => {
+                            std::str::from_utf8(&values[start..]).ok().map(|_| ())
                         }
-                        None => {}
-                    }
+                        (None, Codec::Json) => escape_json(values, start, scratch),
+                    };
+                    fits.ok_or_else(|| match number {
+                        Some(number) => FillError::Number { hole, kind: number.word() },
+                        None => FillError::Text { hole },
+                    })?;
                     self.ends.push(self.values.len());
                     self.values.len() - start
                 }
@@ -379,11 +402,15 @@ struct Writer<'a> {
     markers: &'a Markers,
     steps: Vec<Step>,
     fixed: Vec<u8>,
-    /// The holes, as they were found.
-    found: Vec<usize>,
+    /// The holes, as they were found, with the numbers that they are.
+    found: Vec<(usize, Option<Number>)>,
 }
 
-impl Writer<'_> {
+impl<'a> Writer<'a> {
+    fn new(markers: &'a Markers) -> Self {
+        Writer { markers, steps: Vec::new(), fixed: Vec::new(), found: Vec::new() }
+    }
+
     fn bytes(&mut self, bytes: &[u8]) {
         self.fixed.extend_from_slice(bytes);
         match self.steps.last_mut() {
@@ -406,7 +433,7 @@ impl Writer<'_> {
     }
 
     fn hole(&mut self, hole: usize, number: Option<Number>) {
-        self.found.push(hole);
+        self.found.push((hole, number));
         self.steps.push(Step::Hole(self.markers.holes[hole], number));
     }
 
@@ -481,7 +508,9 @@ impl Writer<'_> {
             Value::Message(message) => {
                 return self.nested(Front::Varint, |writer| writer.message(message));
             }
-            Value::String(text) => return self.nested(Front::Varint, |writer| writer.text(text)),
+            Value::String(text) => {
+                return self.nested(Front::Varint, |writer| writer.text(text, |_| None));
+            }
             Value::Bytes(bytes) => {
                 self.varint(bytes.len() as u64);
                 return self.bytes(bytes);
@@ -512,10 +541,11 @@ impl Writer<'_> {
         }
     }
 
-    fn text(&mut self, mut text: &str) {
+    /// A text with holes in it, of which `number` says which are numbers.
+    fn text(&mut self, mut text: &str, number: impl Fn(usize) -> Option<Number>) {
         while let Some((at, hole)) = self.markers.find(text) {
             self.bytes(&text.as_bytes()[..at]);
-            self.hole(hole, None);
+            self.hole(hole, number(hole));
             text = &text[at + DIGITS..];
         }
         self.bytes(text.as_bytes());

@@ -1,4 +1,4 @@
-//! Numbers of messages, from the text of a value to the bytes of a field.
+//! Values of messages, from their text to the bytes of a field.
 
 use prost::encoding::encode_varint;
 use prost_reflect::Kind;
@@ -78,6 +78,51 @@ impl Number {
         }
         Some(())
     }
+}
+
+/// Replaces the text of a number at the end of `out`, from `start` on, by the same number as JSON writes it. `None` if it
+/// is none of this type.
+pub(crate) fn put_json_number(number: Number, out: &mut Vec<u8>, start: usize) -> Option<()> {
+    use std::io::Write as _;
+    let text = std::str::from_utf8(out.get(start..)?).ok()?.trim();
+    macro_rules! put {
+        ($form:literal, $kind:ty, $fits:expr) => {{
+            let value: $kind = text.parse().ok().filter($fits)?;
+            out.truncate(start);
+            write!(out, $form, value).ok()
+        }};
+    }
+    match number {
+        Number::Int32 | Number::Sint32 | Number::Sfixed32 => put!("{}", i32, |_| true),
+        Number::Int64 | Number::Sint64 | Number::Sfixed64 => put!("{}", i64, |_| true),
+        Number::Uint32 | Number::Fixed32 => put!("{}", u32, |_| true),
+        Number::Uint64 | Number::Fixed64 => put!("{}", u64, |_| true),
+        // JSON has no other numbers; with an exponent, so that a large one is short.
+        Number::Float => put!("{:?}", f32, |value: &f32| value.is_finite()),
+        Number::Double => put!("{:?}", f64, |value: &f64| value.is_finite()),
+    }
+}
+
+/// Escapes the text at the end of `out`, from `start` on, for a string of JSON.
+pub(crate) fn escape_json(out: &mut Vec<u8>, start: usize, scratch: &mut Vec<u8>) -> Option<()> {
+    std::str::from_utf8(out.get(start..)?).ok()?;
+    let is_special = |byte: &u8| *byte < b' ' || matches!(byte, b'"' | b'\\');
+    if out[start..].iter().any(is_special) {
+        scratch.clear();
+        scratch.extend(out.drain(start..));
+        for byte in &*scratch {
+            match byte {
+                b'"' | b'\\' => out.extend_from_slice(&[b'\\', *byte]),
+                0..b' ' => {
+                    const DIGITS: &[u8; 16] = b"0123456789abcdef";
+                    out.extend_from_slice(b"\\u00");
+                    out.extend([*byte >> 4, *byte & 15].map(|digit| DIGITS[usize::from(digit)]));
+                }
+                _ => out.push(*byte),
+            }
+        }
+    }
+    Some(())
 }
 
 /// `0, -1, 1, -2 …` to `0, 1, 2, 3 …`, so that small negative numbers are short.

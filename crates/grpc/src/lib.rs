@@ -9,6 +9,7 @@
 #![forbid(unsafe_code)]
 
 mod call;
+mod codec;
 mod editions;
 mod encode;
 mod error;
@@ -18,6 +19,7 @@ mod schema;
 mod show;
 
 pub use call::{HEADERS, framed, messages, split_message, timeout};
+pub use codec::{Codec, TextDecoder, decode_text, encode_text};
 pub use encode::{Encoder, MOST_JSON_BYTES, Piece};
 pub use error::{Error, FillError, SchemaError};
 pub use reflection::{MOST_REFLECTED_BYTES, MOST_REFLECTED_FILES, Reflection, Version};

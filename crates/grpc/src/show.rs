@@ -2,9 +2,10 @@
 
 use std::io::Write;
 
-use prost_reflect::{DynamicMessage, MessageDescriptor, SerializeOptions};
+use prost_reflect::{DeserializeOptions, DynamicMessage, MessageDescriptor, SerializeOptions};
 
 use crate::call::messages;
+use crate::codec::Codec;
 use crate::error::Error;
 use crate::schema::{Method, clip_long};
 
@@ -15,12 +16,18 @@ const MOST_RESPONSE_BYTES: usize = 4 << 20;
 
 /// The JSON of a message, on one line, cut after about `most` bytes, with `…` where it is cut. Fields without a value
 /// are left out.
-pub fn show(message: &MessageDescriptor, bytes: &[u8], most: usize) -> Result<String, Error> {
-    json(message, bytes, most, &SerializeOptions::default())
+pub fn show(
+    message: &MessageDescriptor,
+    codec: Codec,
+    bytes: &[u8],
+    most: usize,
+) -> Result<String, Error> {
+    json(message, codec, bytes, most, &SerializeOptions::default())
 }
 
 fn json(
     message: &MessageDescriptor,
+    codec: Codec,
     bytes: &[u8],
     most: usize,
     options: &SerializeOptions,
@@ -32,8 +39,13 @@ fn json(
         name: message.full_name().to_owned(),
         problem: clip_long(&problem),
     };
-    let message =
-        DynamicMessage::decode(message.clone(), bytes).map_err(|error| of(error.to_string()))?;
+    let message = match codec {
+        Codec::Proto => {
+            DynamicMessage::decode(message.clone(), bytes).map_err(|error| error.to_string())
+        }
+        Codec::Json => read(message, bytes).map_err(|error| error.to_string()),
+    };
+    let message = message.map_err(of)?;
     let mut room = Room { text: Vec::new(), most, is_full: false };
     let mut writer = serde_json::Serializer::new(&mut room);
     let written = message.serialize_with_options(&mut writer, options);
@@ -51,12 +63,20 @@ fn json(
     Ok(text)
 }
 
+/// A message in JSON. Fields that the schema does not have are passed over, as in the binary form.
+fn read(message: &MessageDescriptor, bytes: &[u8]) -> serde_json::Result<DynamicMessage> {
+    let mut reader = serde_json::Deserializer::from_slice(bytes);
+    let options = DeserializeOptions::new().deny_unknown_fields(false);
+    let message = DynamicMessage::deserialize_with_options(message.clone(), &mut reader, &options)?;
+    reader.end().map(|()| message)
+}
+
 /// What a response says, as values are captured from it: the JSON of its only message, or a list of all where the server
 /// may send several. Fields without a value are in it with that of their type.
 ///
 /// # Errors
 /// It is not whole messages of the method, or its JSON has more than 4 MiB.
-pub fn show_response(method: &Method, body: &[u8]) -> Result<String, Error> {
+pub fn show_response(method: &Method, codec: Codec, body: &[u8]) -> Result<String, Error> {
     let of = |problem: &str| Error::Bytes {
         name: method.output.full_name().to_owned(),
         problem: problem.to_owned(),
@@ -67,7 +87,7 @@ pub fn show_response(method: &Method, body: &[u8]) -> Result<String, Error> {
     for message in &all {
         text += if text.is_empty() { "" } else { "," };
         let room = MOST_RESPONSE_BYTES.saturating_sub(text.len());
-        text += &json(&method.output, message, room, &options)?;
+        text += &json(&method.output, codec, message, room, &options)?;
         if text.len() > MOST_RESPONSE_BYTES {
             return Err(of("as JSON it has more than 4 MiB"));
         }

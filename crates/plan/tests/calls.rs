@@ -63,8 +63,51 @@ fn grpc_web_and_connect_are_calls_over_either_http() {
     assert_eq!(field("connect-protocol-version"), Some("1"));
     assert_eq!((field("connect-timeout-ms"), field("grpc-timeout")), (Some("1501"), None));
     assert_eq!(request.body.whole(), b"\x08\x01");
+    let text = plan(&["--protocol", "grpc-web-text", "-b", "{\"id\": 1}"]).unwrap();
+    let request = &text.work.requests()[0];
+    let field = |name: &str| {
+        request.headers.iter().find(|(own, _)| own == name).map(|(_, value)| &value[..])
+    };
+    assert_eq!(field("content-type"), Some("application/grpc-web-text+proto"));
+    assert_eq!(field("accept"), Some("application/grpc-web-text"));
+    assert_eq!(request.body.whole(), b"AAAAAAIIAQ==");
     assert!(says(&["--protocol", "stomp"]).contains("it is for WebSocket"));
     assert!(says(&["--protocol", "connect", "--h2c-upgrade"]).contains("--h2c-upgrade"));
+}
+
+#[test]
+fn messages_are_json_in_that_codec() {
+    let table = [
+        ("grpc", "a.S/One", "application/grpc+json", &b"\0\0\0\0\x08{\"id\":1}"[..]),
+        ("grpc-web", "a.S/One", "application/grpc-web+json", b"\0\0\0\0\x08{\"id\":1}"),
+        ("connect", "a.S/One", "application/json", b"{\"id\":1}"),
+        ("connect", "a.S/Watch", "application/connect+json", b"\0\0\0\0\x08{\"id\":1}"),
+    ];
+    for (protocol, call, kind, body) in table {
+        let plan = crate::common::plan(&[
+            "--proto",
+            "a.proto",
+            "--codec",
+            "json",
+            "-b",
+            "{\"id\": 1}",
+            "--protocol",
+            protocol,
+            "--call",
+            call,
+            "http://h/",
+        ]);
+        let request = &plan.work.requests()[0];
+        let kinds = request.headers.iter().filter(|(name, _)| name == "content-type");
+        let kinds: Vec<&str> = kinds.map(|(_, kind)| &kind[..]).collect();
+        assert_eq!((&kinds[..], request.body.whole()), (&[kind][..], body), "{protocol} {call}");
+    }
+    let own =
+        plan(&["--protocol", "connect", "-H", "Content-Type: application/x", "--codec", "json"]);
+    assert_eq!(own.unwrap().work.requests()[0].headers[0].1, "application/x");
+    assert!(says(&["--codec", "json", "-b", "{\"idd\": 1}"]).contains("no field \"idd\""));
+    let other = crate::common::try_build(&["--codec", "json", "http://h/"]).unwrap_err();
+    assert!(other.to_string().contains("--codec"), "{other}");
 }
 
 #[test]

@@ -17,7 +17,7 @@ use crate::common::{CANDOR, is_root};
 use crate::links::{self, root};
 
 /// Commands that are not run: their page, what they contain, why.
-const LEFT_OUT: [(&str, &str, &str); 29] = [
+const LEFT_OUT: [(&str, &str, &str); 30] = [
     ("README.md", "cargo install", "a build"),
     ("README.md", "candor serve", "its port is taken; docs/target.md has the same"),
     ("README.md", "verify", "has a test of its own"),
@@ -29,6 +29,7 @@ const LEFT_OUT: [(&str, &str, &str); 29] = [
     ("docs/fleet.md", "fleet add", "needs an authority; fleet:: has it"),
     ("docs/fleet.md", "fleet status", "needs a broker; fleet:: has it"),
     ("docs/fleet.md", "--fleet", "needs a broker; fleet:: has it"),
+    ("docs/grpc.md", "--protocol connect", "needs a server of Connect; grpc:: has one"),
     ("docs/how-it-measures.md", "verify", "has a test of its own"),
     ("docs/import.md", "zcat", "a log that is not here"),
     ("docs/install.md", "cargo ", "a build"),

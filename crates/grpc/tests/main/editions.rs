@@ -5,7 +5,7 @@
 //! protoc --include_imports --descriptor_set_out=orders.binpb orders.proto
 //! ```
 
-use candor_grpc::{Encoder, Piece, Reflection, Schema, SchemaError, show};
+use candor_grpc::{Codec, Encoder, Piece, Reflection, Schema, SchemaError, show};
 use prost::Message;
 
 use crate::memory;
@@ -28,12 +28,12 @@ fn hex(bytes: &[u8]) -> String {
 fn written(schema: &Schema, method: &str, json: &str) -> String {
     let method = schema.method(method).unwrap();
     let body = |json: &str| {
-        let encoder = Encoder::compile(&method, &[Piece::Text(json)]).unwrap();
+        let encoder = Encoder::compile(&method, Codec::Proto, &[Piece::Text(json)]).unwrap();
         // After the prefix of a message.
         encoder.fixed().unwrap()[5..].to_vec()
     };
     let bytes = body(json);
-    let again = show(&method.output, &bytes, usize::MAX).unwrap();
+    let again = show(&method.output, Codec::Proto, &bytes, usize::MAX).unwrap();
     assert_eq!(hex(&body(&again)), hex(&bytes), "{again}");
     hex(&bytes)
 }

@@ -1,4 +1,4 @@
-use candor_grpc::{Encoder, Kind, Piece, Schema, SchemaError, show};
+use candor_grpc::{Codec, Encoder, Kind, Piece, Schema, SchemaError, show};
 use proptest::prelude::*;
 use prost::Message;
 
@@ -220,8 +220,9 @@ fn visit(schema: &Schema) {
     for service in schema.services() {
         for name in schema.methods(&service) {
             let method = schema.method(&format!("{service}/{name}")).unwrap();
-            let _ = Encoder::compile(&method, &[Piece::Text("{\"orderId\": 1}")]);
-            let _ = show(&method.output, b"\x0a\x00\x10\x01\x12\x03\x08\x01\x10", 100);
+            let _ = Encoder::compile(&method, Codec::Proto, &[Piece::Text("{\"orderId\": 1}")]);
+            let _ =
+                show(&method.output, Codec::Proto, b"\x0a\x00\x10\x01\x12\x03\x08\x01\x10", 100);
         }
     }
 }

@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::path::{Path, PathBuf};
 
 use candor_grpc::{
-    Encoder, HEADERS, MOST_REFLECTED_BYTES, Piece, Reflection, Schema, SchemaError, Version,
+    Codec, Encoder, HEADERS, MOST_REFLECTED_BYTES, Piece, Reflection, Schema, SchemaError, Version,
     timeout,
 };
 
@@ -92,18 +92,22 @@ pub(super) fn call<'a>(
 
 /// The header fields of a call besides those that the user gave.
 pub(super) fn fields(options: &Options) -> Vec<(String, String)> {
-    let form = form(options);
-    let fixed: &[(&str, &str)] = match form {
-        CallForm::Grpc => &HEADERS,
-        CallForm::GrpcWeb => &[("content-type", "application/grpc-web+proto"), ("x-grpc-web", "1")],
-        // The content type is by the method.
+    let (form, codec) = (form(options), options.calls.codec.unwrap_or_default());
+    let of_form: &[(&str, &str)] = match form {
+        CallForm::Grpc => &[("te", "trailers")],
+        CallForm::GrpcWeb => &[("x-grpc-web", "1")],
+        CallForm::GrpcWebText => &[("accept", "application/grpc-web-text"), ("x-grpc-web", "1")],
         CallForm::Connect => &[("connect-protocol-version", "1")],
     };
+    // That of Connect is by the method.
+    let kind = (form != CallForm::Connect)
+        .then(|| ("content-type", form.content_type(codec, CallKind::Unary)));
     let deadline = options.calls.deadline.map(|ns| match form {
         CallForm::Connect => ("connect-timeout-ms", whole_ms(ns.get()).to_string()),
         _ => ("grpc-timeout", timeout(ns.get())),
     });
-    let fixed = fixed.iter().map(|&(name, value)| (name, value.to_owned()));
+    let fixed = kind.into_iter().chain(of_form.iter().copied());
+    let fixed = fixed.map(|(name, value)| (name, value.to_owned()));
     fixed.chain(deadline).map(|(name, value)| (name.to_owned(), value)).collect()
 }
 
@@ -126,7 +130,7 @@ pub(super) fn complete(
     names.sort();
     names.dedup();
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
-    parts.wire = Wire::Grpc(Calls {
+    let calls = Calls {
         protoset: schema.protoset(&names).map_err(of_schema)?.into(),
         message_bytes: options
             .websocket
@@ -134,7 +138,8 @@ pub(super) fn complete(
             .map_or(DEFAULT_MESSAGE_BYTES, |Size(bytes)| bytes),
         deadline_ns: options.calls.deadline.map(PositiveNanos::get),
         form: form(options),
-    });
+        codec: options.calls.codec.unwrap_or_default(),
+    };
     if let Some(deadline) = options.calls.deadline {
         parts.timeouts.request_ns = parts.timeouts.request_ns.min(deadline.get());
     }
@@ -146,19 +151,15 @@ pub(super) fn complete(
         // The body is read as a call's.
         request.call = Some(Call { kind: method.kind, messages: 0 });
         let names = Names { data, environment, captured: variables.before(number) };
-        let messages = encode(names, &method, number, request)?;
+        let messages = encode(&calls, names, &method, number, request)?;
         request.call = Some(Call { kind: method.kind, messages });
-        let form = form(options);
         let has_type = |(name, _): &(String, String)| name.eq_ignore_ascii_case("content-type");
-        if form == CallForm::Connect && !request.headers.iter().any(has_type) {
-            let value = form.content_type(method.kind).to_owned();
+        if !request.headers.iter().any(has_type) {
+            let value = calls.form.content_type(calls.codec, method.kind).to_owned();
             request.headers.push(("content-type".to_owned(), value));
         }
-        if !form.is_framed(method.kind) && request.literal_body {
-            let message = candor_grpc::split_message(request.body.whole());
-            request.body = message.map_or(Vec::new(), |(message, _)| message.to_vec()).into();
-        }
     }
+    parts.wire = Wire::Grpc(calls);
     parts.work.requests_mut().clone_from_slice(&list);
     Ok(())
 }
@@ -171,6 +172,7 @@ fn needless(options: &Options) -> Result<(), PlanError> {
         ("--import-path", !own.import_path.is_empty()),
         ("--protoset", own.protoset.is_some()),
         ("--deadline", own.deadline.is_some()),
+        ("--codec", own.codec.is_some()),
         ("--protocol", options.websocket.protocol.is_some_and(|one| one.form().is_some())),
     ];
     without_effect(given, "it is for calls of gRPC; add --call PACKAGE.SERVICE/METHOD")
@@ -178,6 +180,7 @@ fn needless(options: &Options) -> Result<(), PlanError> {
 
 /// Encodes messages that are the same in every request. How many messages there are.
 fn encode(
+    calls: &Calls,
     names: Names<'_>,
     method: &CallMethod,
     number: u32,
@@ -189,13 +192,15 @@ fn encode(
     let text = if text.trim().is_empty() && !method.kind.client_streams() { "{}" } else { text };
     let may_have_holes = request.holes && !request.literal_body;
     if may_have_holes && holes::has_holes(text) {
-        let messages = Messages::of(names, method, number, request)?;
+        let messages = Messages::of(calls, names, method, number, request)?;
         return Ok(messages.encoder.messages() as u32);
     }
     let text = if may_have_holes { holes::plain(text) } else { text.to_owned() };
-    let encoder = Encoder::compile(method, &[Piece::Text(&text)])
+    let encoder = Encoder::compile(method, calls.codec, &[Piece::Text(&text)])
         .map_err(|error| wrong(format!("the message: {error}")))?;
-    request.body = encoder.fixed().unwrap_or_default().into();
+    let mut body = encoder.fixed().unwrap_or_default().to_vec();
+    calls.form.carry(method.kind, &mut body, &mut Vec::new());
+    request.body = body.into();
     request.literal_body = true;
     Ok(encoder.messages() as u32)
 }
@@ -231,7 +236,10 @@ fn schema(
             Schema::from_protos(&protos, &roots, OnDisk(RefCell::new(files)))
                 .map_err(|error| value("--proto", error.to_string()))
         }
-        (None, true) => reflected(parts, form(options), names, files),
+        (None, true) => {
+            let is_plain = form(options) == CallForm::Grpc && own.codec != Some(Codec::Json);
+            reflected(parts, is_plain, names, files)
+        }
     }
 }
 
@@ -251,17 +259,17 @@ impl candor_grpc::Files for OnDisk<'_, '_> {
     }
 }
 
-/// What the server says about itself.
+/// What the server says about itself. `is_plain`: the calls are those of gRPC, in its own codec.
 fn reflected(
     parts: &Parts,
-    form: CallForm,
+    is_plain: bool,
     names: &[String],
     files: &Files<'_>,
 ) -> Result<Schema, PlanError> {
     const REMEDY: &str = "give the schema with --proto FILE or --protoset FILE";
     let refused = |problem: String| value(CALL, format!("{problem} {REMEDY}"));
     for version in [Version::V1, Version::V1Alpha] {
-        match asked(parts, form, version, names, files)? {
+        match asked(parts, is_plain, version, names, files)? {
             Ok(schema) => return Ok(schema),
             Err(Unanswered::NoMethod) => {}
             Err(Unanswered::Because(why)) => {
@@ -277,7 +285,7 @@ fn reflected(
 /// Asks the server in one version of the service.
 fn asked(
     parts: &Parts,
-    form: CallForm,
+    is_plain: bool,
     version: Version,
     names: &[String],
     files: &Files<'_>,
@@ -285,7 +293,7 @@ fn asked(
     let mut reflection = Reflection::of(names.iter().map(String::as_str)).map_err(of_schema)?;
     let strange = || Ok(Err(Unanswered::Because("its response is not one message".to_owned())));
     while let Some(question) = reflection.poll_question() {
-        let answer = match files.files.ask(&question_plan(parts, form, version, &question)?) {
+        let answer = match files.files.ask(&question_plan(parts, is_plain, version, &question)?) {
             Ok(answer) => answer,
             Err(why) => return Ok(Err(why)),
         };
@@ -298,7 +306,7 @@ fn asked(
 /// A plan with a single call: this question.
 fn question_plan(
     parts: &Parts,
-    form: CallForm,
+    is_plain: bool,
     version: Version,
     question: &[u8],
 ) -> Result<Plan, PlanError> {
@@ -310,10 +318,16 @@ fn question_plan(
     request.body = candor_grpc::framed(question).into();
     (request.holes, request.literal_body) = (false, true);
     request.headers.retain(|(_, value)| !holes::has_holes(value));
-    if parts.target.http != HttpVersion::H2 || form != CallForm::Grpc {
+    if parts.target.http != HttpVersion::H2 || !is_plain {
         // It is asked as a server of gRPC.
-        const OWN: [&str; 5] =
-            ["content-type", "te", "x-grpc-web", "connect-protocol-version", "connect-timeout-ms"];
+        const OWN: [&str; 6] = [
+            "accept",
+            "content-type",
+            "te",
+            "x-grpc-web",
+            "connect-protocol-version",
+            "connect-timeout-ms",
+        ];
         request.headers.retain(|(name, _)| !OWN.contains(&name.to_ascii_lowercase().as_str()));
         request.headers.extend(HEADERS.map(|(name, value)| (name.to_owned(), value.to_owned())));
         parts.target.http = HttpVersion::H2;
@@ -328,6 +342,7 @@ fn question_plan(
         message_bytes: MOST_REFLECTED_BYTES as u64,
         deadline_ns: None,
         form: CallForm::Grpc,
+        codec: Codec::Proto,
     });
     parts.data = Vec::new();
     parts.connections.own = false;

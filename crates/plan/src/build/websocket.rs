@@ -124,7 +124,10 @@ pub(super) fn complete(options: &mut Options) {
     };
     match protocol {
         // Of calls.
-        KnownProtocol::Grpc | KnownProtocol::GrpcWeb | KnownProtocol::Connect => {}
+        KnownProtocol::Grpc
+        | KnownProtocol::GrpcWeb
+        | KnownProtocol::GrpcWebText
+        | KnownProtocol::Connect => {}
         // https://github.com/enisdenjo/graphql-ws/blob/master/PROTOCOL.md
         KnownProtocol::GraphqlWs => {
             list(&mut own.subprotocol, &["graphql-transport-ws"]);

@@ -2,6 +2,9 @@
 
 use std::path::PathBuf;
 
+use candor_grpc::Codec;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+
 use super::group::group;
 use crate::values::{CallName, PositiveNanos, one_or_many};
 
@@ -30,6 +33,12 @@ group! {
         #[arg(long, value_name = "FILE")]
         pub protoset: Option<PathBuf>,
 
+        /// How messages are written: proto or json [default: proto]
+        ///
+        /// json is the JSON of Protocol Buffers, which servers of Connect take beside the binary form.
+        #[arg(long, value_name = "CODEC", value_parser = codecs())]
+        pub codec: Option<Codec>,
+
         /// How long a call may take
         ///
         /// The server is told (grpc-timeout). A call that takes longer is cancelled and counted as DEADLINE_EXCEEDED,
@@ -38,4 +47,11 @@ group! {
         pub deadline: Option<PositiveNanos>,
     }
     one_of { proto, protoset }
+}
+
+fn codecs() -> impl TypedValueParser<Value = Codec> {
+    PossibleValuesParser::new(["proto", "json"]).map(|name| match &name[..] {
+        "json" => Codec::Json,
+        _ => Codec::Proto,
+    })
 }

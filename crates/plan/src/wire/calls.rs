@@ -6,7 +6,7 @@
 
 use std::borrow::Cow;
 
-use candor_grpc::{Encoder, Schema, SchemaError};
+use candor_grpc::{Codec, Encoder, Schema, SchemaError, framed};
 use serde::{Deserialize, Serialize};
 
 pub use candor_grpc::Method as CallMethod;
@@ -32,6 +32,9 @@ pub struct Calls {
     /// How calls are written into HTTP.
     #[serde(default)]
     pub form: CallForm,
+    /// How messages are written.
+    #[serde(default)]
+    pub codec: Codec,
 }
 
 /// How calls are written into HTTP.
@@ -44,6 +47,8 @@ pub enum CallForm {
     Grpc,
     /// gRPC-Web: the status is in the last frame of the body.
     GrpcWeb,
+    /// gRPC-Web in its text form: the same, and the body is base64.
+    GrpcWebText,
     /// Connect: the status is that of HTTP with a body of JSON; of a stream it is in the last frame of the body.
     Connect,
 }
@@ -53,18 +58,27 @@ impl CallForm {
     pub fn end_flag(self) -> Option<u8> {
         match self {
             CallForm::Grpc => None,
-            CallForm::GrpcWeb => Some(0x80),
+            CallForm::GrpcWeb | CallForm::GrpcWebText => Some(0x80),
             CallForm::Connect => Some(0x02),
         }
     }
 
     /// The content type of a call.
-    pub fn content_type(self, kind: CallKind) -> &'static str {
-        match self {
-            CallForm::Grpc => "application/grpc",
-            CallForm::GrpcWeb => "application/grpc-web+proto",
-            CallForm::Connect if self.is_framed(kind) => "application/connect+proto",
-            CallForm::Connect => "application/proto",
+    pub fn content_type(self, codec: Codec, kind: CallKind) -> &'static str {
+        let (proto, json) = match self {
+            CallForm::Grpc => ("application/grpc", "application/grpc+json"),
+            CallForm::GrpcWeb => ("application/grpc-web+proto", "application/grpc-web+json"),
+            CallForm::GrpcWebText => {
+                ("application/grpc-web-text+proto", "application/grpc-web-text+json")
+            }
+            CallForm::Connect if self.is_framed(kind) => {
+                ("application/connect+proto", "application/connect+json")
+            }
+            CallForm::Connect => ("application/proto", "application/json"),
+        };
+        match codec {
+            Codec::Proto => proto,
+            Codec::Json => json,
         }
     }
 
@@ -73,10 +87,25 @@ impl CallForm {
         self != CallForm::Connect || kind != CallKind::Unary
     }
 
-    /// The frames of messages in a body of a call, without the status behind them.
+    /// Makes the body of a call of the frames of its messages. `scratch` is memory.
+    pub fn carry(self, kind: CallKind, frames: &mut Vec<u8>, scratch: &mut Vec<u8>) {
+        if self == CallForm::GrpcWebText {
+            scratch.clear();
+            candor_grpc::encode_text(frames, scratch);
+            std::mem::swap(frames, scratch);
+        } else if !self.is_framed(kind) {
+            frames.drain(..framed(&[]).len().min(frames.len()));
+        }
+    }
+
+    /// The frames of messages in a body of a call, without the status behind them. What is no text has none.
     pub fn messages(self, kind: CallKind, body: &[u8]) -> Cow<'_, [u8]> {
         if !self.is_framed(kind) {
-            return candor_grpc::framed(body).into();
+            return framed(body).into();
+        }
+        if self == CallForm::GrpcWebText {
+            let body = candor_grpc::decode_text(body).unwrap_or_default();
+            return CallForm::GrpcWeb.messages(kind, &body).into_owned().into();
         }
         let mut rest = body;
         while let Some((_, behind)) = candor_grpc::split_message(rest) {
@@ -98,7 +127,7 @@ impl Calls {
         const CALL: &str = "--call";
         let carries = match self.form {
             CallForm::Grpc => target.http == HttpVersion::H2,
-            CallForm::GrpcWeb | CallForm::Connect => target.http != HttpVersion::Upgrade,
+            _ => target.http != HttpVersion::Upgrade,
         };
         need(carries, "target.http", "is HTTP/2 for calls of gRPC, and no upgrade for others")?;
         need(work.script().is_none(), "calls", "is all that is sent")?;
@@ -121,7 +150,7 @@ impl Calls {
                 return Err(value("--protocol", format!("{} {why}", method.path)));
             }
             if one.holes && !one.literal_body {
-                Messages::of(names(number), &method, number, one)?;
+                Messages::of(self, names(number), &method, number, one)?;
             } else {
                 need(self.has_messages(one), "the body of a call", "is its messages")?;
             }
@@ -153,18 +182,23 @@ pub struct Messages {
     pub encoder: Encoder,
     /// The hole of each number.
     pub holes: Vec<Piece>,
+    /// How they become a body.
+    pub form: CallForm,
+    /// The method's.
+    pub kind: CallKind,
 }
 
 impl Messages {
     /// Of request number `number` of a plan, which is a call of `method`.
     pub(crate) fn of(
+        calls: &Calls,
         names: Names<'_>,
         method: &CallMethod,
         number: u32,
         request: &Request,
     ) -> Result<Self, PlanError> {
         let compiled = Template::compile(request, number as usize, names)
-            .and_then(|template| Messages::compile(method, &template.body));
+            .and_then(|template| Messages::compile(calls, method, &template.body));
         compiled.map_err(|TemplateError(problem)| request.wrong(problem))
     }
 
@@ -172,7 +206,11 @@ impl Messages {
     ///
     /// # Errors
     /// It is not JSON of the method's messages.
-    pub fn compile(method: &CallMethod, body: &[Piece]) -> Result<Self, TemplateError> {
+    pub fn compile(
+        calls: &Calls,
+        method: &CallMethod,
+        body: &[Piece],
+    ) -> Result<Self, TemplateError> {
         let wrong = |problem: String| TemplateError(format!("the message: {problem}"));
         let mut holes = Vec::new();
         let mut pieces = Vec::new();
@@ -183,7 +221,7 @@ impl Messages {
                     candor_grpc::Piece::Text(text.map_err(|_| wrong("it is not UTF-8".to_owned()))?)
                 }
                 Piece::Hole(hole) => {
-                    // The text is JSON, but what is sent is not.
+                    // The text is JSON; what is sent may not be.
                     let mut hole = hole.clone();
                     hole.escapes.pop_if(|last| matches!(last, Escape::Json | Escape::JsonValue));
                     holes.push(Piece::Hole(hole));
@@ -191,8 +229,8 @@ impl Messages {
                 }
             });
         }
-        let encoder =
-            Encoder::compile(method, &pieces).map_err(|error| wrong(error.to_string()))?;
-        Ok(Messages { encoder, holes })
+        let encoder = Encoder::compile(method, calls.codec, &pieces)
+            .map_err(|error| wrong(error.to_string()))?;
+        Ok(Messages { encoder, holes, form: calls.form, kind: method.kind })
     }
 }

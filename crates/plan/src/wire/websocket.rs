@@ -187,6 +187,9 @@ pub enum KnownProtocol {
     /// Calls as gRPC-Web has them, over HTTP/1.1 or HTTP/2
     #[serde(rename = "grpc-web")]
     GrpcWeb,
+    /// The same in base64: the text form of gRPC-Web
+    #[serde(rename = "grpc-web-text")]
+    GrpcWebText,
     /// Calls as Connect has them, over HTTP/1.1 or HTTP/2
     Connect,
 }
@@ -197,6 +200,7 @@ impl KnownProtocol {
         match self {
             KnownProtocol::Grpc => Some(CallForm::Grpc),
             KnownProtocol::GrpcWeb => Some(CallForm::GrpcWeb),
+            KnownProtocol::GrpcWebText => Some(CallForm::GrpcWebText),
             KnownProtocol::Connect => Some(CallForm::Connect),
             _ => None,
         }

@@ -1,5 +1,6 @@
 //! One call: what its response has said so far.
 
+use candor_grpc::{Codec, TextDecoder};
 use candor_plan::CallForm;
 use candor_record::ErrorKind;
 
@@ -32,6 +33,8 @@ enum Body {
     Other,
     /// Messages with their lengths.
     Framed,
+    /// The same in base64.
+    Text(TextDecoder),
     /// The message.
     Message,
     /// An error, as JSON.
@@ -42,9 +45,10 @@ impl Call {
     /// The header fields came, with the status of HTTP.
     pub(crate) fn new(limits: &Limits, status: u16, told: Told) -> Self {
         let body = match (status, told.content, limits.form) {
-            (200, Content::Connect, CallForm::Connect) if limits.one_message => Body::Other,
-            (200, content, form) if content == framed(form) => Body::Framed,
-            (200, Content::Message, CallForm::Connect) => Body::Message,
+            (200, content, CallForm::Connect) if content == alone(limits.codec) => Body::Message,
+            (200, _, CallForm::Connect) if limits.one_message => Body::Other,
+            (200, Content::WebText, CallForm::GrpcWebText) => Body::Text(TextDecoder::default()),
+            (200, content, _) if content == framed(limits) => Body::Framed,
             (300.., Content::Json, CallForm::Connect) => Body::Error,
             _ => Body::Other,
         };
@@ -66,12 +70,8 @@ impl Call {
     pub(crate) fn handle(&mut self, limits: &Limits, bytes: &[u8]) -> (Ended, Option<Error>) {
         let (most, is_encoded) = (limits.max_message_bytes, self.told.is_encoded);
         match self.body {
-            Body::Framed => {
-                let (flag, end) = (limits.form.end_flag(), &mut self.end);
-                let (ended, wrong) = self.splitter.handle(bytes, most, is_encoded, flag, end);
-                self.messages = self.messages.saturating_add(ended.count);
-                (ended, wrong)
-            }
+            Body::Framed => self.handle_frames(limits, bytes),
+            Body::Text(decoder) => self.handle_text(decoder, limits, bytes),
             Body::Other => (Ended::default(), None),
             Body::Message => {
                 let length = u32::try_from(bytes.len()).unwrap_or(u32::MAX);
@@ -85,6 +85,44 @@ impl Call {
             }
             Body::Error => (Ended::default(), self.end.get_or_insert_default().take(bytes).err()),
         }
+    }
+
+    #[inline]
+    fn handle_frames(&mut self, limits: &Limits, bytes: &[u8]) -> (Ended, Option<Error>) {
+        let (most, is_encoded) = (limits.max_message_bytes, self.told.is_encoded);
+        let (flag, end) = (limits.form.end_flag(), &mut self.end);
+        let (ended, wrong) = self.splitter.handle(bytes, most, is_encoded, flag, end);
+        self.messages = self.messages.saturating_add(ended.count);
+        (ended, wrong)
+    }
+
+    fn handle_text(
+        &mut self,
+        mut decoder: TextDecoder,
+        limits: &Limits,
+        mut text: &[u8],
+    ) -> (Ended, Option<Error>) {
+        let (mut all, mut room) = (Ended::default(), [0; 768]);
+        while !text.is_empty() {
+            let (frames, is_text) = decoder.decode(&mut text, &mut room);
+            let (ended, wrong) = self.handle_frames(limits, frames);
+            all.count += ended.count;
+            all.bytes += ended.bytes;
+            if let Some(error) = wrong.or((!is_text).then_some(Error::NotText)) {
+                return (all, Some(error));
+            }
+        }
+        self.body = Body::Text(decoder);
+        (all, None)
+    }
+
+    /// Whether the body ends where a message does.
+    fn is_whole(&self) -> bool {
+        let is_text = match self.body {
+            Body::Text(decoder) => decoder.is_between(),
+            _ => true,
+        };
+        is_text && self.splitter.is_between()
     }
 
     /// The body is complete: the message that it is.
@@ -123,7 +161,7 @@ impl Call {
         let is_right = self.body != Body::Other;
         match self.told.code.filter(|_| !is_early) {
             Some(0) if http_status == 200 && !is_right => wrong(not_of(limits)),
-            Some(0) if !self.splitter.is_between() => wrong(Error::CutMessage),
+            Some(0) if !self.is_whole() => wrong(Error::CutMessage),
             Some(0) if limits.one_message && self.messages != 1 => {
                 wrong(Error::NotOneMessage(self.messages))
             }
@@ -140,20 +178,35 @@ impl Call {
 }
 
 /// The content type of messages with their lengths.
-fn framed(form: CallForm) -> Content {
-    match form {
-        CallForm::Grpc => Content::Grpc,
-        CallForm::GrpcWeb => Content::Web,
-        CallForm::Connect => Content::Connect,
+fn framed(limits: &Limits) -> Content {
+    match (limits.form, limits.codec) {
+        (CallForm::Grpc, _) => Content::Grpc,
+        (CallForm::GrpcWeb, _) => Content::Web,
+        (CallForm::GrpcWebText, _) => Content::WebText,
+        (CallForm::Connect, Codec::Proto) => Content::Connect,
+        (CallForm::Connect, Codec::Json) => Content::ConnectJson,
+    }
+}
+
+/// That of a message alone.
+fn alone(codec: Codec) -> Content {
+    match codec {
+        Codec::Proto => Content::Message,
+        Codec::Json => Content::Json,
     }
 }
 
 /// That the content type is another.
 fn not_of(limits: &Limits) -> Error {
-    match limits.form {
-        CallForm::Grpc => Error::ContentType,
-        CallForm::GrpcWeb => Error::OtherType("application/grpc-web"),
-        CallForm::Connect if limits.one_message => Error::OtherType("application/proto"),
-        CallForm::Connect => Error::OtherType("application/proto or application/connect+proto"),
-    }
+    Error::OtherType(match (limits.form, limits.codec, limits.one_message) {
+        (CallForm::Grpc, ..) => return Error::ContentType,
+        (CallForm::GrpcWeb, ..) => "application/grpc-web",
+        (CallForm::GrpcWebText, ..) => "application/grpc-web-text",
+        (CallForm::Connect, Codec::Proto, true) => "application/proto",
+        (CallForm::Connect, Codec::Proto, false) => {
+            "application/proto or application/connect+proto"
+        }
+        (CallForm::Connect, Codec::Json, true) => "application/json",
+        (CallForm::Connect, Codec::Json, false) => "application/json or application/connect+json",
+    })
 }

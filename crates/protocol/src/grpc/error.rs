@@ -38,6 +38,9 @@ pub enum Error {
     /// The same, longer than 16 KiB.
     #[error("the end of the body, which has the status, is longer than 16 KiB")]
     EndTooLong,
+    /// The body is not base64.
+    #[error("the body is not base64, as it is in the text form of gRPC-Web")]
+    NotText,
     /// There is more after the end.
     #[error("the body goes on after the frame with the status")]
     AfterEnd,

@@ -4,7 +4,7 @@
 //! A call is a request of HTTP whose body is messages, and a session that was told by [`calls`](crate::h2::Session::calls)
 //! reads its response as one: messages become parts ([`Event::Part`](crate::Event::Part)), and the status decides whether
 //! the response is the expected one. `OK` alone is. The plan's [`CallForm`] says where lengths and the status are: in
-//! trailers, in the last frame of the body, or in a body of JSON. Only lengths are looked at here; what is in a message
+//! trailers, in the last frame of the body, or in a body of JSON; and whether a body is base64. Only lengths are looked at here; what is in a message
 //! is the schema's business.
 //!
 //! A message is never kept: memory for a call is fixed, or has a bound where the body has the status.
@@ -16,6 +16,7 @@ mod error;
 mod messages;
 mod status;
 
+use candor_grpc::Codec;
 use candor_plan::{CallForm, Parts};
 
 pub use bodies::Bodies;
@@ -35,6 +36,8 @@ pub struct Limits {
     pub one_message: bool,
     /// How calls are written into HTTP.
     pub form: CallForm,
+    /// How messages are written.
+    pub codec: Codec,
 }
 
 impl Limits {
@@ -46,12 +49,18 @@ impl Limits {
             max_message_bytes: u32::try_from(calls.message_bytes).unwrap_or(u32::MAX),
             one_message: !streams.into_iter().any(|call| call.kind.server_streams()),
             form: calls.form,
+            codec: calls.codec,
         })
     }
 }
 
 impl Default for Limits {
     fn default() -> Self {
-        Limits { max_message_bytes: 4 << 20, one_message: false, form: CallForm::Grpc }
+        Limits {
+            max_message_bytes: 4 << 20,
+            one_message: false,
+            form: CallForm::Grpc,
+            codec: Codec::Proto,
+        }
     }
 }

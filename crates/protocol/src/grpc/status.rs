@@ -79,12 +79,16 @@ pub(super) enum Content {
     Grpc,
     /// Messages of gRPC-Web.
     Web,
+    /// The same in base64.
+    WebText,
     /// A message alone.
     Message,
+    /// JSON, which may be a message alone.
+    Json,
     /// Messages of a stream of Connect.
     Connect,
-    /// JSON.
-    Json,
+    /// The same in JSON.
+    ConnectJson,
 }
 
 /// What can be wrong with a `grpc-status`: one byte, since each head of a response has it.
@@ -182,16 +186,18 @@ pub(super) fn name_code(name: &str) -> Option<u8> {
 
 /// What a content type is: of gRPC and gRPC-Web also with a `+` and more behind, of all with parameters.
 fn content(value: &[u8]) -> Content {
-    const TYPES: [(&[u8], Content); 5] = [
+    const TYPES: [(&[u8], Content); 7] = [
         (b"application/grpc", Content::Grpc),
         (b"application/grpc-web", Content::Web),
+        (b"application/grpc-web-text", Content::WebText),
         (b"application/proto", Content::Message),
         (b"application/connect+proto", Content::Connect),
+        (b"application/connect+json", Content::ConnectJson),
         (b"application/json", Content::Json),
     ];
     let is = |(name, content): &&(&[u8], Content)| {
         let Some((begin, rest)) = value.split_at_checked(name.len()) else { return false };
-        let has_suffix = matches!(content, Content::Grpc | Content::Web);
+        let has_suffix = matches!(content, Content::Grpc | Content::Web | Content::WebText);
         begin.eq_ignore_ascii_case(name)
             && match rest.first() {
                 None | Some(b';' | b' ') => true,

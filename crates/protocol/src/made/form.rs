@@ -47,8 +47,6 @@ pub struct Form {
     /// The version and the header lines, each with its end.
     fields: Vec<Piece>,
     body: Body,
-    /// Where the body begins in what is filled: behind its length, if it goes without.
-    body_start: usize,
     /// The request has a Content-Length of its own.
     has_length: bool,
     /// It may have a Cookie field.
@@ -69,7 +67,7 @@ pub fn forms(plan: &Parts) -> Vec<Option<Form>> {
         |number| step_of(journeys, number).is_some_and(|(journey, _)| journey.cookies);
     let variables = Variables::of(journeys);
     // The plan's check has read it, here and below.
-    let schema = plan.wire.calls().and_then(|calls| calls.schema().ok());
+    let schema = plan.wire.calls().and_then(|calls| Some((calls, calls.schema().ok()?)));
     let form = |(number, request): (u32, &Request)| {
         let cookies = has_cookies(number);
         let target = plan.target_of(request);
@@ -91,21 +89,15 @@ pub fn forms(plan: &Parts) -> Vec<Option<Form>> {
         };
         template.headers.extend(credential);
         let messages = match &schema {
-            Some(schema) if !request.literal_body => {
+            Some((calls, schema)) if !request.literal_body => {
                 let method = schema.method(&request.path).ok()?;
-                Some(Messages::compile(&method, &template.body).ok()?)
+                Some(Messages::compile(calls, &method, &template.body).ok()?)
             }
             _ => None,
         };
         let form = Form::new(template, request, number, &target.authority, cookies);
         Some(match messages {
-            Some(messages) => {
-                let goes_without = plan.wire.calls().zip(request.call);
-                let goes_without =
-                    goes_without.is_some_and(|(all, one)| !all.form.is_framed(one.kind));
-                let body_start = if goes_without { candor_grpc::framed(&[]).len() } else { 0 };
-                Form { body: Body::Messages(Box::new(messages)), body_start, ..form }
-            }
+            Some(messages) => Form { body: Body::Messages(Box::new(messages)), ..form },
             None => form,
         })
     };
@@ -170,7 +162,6 @@ impl Form {
             path: template.path,
             fields: fields.0,
             body: Body::Text(template.body),
-            body_start: 0,
             has_length: has("content-length"),
             has_cookies,
             resumes: request.stream.as_ref().is_some_and(|stream| stream.reconnect),
@@ -232,7 +223,6 @@ impl Form {
             Body::Text(pieces) => put(pieces, values, filled_body, scratch),
             Body::Messages(messages) => encode(messages, values, filled_body, scratch),
         }
-        let filled_body = filled_body.get(self.body_start..).unwrap_or_default();
         let wants_length = wants_length(&text[..shape.method_bytes]);
         if (wants_length || !filled_body.is_empty()) && !self.has_length {
             text.extend_from_slice(b"Content-Length: ");
@@ -266,12 +256,12 @@ fn encode(
     out: &mut Vec<u8>,
     scratch: &mut Vec<u8>,
 ) {
-    let Messages { encoder, holes } = messages;
+    let Messages { encoder, holes, form, kind } = messages;
     let value = |hole: usize, out: &mut Vec<u8>| {
         put(&holes[hole..=hole], values, out, scratch);
     };
     let variable = match encoder.fill(out, value) {
-        Ok(()) => return,
+        Ok(()) => return form.carry(*kind, out, scratch),
         Err(FillError::Number { hole, .. } | FillError::Text { hole }) => {
             let mut variables = Vec::new();
             holes[hole].variables(&mut variables);

@@ -1,6 +1,6 @@
 //! Calls of gRPC-Web and Connect over HTTP/1.1, against responses written to the byte: whole and byte by byte the same.
 
-use candor_grpc::framed as message;
+use candor_grpc::{Codec, encode_text, framed as message};
 use candor_plan::CallForm;
 use candor_protocol::grpc::{Error, Limits};
 use candor_protocol::h1::{Limits as OfHttp, Session, prepare};
@@ -64,7 +64,11 @@ fn outcome(event: &Event) -> String {
 
 /// The same for a response that is whole and byte by byte the same, and a good one behind it.
 fn said(form: CallForm, one_message: bool, input: &[u8]) -> Vec<String> {
-    let limits = Limits { max_message_bytes: 1000, one_message, form };
+    said_in(Codec::Proto, form, one_message, input)
+}
+
+fn said_in(codec: Codec, form: CallForm, one_message: bool, input: &[u8]) -> Vec<String> {
+    let limits = Limits { max_message_bytes: 1000, one_message, form, codec };
     let whole = told(limits, &[input]);
     let single: Vec<&[u8]> = input.chunks(1).collect();
     assert_eq!(whole, told(limits, &single), "whole and byte by byte");
@@ -90,6 +94,17 @@ fn connect(body: &[u8]) -> Vec<u8> {
     response("200 OK", "Content-Type: application/connect+proto\r\n", body)
 }
 
+fn text(body: &[u8]) -> Vec<u8> {
+    response("200 OK", "Content-Type: application/grpc-web-text+proto\r\n", body)
+}
+
+fn base64(body: &[u8]) -> Vec<u8> {
+    let mut text = Vec::new();
+    encode_text(body, &mut text);
+    text
+}
+
+const TEXT: CallForm = CallForm::GrpcWebText;
 const WEB: CallForm = CallForm::GrpcWeb;
 const CONNECT: CallForm = CallForm::Connect;
 
@@ -178,6 +193,56 @@ fn a_unary_call_of_connect_is_a_message_or_an_error() {
 }
 
 #[test]
+fn the_text_form_of_grpc_web_is_the_same_in_base64() {
+    let (one, ok) = (message(b"hello"), end_frame(0x80, "grpc-status: 0\r\n"));
+    let good = ["1 messages, 5 bytes", "ok"];
+    let whole = base64(&[&one[..], &ok].concat());
+    assert_eq!(said(TEXT, true, &[text(&whole), text(&whole)].concat()), [good, good].concat());
+    // In pieces, each with its own padding; and more than is decoded at once.
+    let pieces = [&base64(&one)[..], &base64(&ok[..7]), &base64(&ok[7..])].concat();
+    assert_eq!(said(TEXT, true, &text(&pieces)), good);
+    let many = [message(&[7; 995]).repeat(3), ok].concat();
+    assert_eq!(said(TEXT, false, &text(&base64(&many))), ["3 messages, 2985 bytes", "ok"]);
+    let failing = base64(&end_frame(0x80, "grpc-status: 5\r\n"));
+    assert_eq!(said(TEXT, true, &text(&failing)), ["grpc-not-found"]);
+    let over = |error: Error| format!("over: {error}");
+    let cut = &base64(&one)[..9];
+    assert_eq!(said(TEXT, true, &text(cut)), ["grpc-no-status"]);
+    let open = [&whole[..], b"A"].concat();
+    let says = said(TEXT, true, &text(&open));
+    assert_eq!(says, [good[0], &Error::CutMessage.to_string()]);
+    let garbage = [&base64(&one[..9])[..], b"-"].concat();
+    assert_eq!(said(TEXT, true, &text(&garbage)), [over(Error::NotText)]);
+    assert_eq!(said(TEXT, true, &text(&one)), [over(Error::NotText)]);
+    let other = Error::OtherType("application/grpc-web-text").to_string();
+    assert_eq!(said(TEXT, true, &web(&one)), [other]);
+}
+
+#[test]
+fn connect_in_json_has_types_of_its_own() {
+    let says = |one_message: bool, kind: &str, body: &[u8]| {
+        let input = response("200 OK", &format!("Content-Type: {kind}\r\n"), body);
+        said_in(Codec::Json, CONNECT, one_message, &input)
+    };
+    let good = ["1 messages, 9 bytes", "ok"];
+    let json = br#"{"seq":1}"#;
+    assert_eq!(says(true, "application/json", json), good);
+    assert_eq!(says(false, "application/json; charset=utf-8", json), good);
+    let stream = [message(json), end_frame(2, "{}")].concat();
+    assert_eq!(says(false, "application/connect+json", &stream), good);
+    let failing = end_frame(2, r#"{"error":{"code":"internal"}}"#);
+    assert_eq!(says(false, "application/connect+json", &failing), ["grpc-internal"]);
+    let (one, some) = ("application/json", "application/json or application/connect+json");
+    for (one_message, kind, types) in [
+        (true, "application/proto", one),
+        (true, "application/connect+json", one),
+        (false, "application/connect+proto", some),
+    ] {
+        assert_eq!(says(one_message, kind, json), [Error::OtherType(types).to_string()]);
+    }
+}
+
+#[test]
 fn a_stream_of_connect_ends_with_json() {
     let says = |body: &[u8], words: &[&str]| {
         assert_eq!(said(CONNECT, false, &connect(body)), words, "{body:?}");
@@ -215,9 +280,15 @@ proptest! {
     #[test]
     fn any_body_is_read_the_same_in_pieces(
         body in proptest::collection::vec(prop_oneof![0u8..4, Just(0x80), any::<u8>()], 0..60),
-        form in prop_oneof![Just(WEB), Just(CONNECT)],
+        form in prop_oneof![Just(WEB), Just(TEXT), Just(CONNECT)],
+        is_text in any::<bool>(),
     ) {
-        let input = if form == WEB { web(&body) } else { connect(&body) };
+        let input = match form {
+            WEB => web(&body),
+            TEXT if is_text => text(&base64(&body)),
+            TEXT => text(&body),
+            _ => connect(&body),
+        };
         said(form, false, &input);
     }
 }

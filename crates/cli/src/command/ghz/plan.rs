@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use candor_grpc::Codec;
 use candor_plan::load::Shape;
 use candor_plan::options::{Options, ReadFile, RequestOptions};
 use candor_plan::values::{Count, Header, Nanos, PositiveNanos, Size, SmallCount};
@@ -107,7 +108,7 @@ fn binary(
         false => vec![&bytes[..]],
     };
     let shown = parts.into_iter().map(|part| {
-        let json = candor_grpc::show(&method.input, part, usize::MAX);
+        let json = candor_grpc::show(&method.input, Codec::Proto, part, usize::MAX);
         // What looks like a hole is text.
         json.map(|json| json.replace("${", "$${")).map_err(|error| wrong(&error.to_string()))
     });

@@ -283,7 +283,7 @@ impl<'a> View<'a> {
         let frames = calls.form.messages(method.kind, &body.bytes);
         let mut rest = &frames[..];
         while let Some((message, behind)) = candor_grpc::split_message(rest) {
-            let shown = match candor_grpc::show(kind, message, MOST_SHOWN_BYTES) {
+            let shown = match candor_grpc::show(kind, calls.codec, message, MOST_SHOWN_BYTES) {
                 Ok(json) => self.masks.json(&json).unwrap_or_else(|| self.masks.text(&json)),
                 Err(error) => format!("({error})"),
             };
