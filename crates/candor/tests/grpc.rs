@@ -307,6 +307,19 @@ fn grpc_web_and_connect_are_called_over_http_1() {
 }
 
 #[test]
+fn a_deadline_over_http_1_costs_the_connection_and_is_one_all_the_same() {
+    for protocol in ["grpc-web", "connect"] {
+        let peer = Peer::start(Script::never_answers());
+        let url = peer.addr().to_string();
+        let calls = ["--protocol", protocol, "--proto", PROTO, "--deadline", "20ms", "-n", "6"];
+        let to = ["-c", "2", &url, "candor.Echo/Unary"];
+        let document = grpc(&[&calls[..], &to].concat()).document();
+        assert_eq!(errors(&document), [("grpc-deadline-exceeded".to_owned(), 6)], "{protocol}");
+        assert_eq!(peer.requests(), 6, "{protocol}");
+    }
+}
+
+#[test]
 fn what_does_not_fit_is_refused() {
     let target = Target::start(&[]);
     let url = address(&target);

@@ -157,7 +157,8 @@ impl Streams {
                 kind => kind,
             };
         }
-        if matches!(kind, ErrorKind::Timeout | ErrorKind::IdleTimeout) {
+        use ErrorKind::{GrpcDeadlineExceeded, IdleTimeout, Timeout};
+        if matches!(kind, Timeout | IdleTimeout | GrpcDeadlineExceeded) {
             self.unbegun(flight, at_ns, recorder);
         }
         kind

@@ -430,7 +430,8 @@ impl<R: Reactor, S: Protocol> Worker<R, S> {
         // That which the loss is about, if it is about one, and then all others.
         let one = match loss {
             Loss::Timeout { id } => {
-                Some((*id, ErrorKind::Timeout, timeout_words(self.own.timeouts.request_ns)))
+                let reason = timeout_words(self.own.timeouts.request_ns);
+                Some((*id, self.own.habits.expired, reason))
             }
             Loss::IdleTimeout => {
                 let limit_ms = self.own.timeouts.idle_ns.unwrap_or(0) / 1_000_000;
