@@ -15,8 +15,8 @@ use crate::reactor::{Key, Reactor, Ready, Segments, Sent};
 
 /// Pieces given to the kernel in one call: eight pipelined requests with a body each.
 const SLICES: usize = 16;
-/// Requests shed before the loop goes round: less than a millisecond's work.
-const SHED_AT_ONCE: u32 = 4096;
+/// Requests sent or shed before the loop goes round: some milliseconds' work.
+const AT_ONCE: u32 = 4096;
 /// The loop goes round after a script has made requests for this time.
 const SCRIPT_TURN_NS: u64 = 10_000_000;
 
@@ -70,9 +70,13 @@ impl<R: Reactor, S: Protocol> Worker<R, S> {
     }
 
     /// Places of one connection stand together, so that a pipelined batch leaves in one call.
+    ///
+    /// A message without a reply is done when it was written, and its place is free at once: this goes back to the loop in
+    /// between.
     #[inline(always)]
     fn send_in_batches(&mut self, now_ns: u64, next: impl Fn(&mut Self) -> Next) {
         let mut last: Option<Key> = None;
+        let mut sent = 0;
         while let Next::Send(departure) = next(self) {
             if let Some(key) = last.filter(|key| *key != departure.connection) {
                 self.flush(key, now_ns);
@@ -81,7 +85,8 @@ impl<R: Reactor, S: Protocol> Worker<R, S> {
                 break;
             }
             last = Some(departure.connection);
-            if self.is_script_turn_over(now_ns) {
+            sent += 1;
+            if sent == AT_ONCE || self.is_script_turn_over(now_ns) {
                 self.has_more = true;
                 break;
             }
@@ -112,7 +117,7 @@ impl<R: Reactor, S: Protocol> Worker<R, S> {
                 Next::Shed(one) => {
                     self.books.shed(one, now_ns);
                     shed += 1;
-                    self.has_more = shed == SHED_AT_ONCE;
+                    self.has_more = shed == AT_ONCE;
                 }
                 Next::NoPlace => return self.open_for_backlog(now_ns),
                 Next::Nothing => return,
