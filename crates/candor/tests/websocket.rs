@@ -210,6 +210,64 @@ fn a_reset_is_code_1006_and_fails_each_message_once() {
     assert_eq!(document.count("/connections/lost"), 10);
 }
 
+/// A server that answers a message and closes each WebSocket with code 1008 at the next; every third for a reason of its
+/// own.
+fn refusing() -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let address = listener.local_addr().expect("its address");
+    thread::spawn(move || {
+        for (number, mut stream) in listener.incoming().map_while(Result::ok).enumerate() {
+            let mut input = BufReader::new(stream.try_clone().expect("a copy"));
+            let head =
+                input.by_ref().lines().map_while(Result::ok).take_while(|line| !line.is_empty());
+            let key =
+                head.filter_map(|line| line.strip_prefix("Sec-WebSocket-Key: ").map(str::to_owned));
+            let accept = accept_of(key.last().unwrap_or_default().as_bytes());
+            let opening = format!(
+                "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\
+                 Sec-WebSocket-Accept: {accept}\r\n\r\n"
+            );
+            let _ = stream.write_all(opening.as_bytes());
+            let _ = input.read_exact(&mut [0; 2 + 4 + 5]);
+            let _ = stream.write_all(b"\x81\x02ok");
+            let _ = input.read_exact(&mut [0; 2 + 4 + 5]);
+            let reason = match number % 3 {
+                0 => format!("\x1b[31mlimit {number}"),
+                _ => "too many".to_owned(),
+            };
+            let code = 1008_u16.to_be_bytes();
+            let frame = [&[0x88, 2 + reason.len() as u8], &code[..], reason.as_bytes()].concat();
+            let _ = stream.write_all(&frame);
+            // Until the client's close frame.
+            let _ = input.read(&mut [0; 9]);
+        }
+    });
+    format!("ws://{address}/")
+}
+
+#[test]
+fn reasons_stand_beside_close_codes_and_the_first_are_kept() {
+    let url = refusing();
+    let outcome = ws(&["-n", "120", "-c", "1", "--message", "hello", &url]);
+    let document = outcome.document();
+    assert_eq!(
+        (document.ledger("errors"), document.count("/connections/close_codes/0/count")),
+        (60, 60)
+    );
+    let reasons = document.list("/connections/close_codes/0/reasons");
+    assert_eq!(reasons.len(), 16, "{reasons:?}");
+    assert_eq!(reasons[0]["reason"], "\u{fffd}[31mlimit 0");
+    assert_eq!(reasons[1], serde_json::json!({"reason": "too many", "count": 40}));
+    let shown = "code 1008: \u{fffd}[31mlimit 0";
+    assert!(
+        outcome.stdout.contains(shown) && !outcome.stdout.contains("limit 1"),
+        "{}",
+        outcome.stdout
+    );
+    let full = ws(&["--report", "full", "-n", "12", "-c", "1", "--message", "hello", &url]).stdout;
+    assert!(full.contains("“too many” (4)"), "{full}");
+}
+
 /// What a scripted server says, each after a time.
 type Says = Vec<(u64, String)>;
 

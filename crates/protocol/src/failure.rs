@@ -3,7 +3,7 @@
 use candor_record::{Cause, ErrorKind, Reason};
 
 use crate::capture::NotKept;
-use crate::session::{Failure, GoAway};
+use crate::session::{CloseFrame, Failure, GoAway};
 
 impl Failure {
     /// How it is counted, and why the request failed.
@@ -37,11 +37,13 @@ impl Failure {
                 )
                 .into(),
             ),
-            Failure::ClosedWith(1005) => {
+            Failure::ClosedWith(CloseFrame { code: 1005, .. }) => {
                 (ErrorKind::Closed, "the server closed the WebSocket without a close code".into())
             }
-            Failure::ClosedWith(code) => {
-                (ErrorKind::Closed, format!("the server closed the WebSocket with code {code}").into())
+            Failure::ClosedWith(CloseFrame { code, reason }) => {
+                let colon = if reason.is_empty() { "" } else { ": " };
+                let words = format!("the server closed the WebSocket with code {code}{colon}{reason}");
+                (ErrorKind::Closed, words.into())
             }
             Failure::Ended { kind, why } => {
                 (*kind, Reason { words: why.to_string().into(), cause: why.cause() })

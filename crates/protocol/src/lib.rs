@@ -56,9 +56,9 @@ pub use entry::{Entry, Make, To};
 pub use habits::Habits;
 pub use request::{Made, Outgoing};
 pub use session::{
-    Abilities, Answer, Deviations, Event, Failure, Fault, GoAway, HeaderBytes, Input, Last,
-    MAX_SEGMENTS, MAX_TRANSMIT_BYTES, Malformed, Part, PartKind, Protocol, RequestId, Session,
-    Transmit, Transport,
+    Abilities, Answer, CloseFrame, Deviations, Event, Failure, Fault, GoAway, HeaderBytes, Input,
+    Last, MAX_SEGMENTS, MAX_TRANSMIT_BYTES, Malformed, Part, PartKind, Protocol, RequestId,
+    Session, Transmit, Transport,
 };
 
 /// All protocols. Of those that a server may choose, the one first that is spoken where it chooses none.

@@ -305,11 +305,26 @@ pub enum Event {
     /// The peer announced the end of the connection, and why (RFC 9113 6.8). Its meaning for
     /// requests comes as events of its own.
     GoAway(GoAway),
-    /// The peer closed the WebSocket with this code (RFC 6455 7.4); 1005: it gave none; 1006: the
-    /// connection ended without a close frame. The failures of requests, and [`Event::Over`], come as events of their own.
-    CloseFrame(u16),
+    /// The peer closed the WebSocket. The failures of requests, and [`Event::Over`], come as events of their own.
+    CloseFrame(CloseFrame),
     /// After [`Session::handle_close`], from protocols that compress header blocks: all that came.
     HeaderBytes(HeaderBytes),
+}
+
+/// A peer's word about the end of a WebSocket (RFC 6455 7.4).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CloseFrame {
+    /// The code; 1005: it gave none; 1006: the connection ended without a close frame.
+    pub code: u16,
+    /// Its reason, of at most 123 bytes, as it is shown; empty if it gave none.
+    pub reason: Box<str>,
+}
+
+/// Without a reason.
+impl From<u16> for CloseFrame {
+    fn from(code: u16) -> Self {
+        CloseFrame { code, reason: "".into() }
+    }
 }
 
 /// A peer's word about the end of a connection.
@@ -419,8 +434,8 @@ pub enum Failure {
     NotProcessed,
     /// The same by its GOAWAY, whose last stream is below this request's (RFC 9113 6.8).
     GoneAway(GoAway),
-    /// The server closed the WebSocket before it answered this request, with this code (RFC 6455 7.4).
-    ClosedWith(u16),
+    /// The server closed the WebSocket before it answered this request.
+    ClosedWith(CloseFrame),
     /// The connection ended, and not by a close alone: how that is counted, and what the protocol says of it.
     Ended {
         /// The kind.

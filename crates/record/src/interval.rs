@@ -154,11 +154,27 @@ figures! {
         pub goaways: Vec<GoAways> as ByKey,
         /// Close frames of servers by close code (RFC 6455 7.4), and how many came; 1005: frames without one.
         pub close_codes: Vec<(u16, u64)> as ByKey,
+        /// The same with a reason, by code and reason: the first that came, others are in `close_codes` alone.
+        pub close_reasons: Vec<CloseReason> as ByKey,
     }
 }
 
 /// How many different codes of servers are counted by themselves.
 const MOST_CODES: usize = 16;
+
+/// How many different reasons of close frames are kept, each of at most 123 bytes.
+const MOST_REASONS: usize = 16;
+
+/// Close frames with one code and one reason.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct CloseReason {
+    /// The close code.
+    pub code: u16,
+    /// The reason.
+    pub reason: Box<str>,
+    /// How many came.
+    pub count: u64,
+}
 
 /// GOAWAYs with one error code (RFC 9113 6.8).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -216,6 +232,20 @@ impl Keyed for GoAways {
     fn count(&mut self) -> &mut u64 {
         &mut self.count
     }
+}
+
+impl Keyed for CloseReason {
+    const MOST: usize = MOST_REASONS;
+
+    fn is_alike(&self, other: &Self) -> bool {
+        (self.code, &self.reason) == (other.code, &other.reason)
+    }
+
+    fn count(&mut self) -> &mut u64 {
+        &mut self.count
+    }
+
+    fn collect(&mut self, _: Self) {}
 }
 
 impl Keyed for (u16, u64) {

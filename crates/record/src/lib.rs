@@ -47,8 +47,8 @@ pub use histogram::{
     Buckets, Encoded, EncodingError, Exact, HIGHEST_NS, Histogram, PlacesError, value_at_rank,
 };
 pub use interval::{
-    AckCounts, Bytes, ConnectionCounts, DatagramCounts, GoAways, Handshake, Interval, PartCounts,
-    RequestCounts, StatusCount, StepCounts,
+    AckCounts, Bytes, CloseReason, ConnectionCounts, DatagramCounts, GoAways, Handshake, Interval,
+    PartCounts, RequestCounts, StatusCount, StepCounts,
 };
 pub use latencies::Latencies;
 pub use ledger::Ledger;

@@ -12,7 +12,7 @@ mod slots;
 use crate::errors::{ConnectErrorKind, DeviationKind, ErrorKind, LossKind, Reason};
 use crate::figure::count;
 use crate::histogram::Histogram;
-use crate::interval::{GoAways, Handshake, Interval, StatusCount, StepCounts};
+use crate::interval::{CloseReason, GoAways, Handshake, Interval, StatusCount, StepCounts};
 use crate::pauses::{LEAST_PAUSE_NS, Pauses, SlowRequests};
 use crate::streams::{StreamCounts, StreamEnd, StreamParts};
 use crate::users::{Failures, JourneyCounts, StepFailure};
@@ -582,9 +582,13 @@ impl Recorder {
         count(&mut self.current.connections.goaways, GoAways { code, count: 1, last_stream });
     }
 
-    /// The server closed a WebSocket with this code, or with none (1005, 1006).
-    pub fn close_frame(&mut self, now_ns: u64, code: u16) {
+    /// The server closed a WebSocket with this code, or with none (1005, 1006), and this reason, if it is not empty.
+    pub fn close_frame(&mut self, now_ns: u64, code: u16, reason: &str) {
         self.advance(now_ns);
+        if !reason.is_empty() {
+            let one = CloseReason { code, reason: reason.into(), count: 1 };
+            count(&mut self.current.connections.close_reasons, one);
+        }
         count(&mut self.current.connections.close_codes, (code, 1));
     }
 

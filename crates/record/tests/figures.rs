@@ -5,9 +5,9 @@ use std::collections::BTreeSet;
 
 use candor_record::kernel::KernelTimes;
 use candor_record::{
-    CollectorSettings, ConnectErrorKind, DeviationKind, ErrorKind, Failures, GoAways, Handshake,
-    Histogram, Interval, Ledger, LossKind, Merging, StatusCount, StepFailure, StreamCounts,
-    Workers, wire,
+    CloseReason, CollectorSettings, ConnectErrorKind, DeviationKind, ErrorKind, Failures, GoAways,
+    Handshake, Histogram, Interval, Ledger, LossKind, Merging, StatusCount, StepFailure,
+    StreamCounts, Workers, wire,
 };
 use proptest::prelude::*;
 use serde_json::Value;
@@ -108,6 +108,8 @@ fn filled(seed: u64) -> Interval {
     let code = (n.next() % 3) as u32;
     connections.goaways = vec![GoAways { code, count: n.next(), last_stream: code }];
     connections.close_codes = vec![(1000 + (n.next() % 3) as u16, n.next())];
+    let (code, reason) = (1000 + (n.next() % 3) as u16, "gone".into());
+    connections.close_reasons = vec![CloseReason { code, reason, count: n.next() }];
     n.fill(&mut [&mut one.backlog, &mut one.in_flight, &mut one.users]);
     n.fill(&mut [&mut one.users_not_begun, &mut one.users_unaccounted]);
     for request in &mut one.requests {
@@ -143,6 +145,7 @@ fn sorted(mut one: Interval) -> Interval {
     one.connections.handshakes.sort();
     one.connections.goaways.sort_by_key(|one| one.code);
     one.connections.close_codes.sort();
+    one.connections.close_reasons.sort();
     for step in one.requests.iter_mut().filter_map(|one| one.step.as_mut()) {
         step.statuses.sort_by_key(|one| one.status);
     }
@@ -341,12 +344,12 @@ fn the_bytes_of_figures_do_not_change() {
     kernel.service.record(7);
     kernel.refusal = Some("no".to_owned());
     kernel.conversion_error_ns = 300;
-    assert_eq!(wire::VERSION, 19);
+    assert_eq!(wire::VERSION, 20);
     let all = [wire::to_bytes(&filled(1)), wire::to_bytes(&empty()), wire::to_bytes(&kernel)];
     let known = [
-        (996, 16_605_928_176_662_018_200),
-        (424, 17_467_803_050_292_876_380),
-        (70, 5_710_262_109_136_234_316),
+        (998, 14_839_489_079_456_417_163),
+        (425, 11_385_258_489_879_809_081),
+        (70, 10_024_827_158_237_434_623),
     ];
     assert_eq!(all.map(|bytes| of(&bytes)), known);
 }

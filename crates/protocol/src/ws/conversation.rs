@@ -22,7 +22,7 @@ use crate::capture::{Capture, CaptureRoom};
 use crate::output::Output;
 use crate::parts::Table;
 use crate::request::Outgoing;
-use crate::session::{Abilities, Event, Failure, Part, PartKind, RequestId};
+use crate::session::{Abilities, CloseFrame, Event, Failure, Part, PartKind, RequestId};
 
 /// What a session is able to do once it is open.
 pub(crate) const ABILITIES: Abilities = Abilities { multiplexes: true, takes_made: true };
@@ -72,11 +72,11 @@ pub(crate) struct Conversation {
     streams: Option<Box<Streams>>,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 enum State {
     Open,
-    /// The server has closed it with this code.
-    Closed(u16),
+    /// The server has closed it with this.
+    Closed(CloseFrame),
     /// Nothing more comes.
     Dead,
 }
@@ -550,11 +550,11 @@ impl Conversation {
             }
             _ => {
                 let payload = self.reader.control();
-                let code = frame::close_code(payload)?;
+                let told = frame::close(payload)?;
                 let echo = payload.first_chunk::<2>().copied();
-                self.state = State::Closed(code);
+                self.state = State::Closed(told.clone());
                 self.close(echo.as_ref().map_or(&[], |code| &code[..]));
-                Ok(Some(self.after_parts(Event::CloseFrame(code))))
+                Ok(Some(self.after_parts(Event::CloseFrame(told))))
             }
         }
     }
@@ -581,13 +581,13 @@ impl Conversation {
         if let Some(event) = self.news.take() {
             return Some(event);
         }
-        let State::Closed(code) = self.state else { return None };
+        let State::Closed(told) = &self.state else { return None };
+        let failure = Failure::ClosedWith(told.clone());
         self.started = 0;
         let Some(request) = self.outstanding.pop_front() else {
             self.state = State::Dead;
             return Some(Event::Over);
         };
-        let failure = Failure::ClosedWith(code);
         Some(Event::RequestFailed { id: request.id, failure })
     }
 
@@ -596,7 +596,7 @@ impl Conversation {
             return Some(event);
         }
         if std::mem::take(&mut self.is_abnormal) {
-            return Some(Event::CloseFrame(code::ABNORMAL));
+            return Some(Event::CloseFrame(code::ABNORMAL.into()));
         }
         if let Some(event) = self.due_of_streams() {
             return Some(event);

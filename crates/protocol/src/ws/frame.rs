@@ -2,6 +2,7 @@
 
 use super::Error;
 use super::mask::{Masks, mask};
+use crate::session::CloseFrame;
 
 /// Opcodes.
 pub(super) mod opcode {
@@ -110,10 +111,11 @@ impl Header {
     }
 }
 
-/// The code and the reason of a close frame; [`code::NO_STATUS`](super::error::code::NO_STATUS) for none.
-pub(super) fn close_code(payload: &[u8]) -> Result<u16, Error> {
+/// The code and the reason of a close frame; [`code::NO_STATUS`](super::error::code::NO_STATUS) for none. The reason goes
+/// to terminals.
+pub(super) fn close(payload: &[u8]) -> Result<CloseFrame, Error> {
     let (code, reason) = match payload {
-        [] => return Ok(super::error::code::NO_STATUS),
+        [] => return Ok(super::error::code::NO_STATUS.into()),
         [_] => return Err(Error::CloseLength),
         [high, low, reason @ ..] => (u16::from_be_bytes([*high, *low]), reason),
     };
@@ -121,6 +123,7 @@ pub(super) fn close_code(payload: &[u8]) -> Result<u16, Error> {
     if !matches!(code, 1000..=1003 | 1007..=1014 | 3000..=4999) {
         return Err(Error::CloseCode(code));
     }
-    std::str::from_utf8(reason).map_err(|_| Error::CloseReason)?;
-    Ok(code)
+    let reason = std::str::from_utf8(reason).map_err(|_| Error::CloseReason)?;
+    let shown = |c: char| if c.is_control() { '\u{fffd}' } else { c };
+    Ok(CloseFrame { code, reason: reason.chars().map(shown).collect() })
 }

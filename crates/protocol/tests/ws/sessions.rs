@@ -9,7 +9,7 @@ use candor_protocol::ws::{
     Error, Field, KeepAlive, Kind, Limits, Message, Replies, Rules, Session, Settings, Setup,
 };
 use candor_protocol::{
-    CaptureRoom, Event, Failure, NotKept, Outgoing, Part, PartKind, Session as _, parts,
+    CaptureRoom, CloseFrame, Event, Failure, NotKept, Outgoing, Part, PartKind, Session as _, parts,
 };
 
 use crate::support::*;
@@ -308,14 +308,10 @@ fn the_server_closes_and_outstanding_requests_name_the_code() {
         session.handle_request(id, Outgoing::Listed(0));
     }
     transmit(&mut session);
-    let bytes = [reply("x"), close(1001, b"going away"), reply("ignored")].concat();
-    let wanted = [
-        done(0, 1),
-        Event::CloseFrame(1001),
-        closed_with(1, 1001),
-        closed_with(2, 1001),
-        Event::Over,
-    ];
+    let bytes = [reply("x"), close(1001, b"going\x1baway"), reply("ignored")].concat();
+    let told = CloseFrame { code: 1001, reason: "going\u{fffd}away".into() };
+    let failed = |id| Event::RequestFailed { id, failure: Failure::ClosedWith(told.clone()) };
+    let wanted = [done(0, 1), Event::CloseFrame(told.clone()), failed(1), failed(2), Event::Over];
     assert_eq!(feed(&mut session, &bytes), wanted);
     assert_eq!(session.free_places(), 0);
     session.handle_close();
@@ -332,7 +328,7 @@ fn an_end_without_a_close_fails_requests() {
     session.handle_request(1, Outgoing::Listed(0));
     transmit(&mut session);
     assert_eq!(feed(&mut session, &frame(TEXT, b"begun")), [Event::FirstByte(0)]);
-    let lost = Event::CloseFrame(1006);
+    let lost = Event::CloseFrame(1006.into());
     let failed = [lost.clone(), fail(0, Failure::Truncated), fail(1, Failure::Closed)];
     assert_eq!(end(&mut session), failed);
     assert_eq!(end(&mut open(&[], in_flight(1))), [lost]);
@@ -346,7 +342,10 @@ fn parts_before_a_fault_are_told_before_it() {
     assert_eq!(feed(&mut session, &reply("ignored")), []);
     let mut session = open(&[], in_flight(1));
     let bytes = [reply("part"), close(1000, b"")].concat();
-    assert_eq!(feed(&mut session, &bytes), [parts(1, 4), Event::CloseFrame(1000), Event::Over]);
+    assert_eq!(
+        feed(&mut session, &bytes),
+        [parts(1, 4), Event::CloseFrame(1000.into()), Event::Over]
+    );
 }
 
 #[test]
@@ -462,7 +461,10 @@ fn we_close_with_1000_and_take_nothing_more() {
     let written = frames(&transmit(&mut session));
     assert_eq!((written.len(), &written[0].payload[..]), (1, &1000u16.to_be_bytes()[..]));
     // The server's echo is not echoed.
-    assert_eq!(feed(&mut session, &close(1000, b"")), [Event::CloseFrame(1000), Event::Over]);
+    assert_eq!(
+        feed(&mut session, &close(1000, b"")),
+        [Event::CloseFrame(1000.into()), Event::Over]
+    );
     assert_eq!(transmit(&mut session), b"");
 }
 

@@ -233,5 +233,5 @@ pub(crate) fn broken(error: Error) -> Event {
 }
 
 pub(crate) fn closed_with(id: u32, code: u16) -> Event {
-    Event::RequestFailed { id, failure: Failure::ClosedWith(code) }
+    Event::RequestFailed { id, failure: Failure::ClosedWith(code.into()) }
 }

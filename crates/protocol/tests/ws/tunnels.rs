@@ -230,7 +230,7 @@ fn the_server_closes_the_websocket_and_its_stream() {
     session.handle_request(0, Outgoing::Listed(0));
     send(&mut session);
     let said = feed(&mut session, &frame(DATA, END_STREAM, 1, &close(1001, b"")));
-    assert_eq!(said[..2], [Event::CloseFrame(1001), crate::support::closed_with(0, 1001)]);
+    assert_eq!(said[..2], [Event::CloseFrame(1001.into()), crate::support::closed_with(0, 1001)]);
     assert_eq!(said[2], Event::Over);
     session.handle_close();
     let last = send(&mut session);
@@ -245,7 +245,7 @@ fn the_end_of_the_stream_is_the_connections() {
     send(&mut session);
     assert_eq!(feed(&mut session, &frame(DATA, END_STREAM, 1, b"")), [Event::End]);
     let failed = Event::Failed { id: Some(0), failure: Failure::Closed };
-    assert_eq!(end(&mut session), [Event::CloseFrame(1006), failed]);
+    assert_eq!(end(&mut session), [Event::CloseFrame(1006.into()), failed]);
     let mut session = asked(&[], Settings::default());
     let failure = Failure::NotReady("the response that opens a WebSocket");
     assert_eq!(end(&mut session), [Event::Failed { id: None, failure }]);

@@ -123,14 +123,19 @@ fn a_target_that_does_not_respond_to_attempts_is_unavailable_too() {
 #[test]
 fn close_codes_are_counted_one_by_one_up_to_a_limit() {
     let mut recorder = Recorder::new(settings(Some(2000), 0));
-    [1000, 1001, 1000].into_iter().for_each(|code| recorder.close_frame(1, code));
-    (4000..4100).for_each(|code| recorder.close_frame(2, code));
+    [1000, 1001, 1000].into_iter().for_each(|code| recorder.close_frame(1, code, ""));
+    (4000..4100).for_each(|code| recorder.close_frame(2, code, &format!("reason {}", code / 2)));
     recorder.finish(2000, 0);
     let finished: Vec<_> = std::iter::from_fn(|| recorder.take_finished()).collect();
     let codes = &finished[0].connections.close_codes;
     assert_eq!(codes[..2], [(1000, 2), (1001, 1)]);
     // The last collects its own and 86 others.
     assert_eq!((codes.len(), codes[15]), (16, (4099, 87)));
+    // Of reasons the first are kept.
+    let reasons = &finished[0].connections.close_reasons;
+    let [first, .., last] = &reasons[..] else { panic!("{reasons:?}") };
+    assert_eq!((reasons.len(), first.code, last.code, last.count), (16, 4000, 4015, 1));
+    assert_eq!((&*first.reason, &*last.reason), ("reason 2000", "reason 2007"));
 }
 
 #[test]

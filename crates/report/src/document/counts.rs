@@ -3,8 +3,8 @@
 use candor_plan::journey::step_of;
 use candor_plan::{By, Parts, Target};
 use candor_record::{
-    ErrorKind, GoAways, Handshake, Histogram, Interval, Ledger, LossKind, RequestCounts, RunRecord,
-    StatusCount, Tally,
+    ConnectionCounts, ErrorKind, GoAways, Handshake, Histogram, Interval, Ledger, LossKind,
+    RequestCounts, RunRecord, StatusCount, Tally,
 };
 use serde::{Deserialize, Serialize};
 
@@ -188,13 +188,38 @@ pub struct Connections {
 }
 
 /// Close frames with one code.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct CloseCount {
     /// The code; 1005: the frame has none.
     pub code: u16,
     /// How many came.
     pub count: u64,
+    /// The reasons that came first, at most 16 of all codes, and how many came with each.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub reasons: Vec<ReasonCount>,
+}
+
+/// Close frames with one reason.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct ReasonCount {
+    /// The reason, without characters that control terminals.
+    pub reason: String,
+    /// How many came.
+    pub count: u64,
+}
+
+impl CloseCount {
+    fn all(counts: &ConnectionCounts) -> Vec<Self> {
+        let reasons = |code: u16| {
+            let own = counts.close_reasons.iter().filter(|one| one.code == code);
+            own.map(|one| ReasonCount { reason: one.reason.to_string(), count: one.count })
+                .collect()
+        };
+        let one = |&(code, count): &(u16, u64)| CloseCount { code, count, reasons: reasons(code) };
+        counts.close_codes.iter().map(one).collect()
+    }
 }
 
 /// GOAWAYs with one error code.
@@ -310,11 +335,7 @@ impl Connections {
             losses: by_kind(&counts.lost, LossKind::ALL.map(|kind| (kind.id(), kind.sentence()))),
             handshakes: HandshakeCount::all(&counts.handshakes),
             goaways: GoAwayCount::all(&counts.goaways),
-            close_codes: counts
-                .close_codes
-                .iter()
-                .map(|&(code, count)| CloseCount { code, count })
-                .collect(),
+            close_codes: CloseCount::all(counts),
         }
     }
 }

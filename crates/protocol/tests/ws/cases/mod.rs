@@ -11,7 +11,7 @@ mod handling;
 mod texts;
 
 use candor_protocol::ws::{Error, Kind, Settings};
-use candor_protocol::{Event, Session as _};
+use candor_protocol::{CloseFrame, Event, Session as _};
 
 use crate::support::*;
 
@@ -89,7 +89,14 @@ impl Case {
         }
         match self.ending {
             Ending::Open => {}
-            Ending::Closed(code) => wanted.extend([Event::CloseFrame(code), Event::Over]),
+            Ending::Closed(code) => {
+                // Behind the two bytes of a short frame's head and those of the code.
+                let frame = self.script.iter().find(|one| one[0] == FIN | CLOSE);
+                let reason = frame.and_then(|one| one.get(4..)).unwrap_or_default();
+                let reason = String::from_utf8_lossy(reason).into();
+                let told = CloseFrame { code, reason };
+                wanted.extend([Event::CloseFrame(told), Event::Over]);
+            }
             Ending::Failed(error, _) => wanted.push(broken(error)),
         }
         expect("events", &events, &wanted)?;

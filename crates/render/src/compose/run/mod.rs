@@ -22,7 +22,7 @@ use crate::targets::connections_to;
 use candor_report::Tone;
 use candor_report::document::Document;
 use candor_report::document::Judgement;
-use candor_report::document::counts::{ErrorCount, RequestRow};
+use candor_report::document::counts::{ErrorCount, ReasonCount, RequestRow};
 use candor_report::document::latency::Distribution;
 use candor_report::shorten;
 use course::{Course, Rows};
@@ -394,7 +394,11 @@ fn connections(section: &mut Section, document: &Document) {
     }));
     facts.extend(connections.close_codes.iter().map(|one| {
         let what = fmt_plural(one.count, "close frame");
-        ("Connections", format!("{what} of the server with code {}", one.code))
+        let with = |one: &ReasonCount| format!("“{}” ({})", one.reason, fmt_count(one.count));
+        let reasons: Vec<String> = one.reasons.iter().map(with).collect();
+        let colon = if reasons.is_empty() { "" } else { ": " };
+        let reasons = reasons.join(", ");
+        ("Connections", format!("{what} of the server with code {}{colon}{reasons}", one.code))
     }));
     facts.extend(words::connect(document).map(|text| ("Connect", text)));
     facts.extend(connections.handshakes.iter().map(|one| ("TLS", words::handshakes(one))));
