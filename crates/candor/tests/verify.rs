@@ -45,6 +45,7 @@ fn what_holds_on_any_machine_holds_here() {
         "targets",
         "events",
         "gaps",
+        "tokens",
         "websocket",
         "grpc",
         "pause",

@@ -6,6 +6,7 @@
 //! made from that of parts.
 
 use std::fmt::Write as _;
+use std::ops::Range;
 use std::time::Duration;
 
 use candor_engine::Control;
@@ -28,6 +29,8 @@ const OFF_LOG_WITHIN_NS: f64 = 500e3;
 /// The tolerance of the 99th percentile, and of medians that the target's lateness is part of: unlike the
 /// truth server it has a scheduler between a socket and the response to it.
 pub(super) const WITHIN_NS: f64 = 1e6;
+/// The events of a response that are tokens, where some are.
+pub(super) const TOKENS: Range<usize> = 1..9;
 /// How long the target may take to say what it has counted.
 const PATIENCE: Duration = Duration::from_secs(5);
 
@@ -110,6 +113,12 @@ pub(super) enum Figure {
     Last,
     /// The longest gap of each response.
     LongestGap,
+    /// From a request's due time to its first token.
+    FirstToken,
+    /// From one token to the next.
+    TokenGap,
+    /// From the first token to the last, for each that there were after the first: one more than events that are.
+    TimePerToken,
 }
 
 impl Figure {
@@ -119,6 +128,9 @@ impl Figure {
             Figure::Gap => &figures.gap,
             Figure::Last => &figures.last_part,
             Figure::LongestGap => &figures.longest_gap,
+            Figure::FirstToken => &figures.first_token,
+            Figure::TokenGap => &figures.token_gap,
+            Figure::TimePerToken => &figures.time_per_token,
         }
     }
 }
@@ -290,7 +302,7 @@ impl Parted {
         let requests = || self.evidence.schedule().into_iter().zip(self.evidence.touched());
         let since_due = |of: fn(&[PartEntry]) -> usize| {
             let of_request = |(parts, (due_ns, touched)): (&&[PartEntry], (u64, bool))| {
-                let part = &parts[of(parts)];
+                let part = &parts[of(parts).min(parts.len() - 1)];
                 (read_ns(part).saturating_sub(due_ns) as f64, touched || is_touched(part))
             };
             streams.iter().zip(requests()).map(of_request).collect()
@@ -306,6 +318,21 @@ impl Parted {
             Figure::First => since_due(|_| 0),
             Figure::Last => since_due(|parts| parts.len() - 1),
             Figure::Gap => streams.iter().flat_map(|parts| gaps(parts)).collect(),
+            Figure::FirstToken => since_due(|_| TOKENS.start),
+            Figure::TokenGap => {
+                let tokens = |parts: &&[PartEntry]| gaps(parts.get(TOKENS).unwrap_or_default());
+                streams.iter().flat_map(tokens).collect()
+            }
+            Figure::TimePerToken => {
+                let each = |parts: &&[PartEntry]| {
+                    let tokens = parts.get(TOKENS)?;
+                    let (first, last) = (tokens.first()?, tokens.last()?);
+                    let span_ns = read_ns(last).saturating_sub(read_ns(first));
+                    let touched = is_touched(first) || is_touched(last);
+                    Some((span_ns as f64 / tokens.len() as f64, touched))
+                };
+                streams.iter().filter_map(each).collect()
+            }
             Figure::LongestGap => {
                 let longest = |parts: &&[PartEntry]| {
                     gaps(parts).into_iter().max_by(|(a, _), (b, _)| a.total_cmp(b))

@@ -15,6 +15,7 @@ mod shedding;
 mod stall;
 mod stamps;
 mod targets;
+mod tokens;
 mod users;
 mod websocket;
 
@@ -36,7 +37,7 @@ pub struct Check {
 }
 
 /// All checks.
-pub const CHECKS: [Check; 15] = [
+pub const CHECKS: [Check; 16] = [
     Check { id: "stall", title: "the server stalls once", run: stall::check },
     Check { id: "overload", title: "twice what the server can do", run: overload::check },
     Check { id: "delays", title: "a server with a known delay", run: delays::check },
@@ -57,6 +58,7 @@ pub const CHECKS: [Check; 15] = [
     Check { id: "targets", title: "two servers, one of which stalls", run: targets::check },
     Check { id: "events", title: "streams of events at known times", run: events::check },
     Check { id: "gaps", title: "streams that stall once", run: gaps::check },
+    Check { id: "tokens", title: "streams of tokens at known times", run: tokens::check },
     Check { id: "websocket", title: "WebSockets that echo at known times", run: websocket::check },
     Check { id: "grpc", title: "calls of gRPC at known times", run: calls::check },
     Check { id: "pause", title: "candor itself is stopped for a while", run: pause::check },

@@ -19,7 +19,8 @@ use super::super::line::{Answer, Line};
 use super::super::parts::{Counted, Parted, Times, responses};
 use super::super::witness::Machine;
 use super::{
-    calls, closed, delays, events, fifo, gaps, overload, shedding, stall, targets, users, websocket,
+    calls, closed, delays, events, fifo, gaps, overload, shedding, stall, targets, tokens, users,
+    websocket,
 };
 
 const MS: u64 = 1_000_000;
@@ -443,7 +444,8 @@ fn simulated_events(load: &str, times: Times) -> Parted {
             vec![(at_ns, b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n".to_vec())];
         for index in 0..times.count {
             let due_ns = at_ns + times.due_ns(index);
-            all.push((due_ns, b"9\r\ndata: x\n\n\r\n".to_vec()));
+            let event = format!("data: {{\"seq\":{index},\"due_ns\":{due_ns}}}\n\n");
+            all.push((due_ns, format!("{:x}\r\n{event}\r\n", event.len()).into_bytes()));
             let (departed_ns, scenario) = (due_ns, "sse_events");
             let entry = PartEntry { due_ns, departed_ns, stream, index, scenario };
             entries.borrow_mut().entries.push(entry);
@@ -531,6 +533,25 @@ fn pauses_between_events_are_no_fault_and_hide_none() {
         }
         assert!(!lines.iter().any(Line::is_contradiction));
     }
+}
+
+#[test]
+fn tokens_are_judged() {
+    let load = format!("-R 100 -c 50 -t 1 -d 2s {}", tokens::RULES);
+    let parted = simulated_events(&load, tokens::TIMES);
+    assert_all_yes(&tokens::judge(&parted, "sim"));
+    // The first event taken for the first token, and every event for one.
+    let mut wrong = parted.clone();
+    let all = figures(&mut wrong);
+    (all.first_token, all.token_gap) = (all.first_part.clone(), all.gap.clone());
+    let lines = tokens::judge(&wrong, "sim");
+    assert_no(&lines, &["time to first token", "gaps of tokens"]);
+    // The number of events taken for that of tokens.
+    let mut wrong = parted;
+    let all = figures(&mut wrong);
+    all.time_per_token = all.token_gap.clone();
+    all.tokens -= 1;
+    assert_no(&tokens::judge(&wrong, "sim"), &["time per output token", "tokens, as the last"]);
 }
 
 fn figures(parted: &mut Parted) -> &mut StreamCounts {
