@@ -69,15 +69,13 @@ fn counted(streams: &Streams) -> String {
     }
 }
 
-/// `19 reconnects, p50 3 s and at most 3.1 s after the end of a stream`
+/// `19 reconnects, p50 3 s, max 3.1 s after the end of a stream`
 fn reconnects(times: &Distribution) -> String {
-    let (p50, max) = (words::cell(times, "p50"), words::cell(times, "max"));
     match times.count {
         0 => "No stream was gone on with".to_owned(),
-        count => format!(
-            "{}, p50 {p50} and at most {max} after the end of a stream",
-            fmt_plural(count, "reconnect")
-        ),
+        count => {
+            format!("{}, {} after the end of a stream", fmt_plural(count, "reconnect"), few(times))
+        }
     }
 }
 
@@ -123,10 +121,23 @@ pub(super) fn in_short(streams: &Streams) -> String {
             ("last event", &streams.last_event),
         ],
     };
-    let shown = figures.map(|(name, one)| {
-        format!("{name} p50 {}, p99 {}", words::cell(one, "p50"), words::cell(one, "p99"))
-    });
-    shown.join(" · ")
+    let known = figures.into_iter().filter(|(_, one)| one.count > 0);
+    let shown: Vec<String> = known.map(|(name, one)| format!("{name} {}", few(one))).collect();
+    match shown.is_empty() {
+        true => "none".to_owned(),
+        false => shown.join(" · "),
+    }
+}
+
+/// `p50 12 ms, p99 30 ms`, and the longest in the place of percentiles that too few samples have.
+fn few(times: &Distribution) -> String {
+    let known = |row: &&str| times.percentile_ns(row).is_some();
+    let percentiles: Vec<&str> = ["p50", "p99"].into_iter().take_while(known).collect();
+    let max = (percentiles.len() < 2).then_some("max");
+    let cells = percentiles.into_iter().chain(max);
+    let cells: Vec<String> =
+        cells.map(|row| format!("{row} {}", words::cell(times, row))).collect();
+    cells.join(", ")
 }
 
 #[cfg(test)]
@@ -148,6 +159,19 @@ mod tests {
             assert!(words.join(" ").contains(line), "{text}");
         }
         assert!(compose::run(&document, Depth::Full).html().contains("Goodput over time"));
+    }
+
+    #[test]
+    fn times_of_few_samples_are_the_longest_or_left_out() {
+        let mut document = testing::streams_run().document();
+        let streams = document.streams.as_mut().unwrap();
+        streams.tokens = None;
+        streams.first_event.percentiles_ns.clear();
+        streams.first_event.max_ns = Some(7_000_000);
+        streams.last_event.count = 0;
+        let told = super::in_short(document.streams.as_ref().unwrap());
+        assert!(told.starts_with("first event max 7 ms · gap p50 "), "{told}");
+        assert!(!told.contains("last event") && !told.contains('–'), "{told}");
     }
 
     #[test]
