@@ -46,6 +46,12 @@ fn main() {
         "exchange-pipelined" => {
             mirror::exchanges(repetitions, "pipeline = 16", answer(1).repeat(16).leak());
         }
+        "ws-echo" => mirror::messages(repetitions, ""),
+        "ws-echo-rules" => {
+            let rules = r#"ignore = '"type":"(welcome|ping)"'"#.to_owned()
+                + "\nreply = '\"type\":\"next\"'";
+            mirror::messages(repetitions, &rules);
+        }
         _ => usage(),
     }
 }
@@ -54,7 +60,7 @@ fn usage() {
     println!(
         "parse parse-again encode h2-encode h2-made h2-exchange h2-exchange-new \
          schedule-constant schedule-poisson record exchange-closed exchange-open \
-         exchange-hole exchange-pipelined"
+         exchange-hole exchange-pipelined ws-echo ws-echo-rules"
     );
 }
 

@@ -10,6 +10,7 @@ use std::path::Path;
 use candor_engine::reactor::{ConnectFailure, Key, Reactor, Ready, Received, Route, Sent};
 use candor_engine::{Control, drive};
 use candor_plan::{Options, ReadFile};
+use candor_protocol::ws::accept_of;
 
 /// Between two readings of the clock.
 const TICK_NS: u64 = 500;
@@ -25,6 +26,34 @@ pub(crate) fn exchanges(repetitions: u64, load: &str, answer: &'static [u8]) {
     assert_eq!(record.total.ledger.ok, repetitions);
 }
 
+/// Messages of one WebSocket, each with an echo, and these rules of the plan.
+pub(crate) fn messages(repetitions: u64, rules: &str) {
+    let message = r#"{"id":"7","type":"next","payload":{"data":{"price":101.25,"size":7}}}"#;
+    let text = format!(
+        "url = 'ws://127.0.0.1:8080/'\nconnections = 1\nthreads = 1\nrequests = {repetitions}\nbody = '{message}'\n{rules}"
+    );
+    let options = Options::from_toml("mirror", &text).unwrap();
+    let (plan, _) = options.build(&NoFiles).unwrap();
+    let frame = [&[0x81, message.len() as u8], message.as_bytes()].concat();
+    let mirror = Mirror { answer: frame.leak(), is_socket: true, ..Mirror::default() };
+    let record = drive(&plan, mirror, &Control::default());
+    assert_eq!(record.total.ledger.ok, repetitions);
+}
+
+/// The response that opens the WebSocket of this request; `None`: it is none.
+fn opening(slices: &[IoSlice<'_>]) -> Option<Vec<u8>> {
+    const FIELD: &str = "Sec-WebSocket-Key: ";
+    let request = slices.iter().flat_map(|slice| slice.iter().copied()).collect();
+    let request = String::from_utf8(request).ok()?;
+    let (_, key) = request.split_once(FIELD)?;
+    let accept = accept_of(key.lines().next()?.as_bytes());
+    let head = format!(
+        "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\
+         Sec-WebSocket-Accept: {accept}\r\n\r\n"
+    );
+    Some(head.into_bytes())
+}
+
 struct NoFiles;
 
 impl ReadFile for NoFiles {
@@ -36,6 +65,10 @@ impl ReadFile for NoFiles {
 #[derive(Default)]
 struct Mirror {
     answer: &'static [u8],
+    /// The first request opens a WebSocket, with the response that is to come.
+    is_socket: bool,
+    opening: Option<Vec<u8>>,
+    opened: Vec<u8>,
     now_ns: u64,
     /// What the next look finds, and what the last one found; the latter from the end.
     coming: Vec<Ready>,
@@ -70,10 +103,20 @@ impl Reactor for Mirror {
 
     fn receive(&mut self, _key: Key) -> Received<'_> {
         self.now_ns += TICK_NS;
-        Received::Bytes { bytes: self.answer, at_ns: self.now_ns, more: false }
+        let bytes = match self.opening.take() {
+            Some(opening) => {
+                self.opened = opening;
+                &self.opened
+            }
+            None => self.answer,
+        };
+        Received::Bytes { bytes, at_ns: self.now_ns, more: false }
     }
 
     fn send(&mut self, key: Key, slices: &[IoSlice<'_>]) -> Sent {
+        if std::mem::take(&mut self.is_socket) {
+            self.opening = opening(slices);
+        }
         self.announces(key, true);
         Sent::Written(slices.iter().map(|slice| slice.len()).sum())
     }
