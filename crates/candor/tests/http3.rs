@@ -90,6 +90,40 @@ fn aioquic_counts_what_the_ledger_has() {
     assert_eq!(count("closed with 0x100"), 16);
 }
 
+/// What the flags say is what connections do, and what QUIC saw of their paths is in the document.
+#[test]
+fn paths_are_told_and_their_datagrams_bounded() {
+    let aioquic = Aioquic::start();
+    for (flags, datagram_bytes) in [(&["--cc", "bbr", "--mtu", "1200"][..], 1200), (&[], 1452)] {
+        let flags = [&["-c", "2", "-n", "400", "-m", "2"], flags].concat();
+        let document = aioquic.measured("", &flags);
+        document.assert_all_ok();
+        let count = |name: &str| document.count(&format!("/paths/{name}"));
+        assert_eq!((count("connections"), count("rtt/count")), (2, 2));
+        assert_eq!(count("datagram_bytes"), 2 * datagram_bytes, "{flags:?}");
+        assert!(count("packets") >= 400 && count("window_bytes") > 0);
+        let (least_ns, most_ns) = (count("least_rtt/min_ns"), count("rtt/max_ns"));
+        assert!(0 < least_ns && least_ns <= most_ns, "{least_ns} {most_ns}");
+        assert!(!document.verdicts().contains(&"window-limited"));
+    }
+}
+
+/// An upload beyond the first congestion window: requests wait for it, and the parts of the response time add up.
+#[test]
+fn uploads_are_blocked_by_the_congestion_window() {
+    let aioquic = Aioquic::start();
+    let upload = aioquic.folder.path().join("upload");
+    std::fs::write(&upload, vec![b'x'; 50_000]).unwrap();
+    let upload =
+        ["-c", "1", "-n", "20", "-m", "20", "-X", "PUT", "--body-file", upload.to_str().unwrap()];
+    let document = aioquic.measured("", &upload);
+    document.assert_all_ok();
+    let blocked = document.count("/latencies/blocked/time/count");
+    assert!((1..20).contains(&blocked), "{blocked}");
+    assert!(document.count("/latencies/blocked/by/congestion_ns") > 0);
+    assert!(!document.verdicts().contains(&"impossible"));
+}
+
 /// RFC 9001 6: the server's changes are followed, and of ours there is none in the packets that these runs take.
 #[test]
 fn keys_change_when_the_server_changes_them() {

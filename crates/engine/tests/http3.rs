@@ -3,8 +3,8 @@
 use std::net::{Ipv4Addr, SocketAddr};
 
 use candor_engine::{Control, drive};
-use candor_plan::{Arrivals, HttpVersion, Parts, Trust};
-use candor_record::{ErrorKind, RunRecord};
+use candor_plan::{Arrivals, HttpVersion, Parts, Request, Trust};
+use candor_record::{Blocked, ErrorKind, RunRecord};
 use candor_testkit::h3::Server;
 use candor_testkit::plans::tls;
 use candor_testkit::sim::{Link, Reaction, SimReactor, SimServer};
@@ -62,11 +62,85 @@ fn run(plan: Parts, streams: u32, server: Quic, loses: fn(u64) -> bool) -> RunRe
     let record = drive(&plan, SimReactor::new(server, link), &Control::default());
     assert!(record.total.ledger.balances(), "{:?}", record.total.ledger);
     let latencies = &record.total.latencies;
+    let blocked_ns = record.total.blocked.as_ref().map_or(0, |blocked| {
+        assert_eq!(blocked.time.sum_ns(), u128::from(blocked.by.total_ns()));
+        blocked.time.sum_ns()
+    });
+    let lag_ns = latencies.send_lag.sum_ns();
     assert_eq!(
         latencies.response.sum_ns(),
-        latencies.queue_wait.sum_ns() + latencies.send_lag.sum_ns() + latencies.service.sum_ns()
+        latencies.queue_wait.sum_ns() + lag_ns + blocked_ns + latencies.service.sum_ns()
     );
     record
+}
+
+/// Uploads of 1,100 bytes, all at once, a single time.
+fn uploads(count: u32) -> Parts {
+    let mut plan = plan(1, closed(0), 10 * S);
+    let body = vec![b'x'; 1100];
+    plan.work = vec![Request { method: "POST".to_owned(), body: body.into(), ..get("/") }].into();
+    plan.stop.count = Some(count.into());
+    plan
+}
+
+/// The first request takes all that the server allows to send, the other waits for the server's word, which comes with
+/// the first bytes of its response to what it got: a round trip.
+#[test]
+fn what_the_servers_limit_holds_back_is_blocked() {
+    let answers = |_, _: &[u8]| Some(ANSWER.to_vec());
+    let server = Server::new(
+        &["sim"],
+        &["h3"],
+        |own| {
+            own.receive_window(1000_u32.into());
+        },
+        answers,
+    );
+    let server = Quic(server);
+    let record = run(uploads(2), 2, server, |_| false);
+    let total = &record.total;
+    assert_eq!((total.ledger.sent, total.ledger.ok), (2, 2), "{:?}", total.ledger);
+    let blocked = total.blocked.as_ref().expect("one is blocked");
+    assert_eq!((blocked.time.count(), blocked.time.max_ns()), (1, Some(2 * LATENCY_NS)));
+    assert_eq!((blocked.by.flow_control_ns, blocked.by.congestion_ns), (2 * LATENCY_NS, 0));
+    assert_eq!(total.latencies.send_lag.max_ns(), Some(0));
+}
+
+/// The window takes 14 of them, as the handshake left it; the others leave when those are acknowledged.
+#[test]
+fn what_the_congestion_window_holds_back_is_blocked() {
+    let record = run(uploads(20), 20, Quic::new(|_, _| Some(ANSWER.to_vec())), |_| false);
+    let total = &record.total;
+    assert_eq!((total.ledger.sent, total.ledger.ok), (20, 20), "{:?}", total.ledger);
+    let blocked = total.blocked.as_ref().expect("some are blocked");
+    let ends = (blocked.time.min_ns(), blocked.time.max_ns());
+    assert_eq!((blocked.time.count(), ends), (6, (Some(2 * LATENCY_NS), Some(2 * LATENCY_NS))));
+    let by = Blocked { congestion_ns: 6 * 2 * LATENCY_NS, flow_control_ns: 0 };
+    assert_eq!(blocked.by, by);
+    assert_eq!(total.latencies.send_lag.max_ns(), Some(0));
+    // The one at the edge of the window left with a part of its body.
+    let service = &total.latencies.service;
+    assert_eq!((service.min_ns(), service.max_ns()), (Some(2 * LATENCY_NS), Some(4 * LATENCY_NS)));
+    assert_eq!(total.latencies.response.max_ns(), Some(4 * LATENCY_NS));
+}
+
+/// A response of 20,000 bytes needs no word of ours in a large window; in one of 4 KiB the server says that it has to wait.
+#[test]
+fn a_window_that_stops_the_server_is_counted() {
+    let mut answer = ANSWER[..5].to_vec();
+    answer.extend([0, 0x80, 0, 0x4e, 0x20]);
+    answer.resize(answer.len() + 20_000, b'x');
+    for (stream_bits, is_stopped) in [(30, false), (12, true)] {
+        let answer = answer.clone();
+        let mut plan = plan(1, closed(0), 10 * S);
+        plan.stop.count = Some(10);
+        plan.connections.windows.stream_bits = stream_bits;
+        let record = run(plan, 1, Quic::new(move |_, _| Some(answer.clone())), |_| false);
+        let total = &record.total;
+        assert_eq!((total.ledger.ok, total.bytes.bodies), (10, 200_000), "{:?}", total.ledger);
+        let stopped = total.paths.as_ref().expect("a connection ended").counts.stopped_by_window;
+        assert_eq!(stopped > 0, is_stopped, "{stopped}");
+    }
 }
 
 #[test]
@@ -84,6 +158,15 @@ fn an_open_load_takes_the_round_trip_and_nothing_else() {
     assert_eq!(total.handshake.count(), 1);
     assert_eq!(total.handshake.max_ns(), Some(2 * LATENCY_NS));
     assert_eq!(total.bytes.bodies, 5000);
+    let paths = total.paths.as_ref().expect("a connection ended");
+    assert_eq!((paths.counts.connections, paths.counts.lost), (1, 0));
+    for rtt in [&paths.rtt, &paths.least_rtt] {
+        assert_eq!((rtt.count(), rtt.max_ns()), (1, Some(2 * LATENCY_NS)));
+    }
+    assert_eq!(paths.counts.datagram_bytes, 1452);
+    let counts = &paths.counts;
+    assert!(counts.packets >= 1000 && counts.window_bytes >= 12_000, "{counts:?}");
+    assert_eq!((paths.counts.stopped_by_window, paths.counts.black_holes), (0, 0));
     assert!(total.datagrams.sent >= 1000 && total.datagrams.received >= 1000);
 }
 

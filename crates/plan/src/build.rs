@@ -174,6 +174,7 @@ impl Options {
             streams: tls::streams(self).max(websocket::in_flight(self)),
             windows: tls::windows(self),
             frames: tls::frames(self),
+            quic: tls::quic(self),
             requests_per_connection: per_connection,
             lifetime_ns: self.requests.connection_lifetime.map(|one| one.get()),
             connect_rate: self.load.connect_rate,

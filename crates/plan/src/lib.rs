@@ -51,8 +51,8 @@ pub use outputs::{Out, Outputs, Place, ProgressForm, ReportDepth, Tag, Tui};
 pub use plan::{Parts, Plan};
 pub use redact::Secrets;
 pub use run::{
-    By, Connections, Frames, Goodput, KernelTimestamps, Pacing, ReactorChoice, Recording, Stop,
-    Threads, Timeouts, Trace, Windows,
+    By, Congestion, Connections, Frames, Goodput, KernelTimestamps, Pacing, Quic, ReactorChoice,
+    Recording, Stop, Threads, Timeouts, Trace, Windows,
 };
 pub use targets::{
     Credential, CredentialSource, Endpoint, HaproxyProtocol, HttpVersion, Identity, MAIN_TARGET,

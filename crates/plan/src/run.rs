@@ -6,7 +6,7 @@ mod goodput;
 mod recording;
 mod threads;
 
-pub use connections::{Connections, Frames, Windows};
+pub use connections::{Congestion, Connections, Frames, Quic, Windows};
 pub use goodput::Goodput;
 pub use recording::{By, KernelTimestamps, Recording, Trace};
 pub use threads::{Pacing, ReactorChoice, Threads};

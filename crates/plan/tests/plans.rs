@@ -61,6 +61,7 @@ fn a_url_alone_is_a_closed_loop_of_ten_connections_for_ten_seconds() {
             streams: 1,
             windows: Windows { stream_bits: 30, connection_bits: 30 },
             frames: Default::default(),
+            quic: Default::default(),
             requests_per_connection: None,
             lifetime_ns: None,
             connect_rate: None,
@@ -345,6 +346,11 @@ fn the_scheme_and_the_flags_say_what_is_spoken() {
     assert_eq!(h3.target.tls.as_ref().unwrap().min, TlsVersion::V13);
     let Connections { streams, windows, .. } = &h3.connections;
     assert_eq!((*streams, windows.stream_bits, windows.connection_bits), (7, 20, 24));
+    assert_eq!(h3.connections.quic, Quic { congestion: Congestion::Cubic, datagram_bytes: 1452 });
+    for (mtu, datagram_bytes) in [("1200", 1200), ("65527", 65_527)] {
+        let h3 = plan(&["--h3", "--cc", "bbr", "--mtu", mtu, "https://h/"]);
+        assert_eq!(h3.connections.quic, Quic { congestion: Congestion::Bbr, datagram_bytes });
+    }
 }
 
 #[test]
@@ -387,6 +393,10 @@ fn what_does_not_go_together_in_tls_and_http2_is_refused() {
         (&["--h3", "--stream", "sse", "https://h/"], "streams of events over HTTP/3"),
         (&["--h3", "--expect-continue", "-b", "x", "https://h/"], "used with --h3"),
         (&["--h3", "--call", "a.B/C", "https://h/"], "calls over HTTP/3 are not supported yet"),
+        (&["--h3", "--mtu", "1199", "https://h/"], "--mtu"),
+        (&["--h3", "--mtu", "65528", "https://h/"], "1200 to 65527 bytes"),
+        (&["--h2", "--mtu", "1452", "https://h/"], "it is for QUIC; add --h3"),
+        (&["--cc", "bbr", "https://h/"], "it is for QUIC; add --h3"),
         (&["-m", "5", "http://h/"], "add --h2"),
         (&["-w", "16", "--h1", "https://h/"], "add --h2"),
         (&["--h2", "-p", "5", "http://h/"], "write --streams"),

@@ -33,7 +33,7 @@ use std::io::IoSlice;
 use std::num::NonZeroU16;
 use std::rc::Rc;
 
-use candor_record::{Cause, ErrorKind, Handshake};
+use candor_record::{Blocked, Cause, ErrorKind, Handshake, Path};
 
 use crate::capture::{Capture, NotKept};
 use crate::expect::Mismatch;
@@ -274,6 +274,13 @@ pub enum Event {
         /// Those of the request; `None`: the response does not say.
         input: Option<u64>,
     },
+    /// The transport held this request back for so long before it was sent. Comes once, when it was sent.
+    Blocked {
+        /// The request.
+        id: RequestId,
+        /// For how long, by cause.
+        by: Blocked,
+    },
     /// This request failed, and the connection with it. Others outstanding on it have no outcome
     /// yet.
     Failed {
@@ -309,6 +316,8 @@ pub enum Event {
     CloseFrame(CloseFrame),
     /// After [`Session::handle_close`], from protocols that compress header blocks: all that came.
     HeaderBytes(HeaderBytes),
+    /// After [`Session::handle_close`], from protocols over QUIC whose handshake was over: the path.
+    Path(Box<Path>),
 }
 
 /// A peer's word about the end of a WebSocket (RFC 6455 7.4).

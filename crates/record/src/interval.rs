@@ -7,8 +7,9 @@ use serde::{Deserialize, Serialize};
 use crate::errors::{ConnectErrorKind, DeviationKind, ErrorKind, LossKind, Tally};
 use crate::figure::{self, Figure, Keyed, figures};
 use crate::histogram::Histogram;
-use crate::latencies::Latencies;
+use crate::latencies::{BlockedCounts, Latencies};
 use crate::ledger::Ledger;
+use crate::paths::Paths;
 use crate::rates::RateSamples;
 use crate::streams::StreamCounts;
 use crate::users::JourneyCounts;
@@ -309,6 +310,9 @@ figures! {
         pub warm_up: Ledger,
         /// Got the expected response, measured.
         pub latencies: Latencies,
+        /// Those of them that were blocked; `None` before the first one.
+        #[serde(default)]
+        pub blocked: Option<Box<BlockedCounts>> as Late,
         /// Response times of those that a pause of the loader's machine touched, as far as they were found in this
         /// stretch: a few of them were done before it. `None`: there are none.
         #[serde(default)]
@@ -342,6 +346,9 @@ figures! {
         pub good: u64,
         /// Datagrams.
         pub datagrams: DatagramCounts,
+        /// Paths of connections over QUIC that ended; `None` before the first one.
+        #[serde(default)]
+        pub paths: Option<Box<Paths>> as Late,
         /// Connections.
         pub connections: ConnectionCounts,
         /// Requests due and not sent at the end of the stretch (a gauge).

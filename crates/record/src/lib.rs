@@ -25,6 +25,7 @@ pub mod kernel;
 mod latencies;
 mod ledger;
 mod merge;
+mod paths;
 mod pauses;
 mod rates;
 mod recorder;
@@ -50,9 +51,10 @@ pub use interval::{
     AckCounts, Bytes, CloseReason, ConnectionCounts, DatagramCounts, GoAways, Handshake, Interval,
     PartCounts, RequestCounts, StatusCount, StepCounts,
 };
-pub use latencies::Latencies;
+pub use latencies::{Blocked, BlockedCounts, Latencies};
 pub use ledger::Ledger;
 pub use merge::{MergeError, Merging, Planned, merge};
+pub use paths::{Path, PathCounts, Paths};
 pub use pauses::{LEAST_PAUSE_NS, Pauses};
 pub use rates::{RateSamples, SLOT_NS};
 pub use recorder::{Disconnect, FailedRequest, Phase, Recorder, RecorderSettings, Sample};

@@ -13,6 +13,8 @@ use crate::errors::{ConnectErrorKind, DeviationKind, ErrorKind, LossKind, Reason
 use crate::figure::count;
 use crate::histogram::Histogram;
 use crate::interval::{CloseReason, GoAways, Handshake, Interval, StatusCount, StepCounts};
+use crate::latencies::{Blocked, BlockedCounts};
+use crate::paths::{Path, Paths};
 use crate::pauses::{LEAST_PAUSE_NS, Pauses, SlowRequests};
 use crate::streams::{StreamCounts, StreamEnd, StreamParts};
 use crate::users::{Failures, JourneyCounts, StepFailure};
@@ -36,6 +38,8 @@ pub struct Sample {
     pub ready_ns: u64,
     /// When its first byte was handed to the kernel.
     pub sent_ns: u64,
+    /// How long the transport held it back between the two, and no longer than that.
+    pub blocked: Blocked,
     /// When the first byte of its response was read.
     pub first_byte_ns: u64,
     /// When the last byte of its response was read.
@@ -50,6 +54,13 @@ pub struct Sample {
     pub phase: Phase,
 }
 
+impl Sample {
+    #[inline]
+    fn send_lag_ns(&self) -> u64 {
+        self.sent_ns - self.ready_ns - self.blocked.total_ns()
+    }
+}
+
 #[cfg(test)]
 impl Sample {
     /// One that left when it was due, and whose response came at once when it was done.
@@ -58,6 +69,7 @@ impl Sample {
             due_ns,
             ready_ns: due_ns,
             sent_ns: due_ns,
+            blocked: Blocked::default(),
             first_byte_ns: done_ns,
             done_ns,
             request: 0,
@@ -341,9 +353,12 @@ impl Recorder {
         let latencies = &mut current.latencies;
         latencies.response.record(response_ns);
         latencies.queue_wait.record(sample.ready_ns - sample.due_ns);
-        latencies.send_lag.record(sample.sent_ns - sample.ready_ns);
+        latencies.send_lag.record(sample.send_lag_ns());
         latencies.service.record(sample.done_ns - sample.sent_ns);
         latencies.first_byte.record(sample.first_byte_ns - sample.sent_ns);
+        if sample.blocked != Blocked::default() {
+            BlockedCounts::add(&mut current.blocked, self.settings.digits, sample.blocked);
+        }
         let one = &mut current.requests[sample.request as usize];
         one.ok += 1;
         if let Some(histogram) = &mut one.response {
@@ -576,6 +591,13 @@ impl Recorder {
         self.current.datagrams.dropped += count;
     }
 
+    /// A connection over QUIC ended, and its path was this.
+    pub fn path(&mut self, path: &Path) {
+        let digits = self.settings.digits;
+        let fresh = || Box::new(Paths::new(digits));
+        self.current.paths.get_or_insert_with(fresh).add(path);
+    }
+
     /// The server announced the end of a connection.
     pub fn goaway(&mut self, now_ns: u64, code: u32, last_stream: u32) {
         self.advance(now_ns);
@@ -666,7 +688,7 @@ fn ok_of_step(step: &mut StepCounts, sample: &Sample) {
     count(&mut step.statuses, StatusCount { status: sample.status, count: 1 });
     step.service.record(sample.done_ns - sample.sent_ns);
     step.queue_wait.record(sample.ready_ns - sample.due_ns);
-    step.send_lag.record(sample.sent_ns - sample.ready_ns);
+    step.send_lag.record(sample.send_lag_ns());
 }
 
 /// The time without any connection, as far as it is not in an interval yet. It counts from the end of the last

@@ -107,6 +107,9 @@ row! {
         pub service: Brief = Brief::of(&interval.latencies.service),
         /// Send lags.
         pub send_lag: Brief = Brief::of(&interval.latencies.send_lag),
+        /// Blocked times, of the requests that were blocked.
+        #[serde(default)]
+        pub blocked: Brief = interval.blocked.as_ref().map(|all| Brief::of(&all.time)).unwrap_or_default(),
         /// Times from due to the first event, of streams.
         #[serde(default)]
         pub first_event: Brief = of_streams(interval, |all| &all.first_part),

@@ -5,9 +5,9 @@ use std::collections::BTreeSet;
 
 use candor_record::kernel::KernelTimes;
 use candor_record::{
-    CloseReason, CollectorSettings, ConnectErrorKind, DeviationKind, ErrorKind, Failures, GoAways,
-    Handshake, Histogram, Interval, Ledger, LossKind, Merging, StatusCount, StepFailure,
-    StreamCounts, Workers, wire,
+    BlockedCounts, CloseReason, CollectorSettings, ConnectErrorKind, DeviationKind, ErrorKind,
+    Failures, GoAways, Handshake, Histogram, Interval, Ledger, LossKind, Merging, Paths,
+    StatusCount, StepFailure, StreamCounts, Workers, wire,
 };
 use proptest::prelude::*;
 use serde_json::Value;
@@ -66,6 +66,10 @@ fn filled(seed: u64) -> Interval {
     n.record(&mut [&mut times.response, &mut times.queue_wait, &mut times.send_lag]);
     n.record(&mut [&mut times.service, &mut times.first_byte]);
     n.record(&mut [&mut one.censored, &mut one.connect, &mut one.handshake, &mut one.secured]);
+    let mut blocked = Box::new(BlockedCounts::new(DIGITS));
+    n.record(&mut [&mut blocked.time]);
+    n.fill(&mut [&mut blocked.by.congestion_ns, &mut blocked.by.flow_control_ns]);
+    one.blocked = Some(blocked);
     let mut touched = Histogram::new(DIGITS);
     n.record(&mut [&mut touched]);
     one.touched = Some(Box::new(touched));
@@ -90,6 +94,14 @@ fn filled(seed: u64) -> Interval {
     let datagrams = &mut one.datagrams;
     n.fill(&mut [&mut datagrams.sent, &mut datagrams.received]);
     n.fill(&mut [&mut datagrams.congested, &mut datagrams.dropped]);
+    let mut paths = Box::new(Paths::new(DIGITS));
+    n.record(&mut [&mut paths.rtt, &mut paths.least_rtt]);
+    let counts = &mut paths.counts;
+    n.fill(&mut [&mut counts.connections, &mut counts.packets, &mut counts.lost]);
+    n.fill(&mut [&mut counts.lost_bytes, &mut counts.congestion_events, &mut counts.black_holes]);
+    n.fill(&mut [&mut counts.window_bytes, &mut counts.datagram_bytes]);
+    n.fill(&mut [&mut counts.stopped_by_window]);
+    one.paths = Some(paths);
     let connections = &mut one.connections;
     n.fill(&mut [&mut connections.established, &mut connections.opened, &mut connections.retired]);
     n.fill(&mut [&mut connections.closed_by_server, &mut connections.refused_ns]);
@@ -220,7 +232,9 @@ proptest! {
         let mut cleared = one.clone();
         cleared.clear();
         let streams = Some(Box::new(StreamCounts::new(DIGITS)));
-        prop_assert_eq!(&cleared, &Interval { streams, ..empty() });
+        let blocked = Some(Box::new(BlockedCounts::new(DIGITS)));
+        let paths = Some(Box::new(Paths::new(DIGITS)));
+        prop_assert_eq!(&cleared, &Interval { streams, blocked, paths, ..empty() });
         // It adds nothing, and whatever is added to it is all there is.
         for merge in [Interval::merge_worker as Merge, Interval::merge_later] {
             let (start_ns, index) = (one.start_ns, one.index);
@@ -347,8 +361,8 @@ fn the_bytes_of_figures_do_not_change() {
     assert_eq!(wire::VERSION, 20);
     let all = [wire::to_bytes(&filled(1)), wire::to_bytes(&empty()), wire::to_bytes(&kernel)];
     let known = [
-        (998, 14_839_489_079_456_417_163),
-        (425, 11_385_258_489_879_809_081),
+        (1086, 6_848_849_702_867_233_756),
+        (427, 17_524_387_766_015_357_217),
         (70, 10_024_827_158_237_434_623),
     ];
     assert_eq!(all.map(|bytes| of(&bytes)), known);

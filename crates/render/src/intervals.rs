@@ -40,6 +40,8 @@ pub(crate) enum Read {
     Spread(fn(&IntervalSummary) -> &Brief),
     /// The same of events: only runs of streams have it.
     OfEvents(fn(&IntervalSummary) -> &Brief),
+    /// The same of blocked time: only runs in which a transport held requests back have it.
+    Blocked(fn(&IntervalSummary) -> &Brief),
 }
 
 /// A line in a chart over the time of the run.
@@ -165,6 +167,7 @@ pub(crate) const FIGURES: &[Figure] = &[
     Figure::new("touched", "touched by pauses", Read::Count(|row| row.touched)),
     Figure::new("first_event", "first event", Read::OfEvents(|row| &row.first_event)),
     Figure::new("gap", "gap", Read::OfEvents(|row| &row.gap)),
+    Figure::new("blocked", "blocked", Read::Blocked(|row| &row.blocked)),
     Figure::new("good", "good", Read::Count(|row| row.good)).line(11, &GOODPUT, 2),
 ];
 

@@ -118,6 +118,7 @@ fn plan(load: Load, warm_up_ns: u64) -> Parts {
             streams: 1,
             windows: candor_plan::Windows { stream_bits: 30, connection_bits: 30 },
             frames: Default::default(),
+            quic: Default::default(),
             requests_per_connection: None,
             lifetime_ns: None,
             connect_rate: None,

@@ -10,6 +10,7 @@
 mod h1;
 mod h2;
 mod mixed;
+mod quic;
 mod tls;
 
 use std::collections::BTreeSet;

@@ -18,7 +18,8 @@ use candor_protocol::expect::Mismatch;
 use candor_protocol::{Answer, CaptureRoom, Deviations, Part, RequestId, Session, Undecoded};
 use candor_record::trace::Tracer;
 use candor_record::{
-    DeviationKind, ErrorKind, FailedRequest, Outcome, Phase, Reason, Recorder, Sample, Traced,
+    Blocked, DeviationKind, ErrorKind, FailedRequest, Outcome, Phase, Reason, Recorder, Sample,
+    Traced,
 };
 
 use self::addresses::Addresses;
@@ -110,6 +111,7 @@ impl Books {
             due_ns,
             ready_ns,
             sent_ns: NOT_SENT,
+            blocked: Blocked::default(),
             first_byte_ns: NOT_YET,
             connection,
             request,
@@ -131,6 +133,15 @@ impl Books {
             (flight.due_ns, flight.ready_ns) = (flight.sent_ns, flight.sent_ns);
         }
         self.recorder.sent(at_ns, flight.phase, flight.request);
+    }
+
+    /// Its transport held it back for so long before it was sent.
+    #[cold]
+    pub(crate) fn blocked(&mut self, id: RequestId, by: Blocked) {
+        let flight = self.flights.get_mut(id);
+        if flight.sent_ns != NOT_SENT {
+            flight.blocked = by.at_most(flight.sent_ns - flight.ready_ns);
+        }
     }
 
     /// What was sent at `queued_ns` left at `at_ns`; unless it has ended since.
@@ -193,6 +204,7 @@ impl Books {
             due_ns: expected.due_ns,
             ready_ns: expected.ready_ns,
             sent_ns: expected.sent_ns,
+            blocked: expected.blocked,
             // Without a time of its own, it came with the last.
             first_byte_ns: expected.first_byte_ns.min(at_ns).max(expected.sent_ns),
             done_ns: at_ns.max(expected.sent_ns),
@@ -453,6 +465,7 @@ impl From<NeverSent> for Flight {
             due_ns: due.due_ns,
             ready_ns: 0,
             sent_ns: 0,
+            blocked: Blocked::default(),
             first_byte_ns: 0,
             connection: 0,
             request,

@@ -114,6 +114,7 @@ impl Applying<'_> {
                 self.books.parts(&part, at_ns);
             }
             Event::Tokens { id, output, input } => self.books.tokens(id, output, input),
+            Event::Blocked { id, by } => self.books.blocked(id, by),
             Event::Changed => self.came_to.changed = true,
             Event::BrokenOff => {
                 self.account.broken_off = true;
@@ -128,6 +129,7 @@ impl Applying<'_> {
             Event::HeaderBytes(HeaderBytes { received, decoded }) => {
                 self.books.recorder.header_bytes(received, decoded);
             }
+            Event::Path(path) => self.books.recorder.path(&path),
             Event::End => {
                 self.came_to.loss = Some(Loss::End);
                 return false;

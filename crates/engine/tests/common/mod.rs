@@ -42,6 +42,7 @@ pub(crate) fn plan(connections: u32, load: Load, duration_ns: u64) -> Parts {
             streams: 1,
             windows: Windows { stream_bits: 30, connection_bits: 30 },
             frames: Default::default(),
+            quic: Default::default(),
             requests_per_connection: None,
             lifetime_ns: None,
             connect_rate: None,

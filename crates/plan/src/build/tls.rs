@@ -3,7 +3,7 @@
 use super::{Files, calls};
 use crate::error::{PlanError, conflict, exclude, value};
 use crate::options::Options;
-use crate::run::{Frames, Windows};
+use crate::run::{Frames, Quic, Windows};
 use crate::targets::{HttpVersion, Identity, Pem, Tls, TlsVersion, Trust};
 use crate::url::HttpUrl;
 use crate::values::{Names, OnOff, Size, SmallCount, WindowBits};
@@ -38,6 +38,8 @@ pub(super) fn http(options: &Options, url: &HttpUrl) -> Result<HttpVersion, Plan
     if options.http2.h3 {
         return h3(options, url).map(|()| HttpVersion::H3);
     }
+    let h3_only = [("--cc", options.http2.cc.is_some()), ("--mtu", options.http2.mtu.is_some())];
+    exclude(h3_only, "HTTP over TCP", "it is for QUIC; add --h3, or leave it out")?;
     let h2_only = [
         ("--max-frame-size", options.http2.max_frame_size.is_some()),
         ("--header-table-size", options.http2.header_table_size.is_some()),
@@ -131,6 +133,17 @@ pub(super) fn frames(options: &Options) -> Frames {
             options.http2.encoder_header_table_size,
             default.encoder_table_bytes,
         ),
+    }
+}
+
+/// How QUIC sends.
+pub(super) fn quic(options: &Options) -> Quic {
+    let default = Quic::default();
+    // A value that does not fit is too long in any case.
+    let bytes = |asked: SmallCount| u16::try_from(asked.get()).unwrap_or(u16::MAX);
+    Quic {
+        congestion: options.http2.cc.unwrap_or(default.congestion),
+        datagram_bytes: options.http2.mtu.map_or(default.datagram_bytes, bytes),
     }
 }
 

@@ -1,6 +1,7 @@
 //! The version of HTTP, and the sizes of HTTP/2.
 
 use super::group::group;
+use crate::run::Congestion;
 use crate::values::{Size, SmallCount, WindowBits};
 
 group! {
@@ -52,6 +53,14 @@ group! {
         /// HPACK table for our header fields, if the server allows it; at most 4 KiB [default: 4KiB]
         #[arg(long, value_name = "SIZE")]
         pub encoder_header_table_size: Option<Size>,
+
+        /// Congestion control of QUIC [default: cubic]
+        #[arg(long, value_name = "NAME")]
+        pub cc: Option<Congestion>,
+
+        /// Longest datagram of QUIC that a path is tried with, 1200 to 65527 bytes [default: 1452]
+        #[arg(long, value_name = "BYTES")]
+        pub mtu: Option<SmallCount>,
     }
     one_of { h1, h2, h2c, h2c_upgrade, h3 }
 }

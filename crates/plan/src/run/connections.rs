@@ -7,10 +7,13 @@ use serde::{Deserialize, Serialize};
 use super::SEVERAL_IN_A_READ;
 use crate::error::{PlanError, Refusal, need, value};
 use crate::units::{Rate, is_time};
-use crate::values::is_small;
+use crate::values::{is_small, named};
 
 /// The limit of a server's fields: each connection stores the table that the server fills.
 const LARGEST_TABLE: u32 = 1 << 20;
+/// What every path of QUIC takes (RFC 9000 14), and the longest payload of UDP.
+const LEAST_DATAGRAM: u16 = 1200;
+const LONGEST_DATAGRAM: u16 = 65_527;
 /// The limit of our own fields: every server allows this.
 const LARGEST_OWN_TABLE: u32 = 4096;
 
@@ -31,6 +34,9 @@ pub struct Connections {
     pub windows: Windows,
     /// HTTP/2: sizes of frames and of tables for header fields.
     pub frames: Frames,
+    /// HTTP/3: how QUIC sends.
+    #[serde(default)]
+    pub quic: Quic,
     /// The number of requests after which we close a connection, at least 1.
     pub requests_per_connection: Option<u64>,
     /// The age at which we close a connection, even with requests in flight; above zero.
@@ -55,7 +61,7 @@ pub struct Connections {
 impl Connections {
     /// Whether its values fit each other.
     pub(crate) fn check(&self) -> Result<(), PlanError> {
-        let Connections { count, max, pipeline, streams, windows, frames, .. } = *self;
+        let Connections { count, max, pipeline, streams, windows, frames, quic, .. } = *self;
         let all = [count, max, pipeline, streams].into_iter().all(is_small);
         need(all, "connections", "are counts from 1 to 1,000,000")?;
         if max < count {
@@ -71,6 +77,10 @@ impl Connections {
         if !(1 << 14..1 << 24).contains(&frames.max_bytes) {
             let problem = "a frame has 16384 to 16777215 bytes; write e.g. 64KiB";
             return Err(value("--max-frame-size", problem));
+        }
+        if !(LEAST_DATAGRAM..=LONGEST_DATAGRAM).contains(&quic.datagram_bytes) {
+            let problem = "a datagram of QUIC has 1200 to 65527 bytes; write e.g. 1452";
+            return Err(value("--mtu", problem));
         }
         for (option, bytes, most) in [
             ("--header-table-size", frames.header_table_bytes, LARGEST_TABLE),
@@ -123,6 +133,38 @@ pub struct Windows {
     /// Of the connection.
     pub connection_bits: u8,
 }
+
+/// How QUIC sends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Quic {
+    /// How the congestion window grows and shrinks.
+    pub congestion: Congestion,
+    /// The longest datagram that the discovery of the path's MTU may come to: 1200 to 65527 bytes.
+    pub datagram_bytes: u16,
+}
+
+impl Default for Quic {
+    /// A datagram of 1,452 bytes fills a frame of Ethernet over IPv6.
+    fn default() -> Self {
+        Quic { congestion: Congestion::Cubic, datagram_bytes: 1452 }
+    }
+}
+
+/// An algorithm of congestion control.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub enum Congestion {
+    /// RFC 9002 7
+    Newreno,
+    /// RFC 9438
+    Cubic,
+    /// By bandwidth and round-trip time, not by loss
+    Bbr,
+}
+
+named!(Congestion: "\"newreno\", \"cubic\" or \"bbr\"");
 
 /// HTTP/2's sizes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]

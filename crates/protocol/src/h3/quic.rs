@@ -8,10 +8,14 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bytes::{Bytes, BytesMut};
+use candor_plan::Congestion;
+use candor_record::{Path, PathCounts};
+use quinn_proto::congestion::{BbrConfig, ControllerFactory, CubicConfig, NewRenoConfig};
 use quinn_proto::{
     ClientConfig, Connection, ConnectionError, ConnectionHandle, DatagramEvent, Dir, EcnCodepoint,
-    Endpoint, EndpointConfig, Event, NoneTokenStore, RandomConnectionIdGenerator, ReadError,
-    StreamEvent, StreamId, TransportConfig, VarInt, WriteError,
+    Endpoint, EndpointConfig, Event, MtuDiscoveryConfig, NoneTokenStore,
+    RandomConnectionIdGenerator, ReadError, StreamEvent, StreamId, TransportConfig, VarInt,
+    WriteError,
 };
 use rustls::pki_types::ServerName;
 
@@ -25,9 +29,6 @@ use crate::tls::{Connector, HandshakeError};
 const SERVER_STREAMS: u32 = 16;
 /// Datagrams of one write. More of them would take too long until the next look at what came.
 const MOST_DATAGRAMS: usize = 20;
-/// The longest datagram that the discovery of the path's MTU may come to.
-const MOST_DATAGRAM_BYTES: usize = 1452;
-const _: () = assert!(MOST_DATAGRAMS * MOST_DATAGRAM_BYTES <= MAX_TRANSMIT_BYTES);
 /// Each connection has a socket of its own that is connected to the server, so that the address says nothing.
 const SERVER: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 443);
 
@@ -36,6 +37,8 @@ const SERVER: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALH
 pub struct Setup {
     endpoint: Arc<EndpointConfig>,
     transport: Arc<TransportConfig>,
+    /// Datagrams of one write.
+    most_datagrams: usize,
     tls: Arc<rustls::ClientConfig>,
     name: ServerName<'static>,
     /// Zero of the engine's clock. There is no other way to make an `Instant`, and nothing is measured with it.
@@ -62,8 +65,22 @@ impl Setup {
             .stream_receive_window(settings.stream_window().into())
             .receive_window(settings.connection_window().into())
             .datagram_receive_buffer_size(None);
+        let controller: Arc<dyn ControllerFactory + Send + Sync> = match settings.congestion {
+            Congestion::Newreno => Arc::new(NewRenoConfig::default()),
+            Congestion::Cubic => Arc::new(CubicConfig::default()),
+            Congestion::Bbr => Arc::new(BbrConfig::default()),
+        };
+        transport.congestion_controller_factory(controller);
+        let longest = settings.datagram_bytes.min(MAX_TRANSMIT_BYTES as u16);
+        let mut discovery = MtuDiscoveryConfig::default();
+        discovery.upper_bound(longest);
+        transport.mtu_discovery_config(Some(discovery));
+        if u64::from(longest) > endpoint.get_max_udp_payload_size() {
+            endpoint.max_udp_payload_size(longest).expect("it is above the least");
+        }
+        let most_datagrams = MOST_DATAGRAMS.min(MAX_TRANSMIT_BYTES / usize::from(longest));
         let (endpoint, transport) = (Arc::new(endpoint), Arc::new(transport));
-        Setup { endpoint, transport, tls, name, zero: Instant::now() }
+        Setup { endpoint, transport, most_datagrams, tls, name, zero: Instant::now() }
     }
 }
 
@@ -131,6 +148,10 @@ pub(super) struct Quic {
     /// Where in them requests begin.
     begun: Vec<(u64, usize)>,
     timeout_ns: Option<u64>,
+    /// Until when it has nothing that it may send, unless something comes.
+    held_until_ns: u64,
+    /// When the datagrams that wait could be put together: later than that they are by us.
+    filled_ns: u64,
 }
 
 impl std::fmt::Debug for Quic {
@@ -154,6 +175,8 @@ impl Quic {
             ecn: 0,
             begun: Vec::new(),
             timeout_ns: None,
+            held_until_ns: 0,
+            filled_ns: 0,
         }
     }
 
@@ -187,6 +210,26 @@ impl Quic {
     /// What was negotiated; once, when the handshake is over.
     pub(super) fn take_facts(&mut self) -> Option<candor_record::Handshake> {
         self.line.told().facts.take()
+    }
+
+    /// The path, as it is now.
+    pub(super) fn path(&self) -> Option<Path> {
+        let (_, connection) = self.connection.as_ref()?;
+        let stats = connection.stats();
+        let (path, said) = (stats.path, stats.frame_rx);
+        let counts = PathCounts {
+            connections: 1,
+            packets: path.sent_packets,
+            lost: path.lost_packets,
+            lost_bytes: path.lost_bytes,
+            congestion_events: path.congestion_events,
+            black_holes: path.black_holes_detected,
+            window_bytes: path.cwnd,
+            datagram_bytes: path.current_mtu.into(),
+            stopped_by_window: said.data_blocked + said.stream_data_blocked,
+        };
+        let ns = |time: Duration| time.as_nanos() as u64;
+        Some(Path { rtt_ns: ns(path.rtt), least_rtt_ns: ns(path.min_rtt), counts })
     }
 
     pub(super) fn handle_datagram(&mut self, now_ns: u64, bytes: &[u8], ecn: u8) {
@@ -301,11 +344,14 @@ impl Quic {
             self.begin(now);
         }
         let Some((_, connection)) = &mut self.connection else { return false };
-        let transmit = connection.poll_transmit(now, MOST_DATAGRAMS, &mut self.outgoing);
+        let most = self.setup.most_datagrams;
+        let transmit = connection.poll_transmit(now, most, &mut self.outgoing);
         let Some(transmit) = transmit else {
             self.settle();
+            self.held_until_ns = self.timeout_ns.unwrap_or(u64::MAX);
             return false;
         };
+        self.filled_ns = now_ns.min(self.held_until_ns);
         let mut told = self.line.told();
         // Packets with requests come last.
         let first = transmit.size.saturating_sub(std::mem::take(&mut told.bytes));
@@ -321,6 +367,11 @@ impl Quic {
     /// The datagrams that wait, the length of each, and their mark.
     pub(super) fn outgoing(&self) -> (&[u8], u16, u8) {
         (&self.outgoing[self.written..], self.segment_bytes, self.ecn)
+    }
+
+    /// When they could be put together: of what was held back until then.
+    pub(super) fn filled_ns(&self) -> u64 {
+        self.filled_ns
     }
 
     /// So many bytes of them were taken; `begun` is told of the streams whose first byte was among them.

@@ -7,6 +7,7 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::io::IoSlice;
 
+use bytes::Bytes;
 use candor_record::ErrorKind;
 
 use super::control::{OneWay, Opened};
@@ -54,6 +55,10 @@ pub struct Session {
     pub(super) news: VecDeque<Event>,
     /// Frames and streams that carried nothing since the last that did.
     pub(super) idle_frames: u32,
+    /// Streams of requests that were handed in since QUIC last had nothing that it might send.
+    fresh: Vec<u64>,
+    /// The latest time that is known.
+    now_ns: u64,
     is_ready: bool,
     /// No more requests may be handed in.
     pub(super) closing: bool,
@@ -93,6 +98,8 @@ impl Session {
             scratch: None,
             news: VecDeque::new(),
             idle_frames: 0,
+            fresh: Vec::new(),
+            now_ns: 0,
             is_ready: false,
             closing: false,
             gone_from: None,
@@ -253,7 +260,17 @@ impl Session {
             ..Stream::default()
         });
         if let Some(stream) = stream {
+            self.fresh.push(stream);
             self.write(stream);
+        }
+    }
+
+    /// QUIC has nothing that it may send now: what was handed in and has not left is held back from now on.
+    fn hold(&mut self, now_ns: u64) {
+        for id in self.fresh.drain(..) {
+            if let Some(stream) = self.streams.get(id).filter(|stream| !stream.is_sent) {
+                stream.held_ns = Some(now_ns);
+            }
         }
     }
 
@@ -261,7 +278,17 @@ impl Session {
     fn write(&mut self, id: u64) {
         let Some(stream) = self.streams.get(id) else { return };
         let Some(unsent) = &mut stream.unsent else { return };
-        if self.quic.write(id, unsent) {
+        let length = |chunks: &[Bytes; 2]| chunks[0].len() + chunks[1].len();
+        let before = length(unsent);
+        let is_all = self.quic.write(id, unsent);
+        if !stream.is_written && length(unsent) < before {
+            stream.is_written = true;
+            if let Some(held_ns) = &mut stream.held_ns {
+                stream.by_flow_control_ns = self.now_ns.saturating_sub(*held_ns);
+                *held_ns = self.now_ns;
+            }
+        }
+        if is_all {
             stream.unsent = None;
             self.quic.finish(id);
         }
@@ -322,6 +349,9 @@ impl crate::session::Session for Session {
             self.quic.close(now_ns, code);
         }
         let has_any = self.quic.fill(now_ns);
+        if !has_any && !self.fresh.is_empty() {
+            self.hold(now_ns);
+        }
         match slices {
             [first, ..] if has_any => {
                 let (bytes, segment_bytes, ecn) = self.quic.outgoing();
@@ -338,12 +368,14 @@ impl crate::session::Session for Session {
         bytes: usize,
         started: &mut dyn FnMut(RequestId),
     ) -> bool {
-        let streams = &mut self.streams;
+        let (streams, news) = (&mut self.streams, &mut self.news);
+        let filled_ns = self.quic.filled_ns();
         self.quic.handle_transmitted(bytes, |id| {
             if let Some(stream) = streams.get(id)
                 && !std::mem::replace(&mut stream.is_sent, true)
             {
                 started(stream.request_id);
+                news.extend(stream.blocked(filled_ns));
             }
         });
         !self.news.is_empty()
@@ -354,6 +386,7 @@ impl crate::session::Session for Session {
             debug_assert!(false, "HTTP/3 is spoken over datagrams");
             return None;
         };
+        self.now_ns = now_ns;
         if !bytes.is_empty() {
             let datagram = std::mem::take(bytes);
             if !self.is_dead {
@@ -380,6 +413,7 @@ impl crate::session::Session for Session {
     }
 
     fn handle_timeout(&mut self, now_ns: u64) {
+        self.now_ns = now_ns;
         self.quic.handle_timeout(now_ns);
         self.proceed();
     }
@@ -406,5 +440,7 @@ impl crate::session::Session for Session {
         self.goodbye.get_or_insert(code::NO_ERROR);
         self.news.clear();
         self.news.push_back(Event::HeaderBytes(self.header_bytes));
+        let path = self.quic.path().filter(|_| self.is_ready);
+        self.news.extend(path.map(|path| Event::Path(Box::new(path))));
     }
 }

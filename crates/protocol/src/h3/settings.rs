@@ -1,6 +1,6 @@
 //! What a session announces, and the bounds on what a server may send.
 
-use candor_plan::Parts;
+use candor_plan::{Congestion, Parts, Quic};
 
 use super::frames::{self, kind, setting};
 use crate::h2::settings::window;
@@ -16,6 +16,10 @@ pub struct Settings {
     pub connection_window_bits: u8,
     /// The table that the server may use for its header fields.
     pub table_bytes: u32,
+    /// How the congestion window grows and shrinks.
+    pub congestion: Congestion,
+    /// The longest datagram that the discovery of the path's MTU may come to.
+    pub datagram_bytes: u16,
     /// Bounds on what a server may send.
     pub limits: Limits,
 }
@@ -29,6 +33,8 @@ impl Settings {
             stream_window_bits: connections.windows.stream_bits,
             connection_window_bits: connections.windows.connection_bits,
             table_bytes: connections.frames.header_table_bytes,
+            congestion: connections.quic.congestion,
+            datagram_bytes: connections.quic.datagram_bytes,
             limits: Limits::default(),
         }
     }
@@ -64,11 +70,14 @@ impl Settings {
 
 impl Default for Settings {
     fn default() -> Self {
+        let quic = Quic::default();
         Settings {
             streams: 1,
             stream_window_bits: 24,
             connection_window_bits: 24,
             table_bytes: 4096,
+            congestion: quic.congestion,
+            datagram_bytes: quic.datagram_bytes,
             limits: Limits::default(),
         }
     }

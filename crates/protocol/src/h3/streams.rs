@@ -6,12 +6,13 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use bytes::Bytes;
+use candor_record::Blocked;
 
 use super::frames::Frames;
 use super::quic::Quic;
 use crate::capture::Capture;
 use crate::expect::BodyCheck;
-use crate::session::RequestId;
+use crate::session::{Event, RequestId};
 
 /// One request on its way.
 #[derive(Debug, Default)]
@@ -21,6 +22,11 @@ pub(super) struct Stream {
     pub(super) request: u32,
     /// Its first byte has left.
     pub(super) is_sent: bool,
+    /// Since when its first byte is held back, and for how long it was by flow control before that.
+    pub(super) held_ns: Option<u64>,
+    pub(super) by_flow_control_ns: u64,
+    /// QUIC has some of it.
+    pub(super) is_written: bool,
     /// What is still to be written; `None`: all was.
     pub(super) unsent: Option<[Bytes; 2]>,
     pub(super) frames: Frames,
@@ -41,6 +47,17 @@ pub(super) struct Stream {
     pub(super) check: BodyCheck,
     /// What is kept of the response.
     pub(super) capture: Option<Box<Capture>>,
+}
+
+impl Stream {
+    /// What held it back until `until_ns`, where it left in the end; `None`: nothing.
+    pub(super) fn blocked(&self, until_ns: u64) -> Option<Event> {
+        let by = Blocked {
+            congestion_ns: until_ns.saturating_sub(self.held_ns?),
+            flow_control_ns: self.by_flow_control_ns,
+        };
+        (by.total_ns() > 0).then_some(Event::Blocked { id: self.request_id, by })
+    }
 }
 
 #[derive(Debug, Default)]

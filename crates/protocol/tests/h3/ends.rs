@@ -162,8 +162,10 @@ fn a_goodbye_says_that_nothing_is_wrong_and_how_many_header_bytes_came() {
     pair.events.clear();
     pair.client.handle_close();
     pair.run_for(LATENCY_NS);
-    let Some(Event::HeaderBytes(bytes)) = pair.take_events().pop() else { panic!("none") };
+    let events = pair.take_events();
+    let [Event::HeaderBytes(bytes), Event::Path(path)] = &events[..] else { panic!("{events:?}") };
     assert_eq!((bytes.received, bytes.decoded), (6, 25));
+    assert_eq!((path.least_rtt_ns, path.counts.lost), (2 * LATENCY_NS, 0));
     let lost = pair.server.connections.values().next().and_then(|one| one.lost.clone());
     let Some(quinn_proto::ConnectionError::ApplicationClosed(close)) = lost else {
         panic!("{lost:?}")

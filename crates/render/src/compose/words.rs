@@ -301,6 +301,9 @@ pub(super) fn columns(document: &Document) -> Vec<(&'static str, &'static str, &
         ("send lag", "ready→sent", &latencies.send_lag),
         ("first byte", "sent→first", &latencies.first_byte),
     ];
+    if let Some(blocked) = &latencies.blocked {
+        columns.insert(4, ("blocked", "ready→sent", &blocked.time));
+    }
     // There is no queue wait in a closed load: a due request is ready.
     let is_open = document.plan.has_due_times();
     columns.retain(|(name, ..)| is_open || !matches!(*name, "response" | "queue wait"));
@@ -566,15 +569,55 @@ pub(super) fn bytes(document: &Document) -> String {
 /// The numbers of datagrams; `None` where connections had none.
 pub(super) fn datagrams(document: &Document) -> Option<String> {
     let all = &document.datagrams;
-    let mut parts = vec![
-        format!("sent {}", fmt_count(all.sent)),
-        format!("received {}", fmt_count(all.received)),
-    ];
+    let requests = document.ledger.sent.saturating_add(document.warm_up.sent);
+    let one = |name: &str, count: u64| match requests {
+        0 => format!("{name} {}", fmt_count(count)),
+        _ => {
+            let each = count as f64 / requests as f64;
+            format!("{name} {} ({each:.2} a request)", fmt_count(count))
+        }
+    };
+    let mut parts = vec![one("sent", all.sent), one("received", all.received)];
     parts.extend(counted([
         (all.congested, "marked for congestion"),
         (all.dropped, "dropped here because the receive buffer was full"),
     ]));
     (!all.is_empty()).then(|| parts.join(", "))
+}
+
+/// The paths of connections over QUIC; `None` where there were none.
+pub(super) fn paths(document: &Document) -> Option<String> {
+    let paths = document.paths.as_ref()?;
+    let counts = &paths.counts;
+    let each = |sum: u64| sum / counts.connections.max(1);
+    let mean = |one: &Distribution| cell(one, "mean");
+    let mut parts = vec![
+        format!("RTT {}, at the least {}", mean(&paths.rtt), cell(&paths.least_rtt, "min")),
+        format!("congestion window {}", fmt_bytes(each(counts.window_bytes))),
+        format!("datagrams up to {}", fmt_bytes(each(counts.datagram_bytes))),
+        format!("{} of {} packets lost", fmt_count(counts.lost), fmt_count(counts.packets)),
+    ];
+    parts.extend(counted([
+        (counts.congestion_events, "reductions of the window"),
+        (counts.black_holes, "shrunk paths"),
+        (counts.stopped_by_window, "stops by our receive windows"),
+    ]));
+    Some(parts.join(", "))
+}
+
+/// Blocked time by cause; `None` where nothing was blocked.
+pub(super) fn blocked(document: &Document) -> Option<String> {
+    let blocked = document.latencies.blocked.as_ref()?;
+    let mut parts = vec![fmt_plural(blocked.time.count, "request")];
+    for (sum_ns, cause) in [
+        (blocked.by.congestion_ns, "by the congestion window and pacing"),
+        (blocked.by.flow_control_ns, "by the server's flow control"),
+    ] {
+        if sum_ns > 0 {
+            parts.push(format!("{} {cause}", fmt_duration_ns(sum_ns)));
+        }
+    }
+    Some(parts.join(", "))
 }
 
 /// The memory of the loader; `None` if it was not read.

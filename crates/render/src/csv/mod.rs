@@ -27,10 +27,15 @@ const FIGURES: [&str; 8] =
 /// Times count from the beginning of the run, warm-up included. `users` are those under way at its end, `parts` the
 /// events of streams and the messages in it. With `unsent`, `broken_off` and `unfinished` every row has the ledger of
 /// its time: what was sent up to its end, less what has an outcome, is `in_flight`; `touched` are those that a pause of
-/// the loader's machine touched. A run of streams also has the columns of events.
+/// the loader's machine touched. A run of streams also has the columns of events, and a run over QUIC
+/// in which requests were held back those of blocked time.
 pub fn run(document: &Document) -> String {
     let has_streams = document.streams.is_some();
-    let is_there = |one: &&Figure| has_streams || !matches!(one.read, Read::OfEvents(_));
+    let is_there = |one: &&Figure| match one.read {
+        Read::OfEvents(_) => has_streams,
+        Read::Blocked(_) => document.latencies.blocked.is_some(),
+        _ => true,
+    };
     let all: Vec<&Figure> = intervals::FIGURES.iter().filter(is_there).collect();
     let names: String = all.iter().map(|one| names(one)).collect();
     let rows = document
@@ -43,7 +48,7 @@ pub fn run(document: &Document) -> String {
 /// The names of a figure's columns, each behind a comma.
 fn names(figure: &Figure) -> String {
     match figure.read {
-        Read::Spread(_) | Read::OfEvents(_) => figures(&[figure.id]),
+        Read::Spread(_) | Read::OfEvents(_) | Read::Blocked(_) => figures(&[figure.id]),
         _ => format!(",{}", figure.id),
     }
 }
@@ -57,7 +62,7 @@ fn fields(figure: &Figure, row: &IntervalSummary) -> Vec<String> {
         }
         Read::PerSecond(read) => vec![tenths(read(row))],
         Read::Share(read) => vec![float(read(row))],
-        Read::Spread(read) | Read::OfEvents(read) => {
+        Read::Spread(read) | Read::OfEvents(read) | Read::Blocked(read) => {
             let Brief { count, min_ns, mean_ns, p50_ns, p90_ns, p99_ns, p999_ns, max_ns } =
                 *read(row);
             let mut fields = vec![count.to_string(), whole(min_ns), tenths(mean_ns)];

@@ -21,16 +21,22 @@ impl Saved for Document {
             ("untouched", &self.latencies.untouched),
         ];
         let optional = optional.into_iter().filter_map(|(name, one)| Some((name, one.as_ref()?)));
+        let blocked = self.latencies.blocked.as_ref().map(|one| ("blocked", &one.time));
         self.latencies
             .named()
             .into_iter()
             .chain(optional)
+            .chain(blocked)
             .try_for_each(|(name, one)| one.check(name))?;
         if let Some(kernel) = &self.kernel {
             kernel.service.check("kernel.service")?;
             kernel.send_delay.check("kernel.send_delay")?;
             kernel.outside.check("kernel.outside")?;
             kernel.receive_delay.check("kernel.receive_delay")?;
+        }
+        if let Some(paths) = &self.paths {
+            paths.rtt.check("paths.rtt")?;
+            paths.least_rtt.check("paths.least_rtt")?;
         }
         if let Some(streams) = &self.streams {
             streams.named().try_for_each(|(name, one)| one.check(&format!("streams.{name}")))?;
@@ -70,6 +76,7 @@ impl Saved for Document {
                 ("response", &one.response),
                 ("service", &one.service),
                 ("send_lag", &one.send_lag),
+                ("blocked", &one.blocked),
             ] {
                 ordered(&name(what), brief.min_ns, "max_ns", brief.max_ns)?;
             }

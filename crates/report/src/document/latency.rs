@@ -12,7 +12,10 @@
 
 use std::collections::BTreeMap;
 
-use candor_record::{Batch, Buckets, Encoded, EncodingError, Histogram, RunRecord, value_at_rank};
+use candor_record::{
+    Batch, Blocked, BlockedCounts, Buckets, Encoded, EncodingError, Histogram, RunRecord,
+    value_at_rank,
+};
 use candor_stats::batch::{self, Below};
 use candor_stats::{Quantile, order};
 use hdrhistogram::Histogram as Hdr;
@@ -52,12 +55,15 @@ pub struct Latencies {
     pub response: Distribution,
     /// due → ready: no connection was free.
     pub queue_wait: Distribution,
-    /// ready → sent: the loader was late.
+    /// ready → sent, without blocked time: the loader was late.
     pub send_lag: Distribution,
     /// sent → done.
     pub service: Distribution,
     /// sent → first byte of the response.
     pub first_byte: Distribution,
+    /// Time that the transport held requests back before they were sent; null if it held none back.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub blocked: Option<BlockedTime>,
     /// Those of the response times that a pause of the loader's machine touched: requests of a millisecond or more
     /// with a moment of such a pause in them. The pause need not be the cause. 0 in results of older versions.
     #[serde(default)]
@@ -93,6 +99,7 @@ impl Latencies {
             send_lag: timed(&latencies.send_lag, |batch| &batch.send_lag),
             service: timed(&latencies.service, |batch| &batch.service),
             first_byte: timed(&latencies.first_byte, |batch| &batch.first_byte),
+            blocked: total.blocked.as_deref().and_then(BlockedTime::of),
             touched: touched.map_or(0, Histogram::count),
             untouched: touched.map(|touched| {
                 let rest = Distribution::of(&latencies.response.without(touched));
@@ -116,6 +123,23 @@ impl Latencies {
             ("connect", &self.connect),
             ("censored", &self.censored),
         ]
+    }
+}
+
+/// Requests that their transport held back before they were sent.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct BlockedTime {
+    /// For how long, of those with the expected response that were held back.
+    pub time: Distribution,
+    /// The sum of it by cause.
+    pub by: Blocked,
+}
+
+impl BlockedTime {
+    fn of(counts: &BlockedCounts) -> Option<Self> {
+        let time = || Distribution::of(&counts.time);
+        (counts.time.count() > 0).then(|| BlockedTime { time: time(), by: counts.by })
     }
 }
 

@@ -21,6 +21,7 @@ pub mod kernel;
 pub mod latency;
 pub mod live;
 pub mod part;
+pub mod paths;
 pub mod profile;
 pub mod progress;
 pub mod realised;
@@ -49,6 +50,7 @@ pub use judged::{Judgement, Outcome, Severity, Verdict};
 use kernel::{Kernel, TraceSummary};
 use latency::Latencies;
 use part::Part;
+use paths::Paths;
 use realised::Realised;
 use streams::Streams;
 pub use time::rfc3339;
@@ -156,6 +158,9 @@ pub struct Document {
     /// Datagrams, warm-up and drain included, of protocols over them.
     #[serde(default, skip_serializing_if = "DatagramCounts::is_empty")]
     pub datagrams: DatagramCounts,
+    /// Paths of connections over QUIC.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub paths: Option<Paths>,
     /// Each request of the plan, if it has several.
     pub requests: Vec<RequestRow>,
     /// Each target of the plan, if it has several or is asked for them: all requests to it.
@@ -438,6 +443,7 @@ impl Document {
             streams: Streams::of(plan, record),
             goodput: Goodput::of(plan, record),
             datagrams: total.datagrams,
+            paths: total.paths.as_deref().map(Paths::of),
             requests: RequestRow::all(plan, total),
             targets: RequestRow::of_targets(plan, total),
             addresses: AddressRow::all(plan, record),

@@ -16,6 +16,7 @@ mod loader;
 mod lost;
 mod machine;
 mod profiling;
+mod quic;
 mod rate;
 mod replies;
 mod samples;
@@ -126,6 +127,8 @@ const CHECKS: &[Check] = &[
     Check { id: "not-stationary", about: Measured, find: Run(steady::not_stationary) },
     Check { id: "nagle-delayed-ack", about: Measured, find: Run(tcp::nagle_delayed_ack) },
     Check { id: "syn-retransmit", about: Measured, find: Run(tcp::syn_retransmit) },
+    Check { id: "datagrams-dropped", about: Limit, find: Run(quic::datagrams_dropped) },
+    Check { id: "window-limited", about: Limit, find: Run(quic::window_limited) },
     Check { id: "errors-dominate", about: Measured, find: Run(errors::dominate) },
     Check { id: "auth-expired", about: Measured, find: Run(credentials::expired) },
     Check { id: "credential-not-renewed", about: Measured, find: Run(credentials::not_renewed) },
@@ -300,11 +303,19 @@ mod tests {
         let mut greeted = testing::messages();
         greeted.parts.unasked = 1;
         greeted.verdicts = judge(&greeted);
+        let mut quic = testing::healthy_open();
+        let mut paths = candor_record::Paths::new(3);
+        paths.counts.stopped_by_window = u64::MAX;
+        quic.paths = Some(crate::document::paths::Paths::of(&paths));
+        quic.datagrams.dropped = 1;
+        quic.verdicts = judge(&quic);
         let documents = testing::every_document()
             .into_iter()
             .chain(testing::provoked())
             .chain([testing::failing(401), testing::renewed(1)])
-            .chain([spoilt, unsent, late, aborted, limited, agent, together, greeted, uneven]);
+            .chain([
+                spoilt, unsent, late, aborted, limited, agent, together, greeted, uneven, quic,
+            ]);
         let found: std::collections::BTreeSet<_> =
             documents.flat_map(|one| one.verdicts).map(|one| one.id).collect();
         for check in CHECKS {
@@ -320,7 +331,8 @@ mod tests {
         };
         let limits =
             ["loader-cpu", "send-lag", "shared-core", "loader-throttled", "agent-throttled"];
-        assert_eq!(of(Limit), limits);
+        let of_quic = ["datagrams-dropped", "window-limited"];
+        assert_eq!(of(Limit), [&limits[..], &of_quic].concat());
         assert_eq!(of(Pause), ["host-hiccup", "clock-jump"]);
         assert_eq!(of(Threads), ["threads-uneven"]);
         let mut verdict = testing::broken().verdicts.remove(0);

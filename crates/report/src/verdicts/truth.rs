@@ -316,11 +316,22 @@ fn rates(document: &Document, found: &mut Vec<String>) {
     }
     let latencies = &document.latencies;
     let parts = [&latencies.queue_wait, &latencies.send_lag, &latencies.service];
+    let blocked_ns = latencies.blocked.as_ref().map_or(0.0, |blocked| {
+        blocked.by.total_ns() as f64 / latencies.response.count.max(1) as f64
+    });
     if let (Some(response_ns), Some(parts_ns)) =
         (latencies.response.mean_ns, parts.iter().map(|part| part.mean_ns).sum::<Option<f64>>())
-        && (response_ns - parts_ns).abs() > 1.0 + response_ns * 1e-9
+        && (response_ns - parts_ns - blocked_ns).abs() > 1.0 + response_ns * 1e-9
     {
-        found.push("mean response time is not queue wait + send lag + service time".to_owned());
+        let parts = "queue wait + send lag + blocked + service time";
+        found.push(format!("mean response time is not {parts}"));
+    }
+    if let Some(blocked) = &latencies.blocked {
+        let by_time = blocked.time.mean_ns.unwrap_or(0.0) * blocked.time.count as f64;
+        let by_cause = blocked.by.total_ns() as f64;
+        if (by_time - by_cause).abs() > 1.0 + by_cause * 1e-9 {
+            found.push("blocked time by cause is not blocked time in all".to_owned());
+        }
     }
     if let Some(asked) = per_window(rate.asked_per_s)
         && document.end.reason == EndReason::Duration

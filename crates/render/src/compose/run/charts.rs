@@ -138,7 +138,7 @@ fn drawn(course: &Course<'_>, figure: &Figure, line: Line) -> Vec<Series> {
         course.points(|slice| read(slice.rows.last()))
     };
     let points = match figure.read {
-        Read::Spread(times) | Read::OfEvents(times) => {
+        Read::Spread(times) | Read::OfEvents(times) | Read::Blocked(times) => {
             let median = median(course, &format!("{name} p50"), colour, times);
             let names = [format!("{name} p99"), format!("longest {name}")];
             return [median]

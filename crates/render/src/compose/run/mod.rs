@@ -379,7 +379,7 @@ fn cell(figure: &intervals::Figure, row: &IntervalSummary) -> String {
         Read::Time(read) => fmt_duration_ns(read(row)),
         Read::PerSecond(read) => or_nothing(read(row), fmt_per_second),
         Read::Share(read) => or_nothing(read(row), fmt_share),
-        Read::Spread(read) | Read::OfEvents(read) => time(read(row).p99_ns),
+        Read::Spread(read) | Read::OfEvents(read) | Read::Blocked(read) => time(read(row).p99_ns),
     }
 }
 
@@ -406,6 +406,8 @@ fn connections(section: &mut Section, document: &Document) {
     facts.extend(document.credentials.iter().map(|one| ("Credential", words::credential(one))));
     facts.push(("Bytes", words::bytes(document)));
     facts.extend(words::datagrams(document).map(|text| ("Datagrams", text)));
+    facts.extend(words::paths(document).map(|text| ("Paths", text)));
+    facts.extend(words::blocked(document).map(|text| ("Blocked", text)));
     facts.extend(words::memory(document).map(|text| ("Memory", text)));
     section.facts(facts);
     errors(section, "No connect", &document.connect_errors, 0);
