@@ -1,4 +1,5 @@
 use super::*;
+use crate::errors::{ConnectErrorKind, LossKind};
 
 #[test]
 fn a_window_does_not_end_before_its_last_interval_began() {

@@ -12,11 +12,13 @@
 //!    trials.rs     common parts of pages of several runs
 //!  words.rs        sentences about a run
 //!  bounds.rs       the intervals of its percentiles
+//!  connections.rs  its connections, their bytes and paths
 //! ```
 
 mod bounds;
 mod clients;
 mod comparison;
+mod connections;
 mod curve;
 mod found;
 mod glance;

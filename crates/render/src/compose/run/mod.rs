@@ -13,7 +13,7 @@ use candor_plan::units::{fmt_count, fmt_duration_ns, fmt_per_second, fmt_plural,
 use candor_record::{Brief, IntervalSummary};
 
 use super::words::{self, ROWS};
-use super::{bounds, or_nothing, time};
+use super::{bounds, connections, or_nothing, time};
 use crate::intervals::{self, Read};
 use crate::page::{
     Block, Column, Depth, Figure, Finding, Kind, Page, Section, Sum, Table, Term, share_of,
@@ -386,7 +386,7 @@ fn cell(figure: &intervals::Figure, row: &IntervalSummary) -> String {
 /// Connections, handshakes, bytes.
 fn connections(section: &mut Section, document: &Document) {
     let connections = &document.connections;
-    let mut facts = vec![("Connections", words::connections(document))];
+    let mut facts = vec![("Connections", connections::counts(document))];
     facts.extend(connections.goaways.iter().map(|one| {
         let what = fmt_plural(one.count, "GOAWAY");
         let (name, code, last) = (&one.name, one.code, fmt_count(one.last_stream.into()));
@@ -401,13 +401,13 @@ fn connections(section: &mut Section, document: &Document) {
         ("Connections", format!("{what} of the server with code {}{colon}{reasons}", one.code))
     }));
     facts.extend(words::connect(document).map(|text| ("Connect", text)));
-    facts.extend(connections.handshakes.iter().map(|one| ("TLS", words::handshakes(one))));
-    facts.extend(words::handshake_time(document).map(|text| ("TLS", text)));
+    facts.extend(connections.handshakes.iter().map(|one| ("TLS", connections::handshakes(one))));
+    facts.extend(connections::handshake_time(document).map(|text| ("TLS", text)));
     facts.extend(document.credentials.iter().map(|one| ("Credential", words::credential(one))));
-    facts.push(("Bytes", words::bytes(document)));
-    facts.extend(words::datagrams(document).map(|text| ("Datagrams", text)));
-    facts.extend(words::paths(document).map(|text| ("Paths", text)));
-    facts.extend(words::blocked(document).map(|text| ("Blocked", text)));
+    facts.push(("Bytes", connections::bytes(document)));
+    facts.extend(connections::datagrams(document).map(|text| ("Datagrams", text)));
+    facts.extend(connections::paths(document).map(|text| ("Paths", text)));
+    facts.extend(connections::blocked(document).map(|text| ("Blocked", text)));
     facts.extend(words::memory(document).map(|text| ("Memory", text)));
     section.facts(facts);
     errors(section, "No connect", &document.connect_errors, 0);

@@ -9,7 +9,7 @@ use candor_plan::{By, describe};
 use super::course::Rows;
 use super::fleet;
 use super::loader::used;
-use super::{bounds, streams, users, words};
+use super::{bounds, connections, streams, users, words};
 use crate::page::{Block, Column, Depth, Finding, NOTHING, Page, Section, Table, share_of};
 use candor_report::Tone;
 use candor_report::document::Verdict;
@@ -263,7 +263,7 @@ fn troubles(section: &mut Section, document: &Document) {
         section.fact("Statuses", None, shorten(&statuses, LONG));
     }
     if let Some(one) = document.connections.handshakes.first() {
-        section.fact("TLS", None, words::handshakes(one));
+        section.fact("TLS", None, connections::handshakes(one));
     }
 }
 
