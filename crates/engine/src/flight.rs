@@ -4,7 +4,7 @@
 
 use candor_pace::Due;
 use candor_protocol::RequestId;
-use candor_record::{Blocked, ErrorKind, Phase};
+use candor_record::{ErrorKind, Phase};
 
 use crate::reactor::Key;
 
@@ -42,8 +42,6 @@ pub(crate) struct Flight {
     pub(crate) due_ns: u64,
     pub(crate) ready_ns: u64,
     pub(crate) sent_ns: u64,
-    /// How long its transport held it back before that.
-    pub(crate) blocked: Blocked,
     /// Zero until the first byte of the response is read.
     pub(crate) first_byte_ns: u64,
     pub(crate) connection: Key,

@@ -37,10 +37,11 @@ impl Failure {
                 )
                 .into(),
             ),
-            Failure::ClosedWith(CloseFrame { code: 1005, .. }) => {
+            Failure::ClosedWith(told) if told.code == 1005 => {
                 (ErrorKind::Closed, "the server closed the WebSocket without a close code".into())
             }
-            Failure::ClosedWith(CloseFrame { code, reason }) => {
+            Failure::ClosedWith(told) => {
+                let CloseFrame { code, reason } = &**told;
                 let colon = if reason.is_empty() { "" } else { ": " };
                 let words = format!("the server closed the WebSocket with code {code}{colon}{reason}");
                 (ErrorKind::Closed, words.into())

@@ -313,7 +313,7 @@ pub enum Event {
     /// requests comes as events of its own.
     GoAway(GoAway),
     /// The peer closed the WebSocket. The failures of requests, and [`Event::Over`], come as events of their own.
-    CloseFrame(CloseFrame),
+    CloseFrame(Box<CloseFrame>),
     /// After [`Session::handle_close`], from protocols that compress header blocks: all that came.
     HeaderBytes(HeaderBytes),
     /// After [`Session::handle_close`], from protocols over QUIC whose handshake was over: the path.
@@ -330,9 +330,9 @@ pub struct CloseFrame {
 }
 
 /// Without a reason.
-impl From<u16> for CloseFrame {
+impl From<u16> for Box<CloseFrame> {
     fn from(code: u16) -> Self {
-        CloseFrame { code, reason: "".into() }
+        Box::new(CloseFrame { code, reason: "".into() })
     }
 }
 
@@ -444,7 +444,7 @@ pub enum Failure {
     /// The same by its GOAWAY, whose last stream is below this request's (RFC 9113 6.8).
     GoneAway(GoAway),
     /// The server closed the WebSocket before it answered this request.
-    ClosedWith(CloseFrame),
+    ClosedWith(Box<CloseFrame>),
     /// The connection ended, and not by a close alone: how that is counted, and what the protocol says of it.
     Ended {
         /// The kind.

@@ -91,7 +91,6 @@ fn record(indices: std::ops::Range<u64>, recorder: &mut Recorder, collector: &mu
             due_ns,
             ready_ns: due_ns + 10,
             sent_ns: due_ns + 20,
-            blocked: Default::default(),
             first_byte_ns: due_ns + 20 + service_ns / 2,
             done_ns: due_ns + 20 + service_ns,
             request: 0,

@@ -41,8 +41,6 @@ pub struct Sample {
     pub ready_ns: u64,
     /// When its first byte was handed to the kernel.
     pub sent_ns: u64,
-    /// How long the transport held it back between the two, and no longer than that.
-    pub blocked: Blocked,
     /// When the first byte of its response was read.
     pub first_byte_ns: u64,
     /// When the last byte of its response was read.
@@ -57,13 +55,6 @@ pub struct Sample {
     pub phase: Phase,
 }
 
-impl Sample {
-    #[inline]
-    fn send_lag_ns(&self) -> u64 {
-        self.sent_ns - self.ready_ns - self.blocked.total_ns()
-    }
-}
-
 #[cfg(test)]
 impl Sample {
     /// One that left when it was due, and whose response came at once when it was done.
@@ -72,7 +63,6 @@ impl Sample {
             due_ns,
             ready_ns: due_ns,
             sent_ns: due_ns,
-            blocked: Blocked::default(),
             first_byte_ns: done_ns,
             done_ns,
             request: 0,
@@ -341,6 +331,20 @@ impl Recorder {
     /// A request got the expected response.
     #[inline]
     pub fn ok(&mut self, sample: &Sample) {
+        self.expected(sample, 0);
+    }
+
+    /// The same, of one that its transport held back before it was sent, and no longer than from ready to sent.
+    #[cold]
+    pub fn ok_after(&mut self, sample: &Sample, blocked: Blocked) {
+        self.expected(sample, blocked.total_ns());
+        if sample.phase == Phase::Measured && blocked != Blocked::default() {
+            BlockedCounts::add(&mut self.current.blocked, self.settings.digits, blocked);
+        }
+    }
+
+    #[inline(always)]
+    fn expected(&mut self, sample: &Sample, blocked_ns: u64) {
         self.advance(sample.done_ns);
         let current = &mut self.current;
         current.bytes.bodies += sample.body_bytes;
@@ -356,19 +360,17 @@ impl Recorder {
         let latencies = &mut current.latencies;
         latencies.response.record(response_ns);
         latencies.queue_wait.record(sample.ready_ns - sample.due_ns);
-        latencies.send_lag.record(sample.send_lag_ns());
+        let send_lag_ns = sample.sent_ns - sample.ready_ns - blocked_ns;
+        latencies.send_lag.record(send_lag_ns);
         latencies.service.record(sample.done_ns - sample.sent_ns);
         latencies.first_byte.record(sample.first_byte_ns - sample.sent_ns);
-        if sample.blocked != Blocked::default() {
-            BlockedCounts::add(&mut current.blocked, self.settings.digits, sample.blocked);
-        }
         let one = &mut current.requests[sample.request as usize];
         one.ok += 1;
         if let Some(histogram) = &mut one.response {
             histogram.record(response_ns);
         }
         if let Some(step) = &mut one.step {
-            ok_of_step(step, sample);
+            ok_of_step(step, sample, send_lag_ns);
         }
         if response_ns >= LEAST_PAUSE_NS {
             self.slow.keep(sample.due_ns, sample.done_ns);
@@ -568,11 +570,11 @@ impl Recorder {
 }
 
 /// The figures of a step of a journey, of a request with the expected response.
-fn ok_of_step(step: &mut StepCounts, sample: &Sample) {
+fn ok_of_step(step: &mut StepCounts, sample: &Sample, send_lag_ns: u64) {
     count(&mut step.statuses, StatusCount { status: sample.status, count: 1 });
     step.service.record(sample.done_ns - sample.sent_ns);
     step.queue_wait.record(sample.ready_ns - sample.due_ns);
-    step.send_lag.record(sample.send_lag_ns());
+    step.send_lag.record(send_lag_ns);
 }
 
 /// A sent request that failed.

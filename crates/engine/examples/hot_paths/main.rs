@@ -253,7 +253,6 @@ fn record(repetitions: u64) {
             due_ns,
             ready_ns: due_ns,
             sent_ns,
-            blocked: Default::default(),
             first_byte_ns: sent_ns + 40_000 + n % 10_007,
             done_ns: sent_ns + 50_000 + n % 20_011,
             request: 0,

@@ -22,7 +22,7 @@ pub(crate) fn exchanges(repetitions: u64, load: &str, answer: &'static [u8]) {
     );
     let options = Options::from_toml("mirror", &text).unwrap();
     let (plan, _) = options.build(&NoFiles).unwrap();
-    let record = drive(&plan, Mirror { answer, ..Mirror::default() }, &Control::default());
+    let record = drive(&plan, Mirror::<false> { answer, ..Mirror::default() }, &Control::default());
     assert_eq!(record.total.ledger.ok, repetitions);
 }
 
@@ -35,7 +35,7 @@ pub(crate) fn messages(repetitions: u64, rules: &str) {
     let options = Options::from_toml("mirror", &text).unwrap();
     let (plan, _) = options.build(&NoFiles).unwrap();
     let frame = [&[0x81, message.len() as u8], message.as_bytes()].concat();
-    let mirror = Mirror { answer: frame.leak(), is_socket: true, ..Mirror::default() };
+    let mirror = Mirror::<true> { answer: frame.leak(), ..Mirror::default() };
     let record = drive(&plan, mirror, &Control::default());
     assert_eq!(record.total.ledger.ok, repetitions);
 }
@@ -62,11 +62,12 @@ impl ReadFile for NoFiles {
     }
 }
 
+/// With `SOCKET`, the first request opens a WebSocket.
 #[derive(Default)]
-struct Mirror {
+struct Mirror<const SOCKET: bool> {
     answer: &'static [u8],
-    /// The first request opens a WebSocket, with the response that is to come.
-    is_socket: bool,
+    is_open: bool,
+    /// The response to the first request.
     opening: Option<Vec<u8>>,
     opened: Vec<u8>,
     now_ns: u64,
@@ -75,14 +76,14 @@ struct Mirror {
     found: Vec<Ready>,
 }
 
-impl Mirror {
+impl<const SOCKET: bool> Mirror<SOCKET> {
     /// The next look finds something on a connection: a response, or that it is made.
     fn announces(&mut self, key: Key, readable: bool) {
         self.coming.push(Ready { key, readable, writable: true, ended: false });
     }
 }
 
-impl Reactor for Mirror {
+impl<const SOCKET: bool> Reactor for Mirror<SOCKET> {
     fn now_ns(&mut self) -> u64 {
         self.now_ns += TICK_NS;
         self.now_ns
@@ -103,7 +104,7 @@ impl Reactor for Mirror {
 
     fn receive(&mut self, _key: Key) -> Received<'_> {
         self.now_ns += TICK_NS;
-        let bytes = match self.opening.take() {
+        let bytes = match self.opening.take_if(|_| SOCKET) {
             Some(opening) => {
                 self.opened = opening;
                 &self.opened
@@ -114,7 +115,7 @@ impl Reactor for Mirror {
     }
 
     fn send(&mut self, key: Key, slices: &[IoSlice<'_>]) -> Sent {
-        if std::mem::take(&mut self.is_socket) {
+        if SOCKET && !std::mem::replace(&mut self.is_open, true) {
             self.opening = opening(slices);
         }
         self.announces(key, true);

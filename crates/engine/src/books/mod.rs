@@ -14,6 +14,8 @@ use std::num::NonZeroU16;
 use std::sync::Arc;
 
 use candor_plan::{Goodput, Request};
+use std::collections::BTreeMap;
+
 use candor_protocol::expect::Mismatch;
 use candor_protocol::{Answer, CaptureRoom, Deviations, Part, RequestId, Session, Undecoded};
 use candor_record::trace::Tracer;
@@ -50,6 +52,8 @@ pub(crate) struct Books {
     pub(crate) tracer: Option<Box<Tracer>>,
     /// Streams of events, if the plan has any.
     streams: Option<Box<Streams>>,
+    /// How long transports held back those in flight that they did hold back.
+    blocked: BTreeMap<RequestId, Blocked>,
     /// Addresses, if there are some to tell apart.
     pub(crate) addresses: Option<Box<Addresses>>,
     /// Where bodies are decoded, if some are.
@@ -87,6 +91,7 @@ impl Books {
             recorder,
             tracer,
             streams,
+            blocked: BTreeMap::new(),
             addresses,
             decoding: None,
             limits,
@@ -111,7 +116,6 @@ impl Books {
             due_ns,
             ready_ns,
             sent_ns: NOT_SENT,
-            blocked: Blocked::default(),
             first_byte_ns: NOT_YET,
             connection,
             request,
@@ -140,8 +144,14 @@ impl Books {
     pub(crate) fn blocked(&mut self, id: RequestId, by: Blocked) {
         let flight = self.flights.get_mut(id);
         if flight.sent_ns != NOT_SENT {
-            flight.blocked = by.at_most(flight.sent_ns - flight.ready_ns);
+            self.blocked.insert(id, by.at_most(flight.sent_ns - flight.ready_ns));
         }
+    }
+
+    /// Takes one out that did not end as it should.
+    fn take(&mut self, id: RequestId, chain: &mut Chain) -> Flight {
+        self.blocked.remove(&id);
+        self.flights.remove(id, chain)
     }
 
     /// What was sent at `queued_ns` left at `at_ns`; unless it has ended since.
@@ -204,7 +214,6 @@ impl Books {
             due_ns: expected.due_ns,
             ready_ns: expected.ready_ns,
             sent_ns: expected.sent_ns,
-            blocked: expected.blocked,
             // Without a time of its own, it came with the last.
             first_byte_ns: expected.first_byte_ns.min(at_ns).max(expected.sent_ns),
             done_ns: at_ns.max(expected.sent_ns),
@@ -213,10 +222,22 @@ impl Books {
             body_bytes: answer.body_bytes,
             phase: expected.phase,
         };
-        self.recorder.ok(&sample);
+        match self.blocked.is_empty() {
+            true => self.recorder.ok(&sample),
+            false => self.was_blocked(answer.id, &sample),
+        }
         self.tell(answer.id, &expected, (None, sample.status), came);
         if self.has_beside {
             self.complete_beside(answer.id, expected, &sample, at_ns);
+        }
+    }
+
+    /// It may have been held back.
+    #[cold]
+    fn was_blocked(&mut self, id: RequestId, sample: &Sample) {
+        match self.blocked.remove(&id) {
+            Some(by) => self.recorder.ok_after(sample, by),
+            None => self.recorder.ok(sample),
         }
     }
 
@@ -264,7 +285,7 @@ impl Books {
             Mismatch::Status(status) => match self.redirected(answer.id, status, &mut came) {
                 Some(Ok(())) => return self.expected(answer, came),
                 Some(Err((kind, why))) => {
-                    let flight = self.flights.remove(answer.id, came.chain);
+                    let flight = self.take(answer.id, came.chain);
                     let example = |name: String| format!("{name}: {mismatch}, {why}");
                     return self.enter_failure(
                         answer.id,
@@ -294,7 +315,7 @@ impl Books {
                 return self.break_off(answer.id, status(answer), came);
             }
         };
-        let flight = self.flights.remove(answer.id, came.chain);
+        let flight = self.take(answer.id, came.chain);
         self.forget_stream(answer.id);
         let why = (kind, status(answer));
         self.enter_failure(answer.id, flight, why, came, |name| mismatch.reason().of(name));
@@ -327,7 +348,7 @@ impl Books {
     /// It failed without a complete response.
     #[cold]
     pub(crate) fn fail(&mut self, id: RequestId, kind: ErrorKind, reason: &Reason, came: Came<'_>) {
-        let flight = self.flights.remove(id, came.chain);
+        let flight = self.take(id, came.chain);
         let kind = match &mut self.streams {
             Some(streams) => streams.failed(id, &flight, kind, came.at_ns, &mut self.recorder),
             None => kind,
@@ -370,7 +391,7 @@ impl Books {
     /// that came afterwards.
     pub(crate) fn break_off(&mut self, id: RequestId, status: Option<u16>, came: Came<'_>) {
         let at_ns = came.at_ns;
-        let flight = self.flights.remove(id, came.chain);
+        let flight = self.take(id, came.chain);
         self.forget_stream(id);
         self.recorder.broken_off(at_ns, flight.phase, status);
         self.trace(&flight, Outcome::BrokenOff, status.unwrap_or(0), at_ns);
@@ -392,7 +413,7 @@ impl Books {
 
     /// The drain is over: what is in flight is unfinished.
     pub(crate) fn leave_unfinished(&mut self, id: RequestId, chain: &mut Chain, at_ns: u64) {
-        let mut flight = self.flights.remove(id, chain);
+        let mut flight = self.take(id, chain);
         if flight.sent_ns == NOT_SENT {
             self.recorder.sent(at_ns, flight.phase, flight.request);
             flight.sent_ns = at_ns.max(flight.ready_ns);
@@ -465,7 +486,6 @@ impl From<NeverSent> for Flight {
             due_ns: due.due_ns,
             ready_ns: 0,
             sent_ns: 0,
-            blocked: Blocked::default(),
             first_byte_ns: 0,
             connection: 0,
             request,

@@ -6,7 +6,7 @@
 use std::io::IoSlice;
 
 use candor_plan::HaproxyProtocol;
-use candor_protocol::{CloseFrame, Event, Failure, Protocol, Transport, haproxy};
+use candor_protocol::{Event, Failure, Protocol, Transport, haproxy};
 use candor_record::{Cause, ConnectErrorKind, Disconnect, ErrorKind, LossKind, Reason};
 
 use super::connection::{SHARE_BYTES, State};
@@ -399,8 +399,8 @@ impl<R: Reactor, S: Protocol> Worker<R, S> {
         session.handle_end();
         // All of them: requests have their outcome by the loss, and nothing of them is told again.
         while let Some(event) = session.poll_event() {
-            if let Event::CloseFrame(CloseFrame { code, reason }) = event {
-                self.books.recorder.close_frame(at_ns, code, &reason);
+            if let Event::CloseFrame(told) = event {
+                self.books.recorder.close_frame(at_ns, told.code, &told.reason);
             }
         }
     }

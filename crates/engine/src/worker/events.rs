@@ -4,7 +4,7 @@
 //! else they ask for ([`CameTo`]) is done when the session has said everything, because it may end
 //! the session.
 
-use candor_protocol::{CloseFrame, Event, Failure, GoAway, HeaderBytes, Last, Protocol, Session};
+use candor_protocol::{Event, Failure, GoAway, HeaderBytes, Last, Protocol, Session};
 use candor_record::{ErrorKind, Handshake};
 
 use super::Worker;
@@ -123,8 +123,8 @@ impl Applying<'_> {
             Event::GoAway(GoAway { code, last_stream }) => {
                 self.books.recorder.goaway(at_ns, code, last_stream);
             }
-            Event::CloseFrame(CloseFrame { code, reason }) => {
-                self.books.recorder.close_frame(at_ns, code, &reason);
+            Event::CloseFrame(told) => {
+                self.books.recorder.close_frame(at_ns, told.code, &told.reason);
             }
             Event::HeaderBytes(HeaderBytes { received, decoded }) => {
                 self.books.recorder.header_bytes(received, decoded);

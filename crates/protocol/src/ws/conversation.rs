@@ -76,7 +76,7 @@ pub(crate) struct Conversation {
 enum State {
     Open,
     /// The server has closed it with this.
-    Closed(CloseFrame),
+    Closed(Box<CloseFrame>),
     /// Nothing more comes.
     Dead,
 }

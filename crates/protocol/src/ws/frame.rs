@@ -113,7 +113,7 @@ impl Header {
 
 /// The code and the reason of a close frame; [`code::NO_STATUS`](super::error::code::NO_STATUS) for none. The reason goes
 /// to terminals.
-pub(super) fn close(payload: &[u8]) -> Result<CloseFrame, Error> {
+pub(super) fn close(payload: &[u8]) -> Result<Box<CloseFrame>, Error> {
     let (code, reason) = match payload {
         [] => return Ok(super::error::code::NO_STATUS.into()),
         [_] => return Err(Error::CloseLength),
@@ -125,5 +125,5 @@ pub(super) fn close(payload: &[u8]) -> Result<CloseFrame, Error> {
     }
     let reason = std::str::from_utf8(reason).map_err(|_| Error::CloseReason)?;
     let shown = |c: char| if c.is_control() { '\u{fffd}' } else { c };
-    Ok(CloseFrame { code, reason: reason.chars().map(shown).collect() })
+    Ok(Box::new(CloseFrame { code, reason: reason.chars().map(shown).collect() }))
 }

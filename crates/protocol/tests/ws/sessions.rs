@@ -309,7 +309,7 @@ fn the_server_closes_and_outstanding_requests_name_the_code() {
     }
     transmit(&mut session);
     let bytes = [reply("x"), close(1001, b"going\x1baway"), reply("ignored")].concat();
-    let told = CloseFrame { code: 1001, reason: "going\u{fffd}away".into() };
+    let told = Box::new(CloseFrame { code: 1001, reason: "going\u{fffd}away".into() });
     let failed = |id| Event::RequestFailed { id, failure: Failure::ClosedWith(told.clone()) };
     let wanted = [done(0, 1), Event::CloseFrame(told.clone()), failed(1), failed(2), Event::Over];
     assert_eq!(feed(&mut session, &bytes), wanted);

@@ -286,7 +286,6 @@ fn end_request(recorder: &mut Recorder, now_ns: u64, phase: Phase, one: Simulate
                 due_ns: one.due_ns,
                 ready_ns: one.due_ns + one.queue_wait_ns,
                 sent_ns: one.due_ns + one.queue_wait_ns + one.send_lag_ns,
-                blocked: Default::default(),
                 first_byte_ns: now_ns - service_ns / 10,
                 done_ns: now_ns,
                 request: one.request,

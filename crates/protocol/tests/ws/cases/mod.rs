@@ -95,7 +95,7 @@ impl Case {
                 let reason = frame.and_then(|one| one.get(4..)).unwrap_or_default();
                 let reason = String::from_utf8_lossy(reason).into();
                 let told = CloseFrame { code, reason };
-                wanted.extend([Event::CloseFrame(told), Event::Over]);
+                wanted.extend([Event::CloseFrame(Box::new(told)), Event::Over]);
             }
             Ending::Failed(error, _) => wanted.push(broken(error)),
         }
