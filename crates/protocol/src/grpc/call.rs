@@ -160,7 +160,7 @@ impl Call {
         let is_early = self.messages > 0 && !self.has_trailers;
         let is_right = self.body != Body::Other;
         match self.told.code.filter(|_| !is_early) {
-            Some(0) if http_status == 200 && !is_right => wrong(not_of(limits)),
+            Some(0) if http_status == 200 && !is_right => wrong(not_of(limits, self.told.content)),
             Some(0) if !self.is_whole() => wrong(Error::CutMessage),
             Some(0) if limits.one_message && self.messages != 1 => {
                 wrong(Error::NotOneMessage(self.messages))
@@ -171,7 +171,7 @@ impl Call {
                 Err(Failure::Call { kind: kind(code), message })
             }
             None if http_status != 200 => Err(of_http(limits.form, http_status)),
-            None if !is_right => wrong(not_of(limits)),
+            None if !is_right => wrong(not_of(limits, self.told.content)),
             None => Err(Failure::Call { kind: ErrorKind::GrpcNoStatus, message: "".into() }),
         }
     }
@@ -196,8 +196,11 @@ fn alone(codec: Codec) -> Content {
     }
 }
 
-/// That the content type is another.
-fn not_of(limits: &Limits) -> Error {
+/// That the content type is another, or that there is none.
+fn not_of(limits: &Limits, content: Content) -> Error {
+    if content == Content::Missing {
+        return Error::NoContentType;
+    }
     Error::OtherType(match (limits.form, limits.codec, limits.one_message) {
         (CallForm::Grpc, ..) => return Error::ContentType,
         (CallForm::GrpcWeb, ..) => "application/grpc-web",

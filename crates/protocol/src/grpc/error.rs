@@ -8,6 +8,9 @@ pub enum Error {
     /// The content type does not begin with `application/grpc`.
     #[error("the response is not gRPC: its content-type does not begin with application/grpc")]
     ContentType,
+    /// There is no content type.
+    #[error("the response has no content-type")]
+    NoContentType,
     /// The content type is none of gRPC-Web, or of Connect.
     #[error("the response is not of the protocol of the call: its content-type is not {0}")]
     OtherType(&'static str),

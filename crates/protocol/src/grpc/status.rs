@@ -73,7 +73,10 @@ pub(crate) struct Told {
 /// What a body is by its content type.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) enum Content {
+    /// There is none.
     #[default]
+    Missing,
+    /// Anything else.
     Other,
     /// Messages of gRPC.
     Grpc,

@@ -249,6 +249,8 @@ fn a_page_is_not_a_response_to_a_call() {
         let input = [head, last_data(1, b"<html>")].concat();
         assert_eq!(said(&input), [FIRST, wrong(Error::ContentType)], "{kind}");
     }
+    let untyped = [headers(1, OK), last_data(1, b"\0\0\0\0\0")].concat();
+    assert_eq!(said(&untyped), [FIRST, wrong(Error::NoContentType)]);
 }
 
 #[test]
