@@ -1,7 +1,7 @@
 //! `candor ws` against the embedded target, whose counts must equal the ledger, and what is refused.
 
 use std::io::{BufRead, BufReader, Read, Write};
-use std::net::TcpListener;
+use std::net::{TcpListener, TcpStream};
 use std::thread;
 use std::time::Duration;
 
@@ -176,22 +176,36 @@ fn what_does_not_fit_is_refused() {
     says(&["--protocol", "stomp", "http://127.0.0.1:1/"], "it is for WebSocket");
 }
 
+/// Reads a request for a WebSocket and opens it. What comes after the request is read from here.
+fn opened(stream: &mut TcpStream) -> Option<BufReader<TcpStream>> {
+    stream.set_nodelay(true).ok()?;
+    let mut input = BufReader::new(stream.try_clone().ok()?);
+    let mut accept = String::new();
+    loop {
+        let mut line = String::new();
+        input.read_line(&mut line).ok()?;
+        if let Some(key) = line.strip_prefix("Sec-WebSocket-Key: ") {
+            accept = accept_of(key.trim().as_bytes());
+        }
+        if line.trim().is_empty() {
+            break;
+        }
+    }
+    let head = format!(
+        "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\
+         Sec-WebSocket-Accept: {accept}\r\n\r\n"
+    );
+    stream.write_all(head.as_bytes()).ok()?;
+    Some(input)
+}
+
 /// A server that opens WebSockets, reads no message and closes: the kernel makes that a reset.
 fn resetting() -> String {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let address = listener.local_addr().expect("its address");
     thread::spawn(move || {
         for mut stream in listener.incoming().map_while(Result::ok) {
-            let mut lines = BufReader::new(stream.try_clone().expect("a copy")).lines();
-            let head = lines.by_ref().map_while(Result::ok).take_while(|line| !line.is_empty());
-            let key =
-                head.filter_map(|line| line.strip_prefix("Sec-WebSocket-Key: ").map(str::to_owned));
-            let accept = accept_of(key.last().unwrap_or_default().as_bytes());
-            let opening = format!(
-                "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\
-                 Sec-WebSocket-Accept: {accept}\r\n\r\n"
-            );
-            let _ = stream.write_all(opening.as_bytes());
+            let _ = opened(&mut stream);
             // All that may be on its way at a time has come.
             thread::sleep(Duration::from_millis(30));
         }
@@ -217,17 +231,7 @@ fn refusing() -> String {
     let address = listener.local_addr().expect("its address");
     thread::spawn(move || {
         for (number, mut stream) in listener.incoming().map_while(Result::ok).enumerate() {
-            let mut input = BufReader::new(stream.try_clone().expect("a copy"));
-            let head =
-                input.by_ref().lines().map_while(Result::ok).take_while(|line| !line.is_empty());
-            let key =
-                head.filter_map(|line| line.strip_prefix("Sec-WebSocket-Key: ").map(str::to_owned));
-            let accept = accept_of(key.last().unwrap_or_default().as_bytes());
-            let opening = format!(
-                "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\
-                 Sec-WebSocket-Accept: {accept}\r\n\r\n"
-            );
-            let _ = stream.write_all(opening.as_bytes());
+            let Some(mut input) = opened(&mut stream) else { continue };
             let _ = input.read_exact(&mut [0; 2 + 4 + 5]);
             let _ = stream.write_all(b"\x81\x02ok");
             let _ = input.read_exact(&mut [0; 2 + 4 + 5]);
@@ -290,31 +294,8 @@ fn speaking(first: Says, react: fn(&str, u32) -> Option<Says>) -> String {
     format!("ws://{address}/")
 }
 
-fn speak(
-    stream: std::net::TcpStream,
-    first: Says,
-    react: fn(&str, u32) -> Option<Says>,
-) -> Option<()> {
-    stream.set_nodelay(true).ok()?;
-    let mut input = BufReader::new(stream.try_clone().ok()?);
-    let mut key = String::new();
-    loop {
-        let mut line = String::new();
-        input.read_line(&mut line).ok()?;
-        match line.trim() {
-            "" => break,
-            line => {
-                if let Some(value) = line.strip_prefix("Sec-WebSocket-Key: ") {
-                    key = value.to_owned();
-                }
-            }
-        }
-    }
-    let accept = accept_of(key.as_bytes());
-    let head = format!(
-        "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\
-         Sec-WebSocket-Accept: {accept}\r\n\r\n"
-    );
+fn speak(mut stream: TcpStream, first: Says, react: fn(&str, u32) -> Option<Says>) -> Option<()> {
+    let mut input = opened(&mut stream)?;
     let say = |all: Says| {
         for (after_ms, text) in all {
             let mut stream = stream.try_clone().expect("a handle");
@@ -329,7 +310,6 @@ fn speak(
             });
         }
     };
-    (&stream).write_all(head.as_bytes()).ok()?;
     say(first);
     let mut count = 0;
     loop {

@@ -280,12 +280,12 @@ impl Secrets {
                 };
                 let (found, all) =
                     (replaced(written, Place::Written), replaced(&value, place(Slot::Json)));
-                if holes(&all) == 0 {
-                } else if holes(&all) == holes(&found) {
-                    // Within the text as it was written.
-                    *leaf = Json::Raw(found);
-                } else {
-                    *leaf = Json::Raw(self.hole_as_written(SecretKind::Token.variable(), inner));
+                if holes(&all) > 0 {
+                    // Within the text as it was written, if all of them can be seen there.
+                    *leaf = Json::Raw(match holes(&all) == holes(&found) {
+                        true => found,
+                        false => self.hole_as_written(SecretKind::Token.variable(), inner),
+                    });
                 }
             });
             step.values(&mut |slot, _, text| {
