@@ -450,6 +450,11 @@ fn refusal(mut error: clap::Error, words: &[String]) -> String {
         {
             error.remove(ContextKind::SuggestedArg);
         }
+        if others::is_needless(text) {
+            return format!(
+                "candor: unexpected argument '{text}' found: Candor always does that; leave it out\n\nFor more information, try '--help'.\n"
+            );
+        }
         if text.starts_with('-') && text[1..].starts_with(|c: char| c.is_ascii_digit()) {
             return "candor: no option has a negative number as its value\n\nFor more information, try '--help'.\n".to_owned();
         }

@@ -147,6 +147,17 @@ pub(crate) fn counterpart(option: &str) -> Option<&'static str> {
     ours.all(|one| one == Some(first)).then_some(first)
 }
 
+/// Whether Candor does what this option of other tools asks for in every run.
+pub(crate) fn is_needless(option: &str) -> bool {
+    const OF_WRK: [&str; 2] = ["--latency", "--u_latency"];
+    let mut others = TOOLS.iter().flat_map(|tool| tool.options);
+    OF_WRK.contains(&option)
+        || option.starts_with("--")
+            && others.any(|(names, what)| {
+                matches!(what, Default) && names.split(' ').any(|name| name == option)
+            })
+}
+
 /// What to write instead of `NAME ARGUMENTS`; `None` if there is no such tool.
 pub(crate) fn instead(name: &str, arguments: &[String]) -> Option<String> {
     if OTHERS.contains(&name) {
@@ -267,6 +278,19 @@ mod tests {
                 options
                     .for_each(|one| assert!(known.iter().any(|two| two == one), "{names}: {one}"));
             }
+        }
+    }
+
+    #[test]
+    fn what_every_run_does_is_needless() {
+        for (option, needless) in [
+            ("--latency", true),
+            ("--no-tui", true),
+            ("--rate", false),
+            ("-k", false),
+            ("--nothing", false),
+        ] {
+            assert_eq!(is_needless(option), needless, "{option}");
         }
     }
 

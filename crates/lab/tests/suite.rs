@@ -7,7 +7,7 @@ use candor_engine::{Control, drive};
 use candor_lab::matrix::{About, Directory};
 use candor_lab::suite::content::Contents;
 use candor_lab::suite::matrix::{Matrix, Selection, check_plans, expand};
-use candor_lab::suite::model::Suite;
+use candor_lab::suite::model::{ServerKind, Suite};
 use candor_lab::suite::run::fingerprint;
 use candor_lab::suite::{Bench, CellPlan, KIND, file, run};
 use candor_lab::{LabError, Outcome};
@@ -203,6 +203,10 @@ fn mistakes_are_told_with_line_key_and_remedy() {
             &["s.toml:3:11", "command is empty"],
         ),
         (
+            "[[server]]\nname = \"a\"\ncommand = \"./a 'b\"\nscenarios = [\"all\"]\n",
+            &["s.toml:3:11", "a ' is not closed"],
+        ),
+        (
             "[[server]]\nname = \"a\"\nurl = \"http://a/\"\n",
             &["s.toml:2:8", "scenarios that the server supports"],
         ),
@@ -279,6 +283,22 @@ fn mistakes_are_told_with_line_key_and_remedy() {
             assert!(message.contains(word), "{word:?} is not in {message:?} of\n{text}");
         }
     }
+}
+
+/// A command is a list of words, or a line that is split as a shell splits it.
+#[test]
+fn a_command_is_words_or_a_line() {
+    let command = |text: &str| {
+        let head =
+            "[[server]]\nname = \"a\"\nurl = \"http://127.0.0.1:{port}/\"\nscenarios = [\"all\"]\n";
+        match &suite(&format!("{head}command = {text}\n")).servers[0].kind {
+            ServerKind::Command(command) => command.command.clone(),
+            other => panic!("{other:?}"),
+        }
+    };
+    let words = ["./a", "--on", "127.0.0.1:{port}", "two words"];
+    assert_eq!(command(r#"["./a", "--on", "127.0.0.1:{port}", "two words"]"#), words);
+    assert_eq!(command(r#""./a --on 127.0.0.1:{port} 'two words'""#), words);
 }
 
 #[test]

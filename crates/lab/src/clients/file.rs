@@ -12,7 +12,7 @@ use toml::Spanned;
 
 use super::model::{Asked, Client, PoolRule, Pools, Server, Suite, check_size};
 use crate::error::LabError;
-use crate::matrix::file::{FNV_START, HeadKeys, Reader, time};
+use crate::matrix::file::{CommandWords, FNV_START, HeadKeys, Reader, time};
 
 /// The default server: the Erlang kit's own, which responds like the httpc benchmark's.
 const DEFAULT_SERVER: [&str; 5] =
@@ -57,7 +57,7 @@ struct SuiteTable {
 struct ServerTable {
     embedded: bool,
     arguments: Option<Spanned<Vec<String>>>,
-    command: Option<Spanned<Vec<String>>>,
+    command: Option<Spanned<CommandWords>>,
     env: BTreeMap<String, String>,
     ready_timeout: Option<PositiveNanos>,
     path: Option<Spanned<String>>,
@@ -71,7 +71,7 @@ struct ClientTable {
     name: Spanned<String>,
     #[serde(default)]
     about: String,
-    command: Spanned<Vec<String>>,
+    command: Spanned<CommandWords>,
     #[serde(default)]
     env: BTreeMap<String, String>,
     #[serde(default)]
@@ -179,14 +179,11 @@ impl Reader<'_> {
                 let message = "arguments are for the embedded target; write `embedded = true`, or put them into `command`";
                 return Err(self.wrong(arguments, message));
             }
-            (false, Some(command), None) => {
-                self.check_command(command)?;
-                Server::Command {
-                    command: command.get_ref().clone(),
-                    env: table.env.clone().into_iter().collect(),
-                    ready_timeout: time(table.ready_timeout, READY_TIMEOUT),
-                }
-            }
+            (false, Some(command), None) => Server::Command {
+                command: command.get_ref().0.clone(),
+                env: table.env.clone().into_iter().collect(),
+                ready_timeout: time(table.ready_timeout, READY_TIMEOUT),
+            },
             (false, None, None) => default_server(),
         };
         let path = match &table.path {
@@ -224,7 +221,6 @@ impl Reader<'_> {
         let mut clients: Vec<Client> = Vec::new();
         for one in tables {
             self.check_name(&one.name, "client", clients.iter().map(|known| known.name.as_str()))?;
-            self.check_command(&one.command)?;
             if let Some(partner) = &one.null_client
                 && !nulls.contains(partner.get_ref())
             {
@@ -238,7 +234,7 @@ impl Reader<'_> {
             clients.push(Client {
                 name: one.name.into_inner(),
                 about: one.about,
-                command: one.command.into_inner(),
+                command: one.command.get_ref().0.clone(),
                 env: one.env.into_iter().collect(),
                 needs: one.needs,
                 is_null: one.null,

@@ -2,13 +2,16 @@
 //!
 //! The readers of the two kinds of suites extend [`Reader`] with the other tables.
 
+use std::fmt;
 use std::path::Path;
 use std::time::Duration;
 
 pub(crate) use candor_plan::redact::{FNV_START, fnv};
 use candor_plan::values::PositiveNanos;
-use candor_plan::{PlanError, plan_file};
-use serde::de::DeserializeOwned;
+use candor_plan::{PlanError, plan_file, words};
+use serde::de::value::SeqAccessDeserializer;
+use serde::de::{self, DeserializeOwned, SeqAccess, Visitor};
+use serde::{Deserialize, Deserializer};
 use toml::Spanned;
 
 use crate::error::LabError;
@@ -31,6 +34,42 @@ pub struct Head {
     pub seed: u64,
     /// Identifies the content of the file and of the files that it builds on.
     pub fingerprint: u64,
+}
+
+/// A command with at least one word: a list of them, or a line that is split into words as a shell does.
+#[derive(Debug)]
+pub(crate) struct CommandWords(pub(crate) Vec<String>);
+
+impl<'de> Deserialize<'de> for CommandWords {
+    fn deserialize<D: Deserializer<'de>>(input: D) -> Result<Self, D::Error> {
+        struct Either;
+
+        impl<'de> Visitor<'de> for Either {
+            type Value = Vec<String>;
+
+            fn expecting(&self, formatter: &mut fmt::Formatter) -> fmt::Result {
+                formatter.write_str(
+                    "a command, such as \"my-server --port {port}\" or its words in a list",
+                )
+            }
+
+            fn visit_str<E: de::Error>(self, line: &str) -> Result<Self::Value, E> {
+                words::split(line).map_err(E::custom)
+            }
+
+            fn visit_seq<A: SeqAccess<'de>>(self, list: A) -> Result<Self::Value, A::Error> {
+                let words: Vec<String> = Vec::deserialize(SeqAccessDeserializer::new(list))?;
+                match words.first().is_none_or(String::is_empty) {
+                    true => Err(de::Error::custom(
+                        "the command is empty; write [\"program\", \"argument\", …]",
+                    )),
+                    false => Ok(words),
+                }
+            }
+        }
+
+        input.deserialize_any(Either).map(Self)
+    }
 }
 
 /// The same in the form of the file.
@@ -114,16 +153,6 @@ impl Reader<'_> {
                 name,
                 format!("there are two {what}s with the name \"{text}\"; rename one"),
             )),
-            false => Ok(()),
-        }
-    }
-
-    pub(crate) fn check_command(&self, command: &Spanned<Vec<String>>) -> Result<(), LabError> {
-        match command.get_ref().first().is_none_or(String::is_empty) {
-            true => {
-                Err(self
-                    .wrong(command, "the command is empty; write [\"program\", \"argument\", …]"))
-            }
             false => Ok(()),
         }
     }

@@ -105,7 +105,7 @@ pub(super) fn targets<'de, D: Deserializer<'de>>(input: D) -> Result<Vec<TargetO
         type Value = Vec<TargetOptions>;
 
         fn expecting(&self, formatter: &mut fmt::Formatter) -> fmt::Result {
-            formatter.write_str("tables such as [target.api]")
+            formatter.write_str("tables such as [target.api]; the URL of a plan is the key `url`")
         }
 
         fn visit_map<A: MapAccess<'de>>(self, mut tables: A) -> Result<Self::Value, A::Error> {

@@ -324,10 +324,11 @@ fn counts(painter: &Painter, run: &Run, document: Option<&Document>) -> Block {
 fn loader(painter: &Painter, state: &State, document: Option<&Document>) -> Block {
     let now = &state.now;
     let mut spans = vec![painter.span(Tone::Plain, format!("{:<LABEL$}", "loader"))];
-    if let Some(busiest) = now.busiest {
-        let tone = if busiest >= BUSY { Tone::Doubtful } else { Tone::Plain };
-        spans.push(painter.span(tone, format!("{} CPU", fmt_share(busiest))));
-    }
+    let (tone, share) = match now.busiest {
+        Some(busiest) if busiest >= BUSY => (Tone::Doubtful, fmt_share(busiest)),
+        busiest => (Tone::Plain, busiest.map_or("–".to_owned(), fmt_share)),
+    };
+    spans.push(painter.span(tone, format!("{share} CPU")));
     let lag = document.map(|one| &one.latencies.send_lag).filter(|lag| lag.count > 0).map(|lag| {
         let p99 = latency_text(lag.percentile_ns("p99"));
         format!(" · send lag p99 {p99}, max {}", latency_text(lag.max_ns))

@@ -9,7 +9,7 @@ use toml::Spanned;
 use super::super::model::{Command, Protocol, ReadyWhen, Scenario, Server, ServerKind, Urls};
 use super::tables::ServerTable;
 use crate::error::LabError;
-use crate::matrix::file::{Reader, time};
+use crate::matrix::file::{CommandWords, Reader, time};
 
 const READY_TIMEOUT: Duration = Duration::from_secs(10);
 
@@ -87,9 +87,8 @@ impl Reader<'_> {
     fn command(
         &self,
         table: &ServerTable,
-        command: &Spanned<Vec<String>>,
+        command: &Spanned<CommandWords>,
     ) -> Result<ServerKind, LabError> {
-        self.check_command(command)?;
         let urls = table.urls();
         let has_url = urls.all().next().is_some();
         let ready = match &table.ready {
@@ -131,7 +130,7 @@ impl Reader<'_> {
             files.push((file.clone(), text.get_ref().clone()));
         }
         Ok(ServerKind::Command(Command {
-            command: command.get_ref().clone(),
+            command: command.get_ref().0.clone(),
             profile_arguments: table.profile_arguments.clone(),
             files,
             env: table.env.clone().into_iter().collect(),

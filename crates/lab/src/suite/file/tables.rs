@@ -10,6 +10,7 @@ use serde::Deserialize;
 use toml::Spanned;
 
 use super::super::model::Urls;
+use crate::matrix::file::CommandWords;
 
 /// The whole file.
 #[derive(Debug, Default, Deserialize)]
@@ -38,7 +39,7 @@ pub(super) struct ServerTable {
     pub(super) embedded: bool,
     #[serde(default)]
     pub(super) arguments: Vec<String>,
-    pub(super) command: Option<Spanned<Vec<String>>>,
+    pub(super) command: Option<Spanned<CommandWords>>,
     #[serde(default)]
     pub(super) profile_arguments: Vec<String>,
     #[serde(default)]

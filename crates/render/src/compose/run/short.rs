@@ -149,8 +149,9 @@ fn steps(section: &mut Section, document: &Document) {
         std::iter::once(Column::words(what))
             .chain(["ok", "errors", "p50", "p99", "max"].map(Column::figures)),
     );
-    let mut slowest: Vec<_> = rows.iter().copied().filter(|one| one.sent > 0).collect();
+    let mut slowest = rows.clone();
     if slowest.len() > STEPS {
+        slowest.retain(|one| one.sent > 0);
         slowest.sort_by_key(|one| std::cmp::Reverse(one.response.as_ref().map(|all| all.max_ns)));
         slowest.truncate(STEPS);
     }
@@ -170,7 +171,7 @@ fn steps(section: &mut Section, document: &Document) {
             "address" => format!("{} more", fmt_count(left as u64)),
             _ => fmt_plural(left as u64, what),
         };
-        section.remark(format!("the {STEPS} slowest; and {left}"));
+        section.remark(format!("the {} slowest; and {left}", slowest.len()));
     }
 }
 
