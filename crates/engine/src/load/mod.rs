@@ -311,10 +311,16 @@ impl Open {
 
     /// How many requests are due at `now_ns` and were not taken. Of very many Poisson arrivals at
     /// least so many: they are counted bit by bit, each time that this is called.
+    #[inline]
     pub(crate) fn backlog(&mut self, now_ns: u64) -> u64 {
-        if self.schedule.peek().is_none_or(|due| due.due_ns > now_ns) {
-            return 0;
+        match self.schedule.peek() {
+            Some(due) if due.due_ns <= now_ns => self.count_backlog(now_ns),
+            _ => 0,
         }
+    }
+
+    #[inline(never)]
+    fn count_backlog(&mut self, now_ns: u64) -> u64 {
         self.scouted += match &self.own {
             None => self.scout.skip_before(now_ns.saturating_add(1)),
             Some(own) => own.count_until(&mut self.scout, now_ns),
