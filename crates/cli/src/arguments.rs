@@ -285,7 +285,10 @@ pub(crate) fn parse(typed: &[String]) -> Command {
         std::process::exit(Exit::Usage as i32);
     }
     let matches = command().try_get_matches_from(with_command(typed));
-    if let Some(word) = matches.as_ref().ok().and_then(only_word)
+    // What stands behind a mistyped command is wrong for a run.
+    let mistyped = typed.get(1).filter(|word| matches.is_err() && is_nearly_command(word));
+    let word = matches.as_ref().ok().and_then(only_word).or(mistyped.map(String::as_str));
+    if let Some(word) = word
         && !may_be_host(word, &hosts())
     {
         console::lines(&no_host(word));
@@ -371,6 +374,13 @@ fn is_listed(word: &str, hosts: &str) -> bool {
     let names = hosts.lines().filter_map(|line| line.split('#').next());
     let mut names = names.flat_map(|line| line.split_whitespace().skip(1));
     names.any(|name| name.eq_ignore_ascii_case(word))
+}
+
+/// Whether a word is no command, and one letter or two from one.
+fn is_nearly_command(word: &str) -> bool {
+    let command = command();
+    let names: Vec<&str> = command.get_subcommands().map(clap::Command::get_name).collect();
+    !names.contains(&word) && names.iter().any(|name| is_near(word, name))
 }
 
 /// The message for such a word.
@@ -561,6 +571,15 @@ mod tests {
         }
         for word in ["bech", "backend", "127", "10"] {
             assert!(!may_be_host(word, hosts), "{word}");
+        }
+    }
+
+    #[test]
+    fn a_mistyped_command_is_near_to_one() {
+        for (word, is) in
+            [("compar", true), ("pek", true), ("run", false), ("shop", false), ("-c", false)]
+        {
+            assert_eq!(is_nearly_command(word), is, "{word}");
         }
     }
 

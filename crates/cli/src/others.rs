@@ -120,12 +120,15 @@ const OTHERS: [&str; 6] = ["vegeta", "k6", "siege", "locust", "gatling", "jmeter
 const PAGE: &str = "see docs/coming-from-others.md";
 
 /// Words for options that users of other tools expect, and ours.
-const EXPECTED: [(&str, &str); 8] = [
+const EXPECTED: [(&str, &str); 11] = [
     ("--concurrency", "-c"),
     ("--vus", "-c"),
     ("--rps", "-R"),
     ("--qps", "-R"),
     ("--metrics", "--out"),
+    ("--results", "--out"),
+    ("--objective", "--expect"),
+    ("-L", "--location"),
     ("--output", "--json"),
     ("--header", "-H"),
     ("--target-ready-timeout", "--target-timeout"),

@@ -41,8 +41,15 @@ pub fn join(words: &[String]) -> String {
 
 /// An argument as a POSIX shell takes it.
 pub fn quoted(argument: &str) -> String {
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./:,=+@%".contains(c);
-    if !argument.is_empty() && argument.chars().all(is_plain) {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./:,=+@%{}".contains(c);
+    // Shells leave a placeholder such as {port} as it is, and expand {a,b} and {1..3}.
+    let expands = argument.contains('{') && (argument.contains(',') || argument.contains(".."));
+    if !argument.is_empty()
+        && argument.chars().all(is_plain)
+        && !expands
+        && argument != "{"
+        && argument != "}"
+    {
         return argument.to_owned();
     }
     // Quotes keep an end of a line, which a reader could not see or paste.
@@ -109,13 +116,22 @@ mod tests {
 
     #[test]
     fn arguments_are_quoted_where_a_shell_would_take_them_apart() {
-        for plain in ["-c", "--rate=20k/s", "http://host:80/a%20b", "10.0.0.1,10.0.0.2"] {
+        for plain in [
+            "-c",
+            "--rate=20k/s",
+            "http://host:80/a%20b",
+            "10.0.0.1,10.0.0.2",
+            "{port}",
+            "-p{port}/{dir}",
+        ] {
             assert_eq!(quoted(plain), plain);
         }
         assert_eq!(quoted(""), "''");
         assert_eq!(quoted("p99 < 5ms"), "'p99 < 5ms'");
         assert_eq!(quoted("http://h/?a=1&b=2"), "'http://h/?a=1&b=2'");
         assert_eq!(quoted("it's"), r"'it'\''s'");
+        assert_eq!(quoted("{a,b}"), "'{a,b}'");
+        assert_eq!(quoted("f{1..3}"), "'f{1..3}'");
         assert_eq!(quoted("Cookie: [redacted]"), "'Cookie: [redacted]'");
         assert_eq!(quoted("$HOME ~ *"), "'$HOME ~ *'");
         assert_eq!(quoted("a\nb's \\ \u{1b}1"), r"$'a\nb\'s \\ \0331'");

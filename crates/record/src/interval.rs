@@ -403,17 +403,11 @@ impl Interval {
         figure::count(&mut self.broken_off_statuses, StatusCount { status, count });
     }
 
-    /// Complete responses to measured requests, expected or not.
+    /// Complete responses to measured requests, expected or not. The deadline of a call is one that we end, as a rule.
     pub fn answered(&self) -> u64 {
-        let ledger = &self.ledger;
-        use ErrorKind::{
-            Body, CodingDamaged, CodingLimit, CodingTrailing, CodingTruncated, CodingUnasked,
-            RedirectElsewhere, RedirectLimit, RedirectUnusable, Status,
-        };
-        let redirects = [RedirectElsewhere, RedirectLimit, RedirectUnusable];
-        let codings = [CodingUnasked, CodingDamaged, CodingTruncated, CodingTrailing, CodingLimit];
-        let kinds = [Status, Body].into_iter().chain(redirects).chain(codings);
-        kinds.map(|kind| ledger.error(kind)).fold(ledger.ok, u64::saturating_add)
+        let is_cut = |kind| matches!(kind, ErrorKind::BodyLimit | ErrorKind::GrpcDeadlineExceeded);
+        let whole = ErrorKind::ALL.into_iter().filter(|&kind| kind.has_response() && !is_cut(kind));
+        whole.map(|kind| self.ledger.error(kind)).fold(self.ledger.ok, u64::saturating_add)
     }
 
     /// Whether it can be added to `other`: they have the same requests and digits.

@@ -26,7 +26,7 @@ pub fn of(cause: Cause) -> &'static str {
             "ask for a name that it has with --sni, or accept any certificate with --insecure"
         }
         Cause::Certificate => "replace the certificate, or accept it with --insecure",
-        Cause::Http1 => "leave --h2 and --h2c out, or use HTTP/2 over TLS",
+        Cause::Http1 => "leave --h2 or --h2c out, or use a port of the target that speaks HTTP/2",
         Cause::Tls => "write https:// in the URL",
         Cause::NoUpgrade => "use --h2c, which begins in HTTP/2, or --h1",
         Cause::NoH2 => "use --h1, or another port",

@@ -50,7 +50,8 @@ pub(crate) struct Head {
     pub(crate) warm_up_ns: u64,
     pub(crate) duration_ns: Option<u64>,
     pub(crate) count: Option<u64>,
-    pub(crate) connections: u64,
+    /// Asked for, and at most.
+    pub(crate) connections: (u64, u64),
     pub(crate) is_open: bool,
 }
 
@@ -164,8 +165,8 @@ impl Head {
     pub(crate) fn of(plan: &Plan) -> Self {
         let first = plan.work.requests().first();
         let method = first.map_or("GET", |request| request.method.as_str());
-        let asked = u64::from(plan.connections_in_all().0);
-        let connections = fmt_plural(asked, "connection");
+        let (asked, most) = plan.connections_in_all();
+        let connections = fmt_plural(u64::from(asked), "connection");
         let url = Secrets::Hidden.url(&plan.target.url);
         let what = match plan.work.count() {
             0 | 1 => format!("{method} {url}"),
@@ -178,7 +179,7 @@ impl Head {
             warm_up_ns: plan.recording.warm_up_ns,
             duration_ns: plan.stop.duration_ns,
             count: plan.stop.count,
-            connections: asked,
+            connections: (asked.into(), most.into()),
             is_open: plan.load.is_open(),
         }
     }

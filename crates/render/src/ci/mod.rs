@@ -67,7 +67,7 @@ pub const FORMS: [Form; 5] = [
 ];
 
 impl Checks {
-    /// Of a run: that requests succeeded, that its figures can be true, and each objective.
+    /// Of a run: that most requests succeeded, that its figures can be true, and each objective.
     pub fn of_run(document: &Document) -> Self {
         let misses = compose::misses_of_run(document);
         let failure = (document.nothing_worked() || document.mostly_failed())
@@ -75,7 +75,7 @@ impl Checks {
         let invalid: Vec<String> = with(document, Severity::Invalid).map(in_words).collect();
         let sound = (!invalid.is_empty()).then(|| invalid.join(" "));
         let mut list = vec![
-            Check::unless("requests succeed", failure.map(Option::unwrap_or_default)),
+            Check::unless("most requests succeed", failure.map(Option::unwrap_or_default)),
             Check::unless("figures can be true", sound),
         ];
         list.extend(document.expectations.iter().map(Check::of));

@@ -59,7 +59,7 @@ impl Word {
     fn text(self) -> &'static str {
         match self {
             Word::Unstable => "unstable",
-            Word::OneStall => "one stall",
+            Word::OneStall => "one stretch",
             Word::InClumps => "in clumps",
             Word::TooFew => "too few",
         }

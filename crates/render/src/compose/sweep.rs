@@ -135,6 +135,7 @@ fn table(sweep: &Sweep, pick: fn(&Figures) -> &Percentiles) -> Table {
         cells.push(if row.saturated { "(saturated)".to_owned() } else { String::new() });
         table.row(cells);
     }
+    table.without_unknown();
     table
 }
 

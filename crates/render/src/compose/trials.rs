@@ -39,8 +39,9 @@ pub(super) fn subject(subject: &Subject) -> String {
 
 /// Who had which cores, if that is known.
 pub(super) fn who_had(its: &[u64], ours: &[u64]) -> Option<String> {
+    let core = if its.len() == 1 { "core" } else { "cores" };
     (!its.is_empty() && !ours.is_empty())
-        .then(|| format!("target on cores {}; loader on {}", cores(its), cores(ours)))
+        .then(|| format!("target on {core} {}; loader on {}", cores(its), cores(ours)))
 }
 
 /// What the loader was found to have done to these runs, each once, in the order of the alphabet.

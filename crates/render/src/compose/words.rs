@@ -346,7 +346,9 @@ pub(super) fn untouched(document: &Document) -> Option<String> {
     let of = if document.plan.has_due_times() { "" } else { " of the response time" };
     let whose = if document.machines.len() > 1 { "the agent's machine" } else { "this machine" };
     let is_of_most = *touched < response.count / 2;
-    (differs && is_of_most).then(|| {
+    // Who waits for seconds is touched by every pause, and delayed by none.
+    let waits = document.verdicts.iter().any(|one| one.id == "backlog-growing");
+    (differs && is_of_most && !waits).then(|| {
         format!(
             "{row}{of} without the {} of requests that a pause of {whose} touched: {}",
             share_of(*touched, response.count),

@@ -332,6 +332,15 @@ impl Table {
         self.rows.iter_mut().for_each(|row| drop(row.drain(columns.clone())));
     }
 
+    /// Takes out the columns of which no row knows anything.
+    pub(super) fn without_unknown(&mut self) {
+        for at in (0..self.columns.len()).rev() {
+            if self.rows.iter().all(|row| row[at] == NOTHING) {
+                self.without(at..at + 1);
+            }
+        }
+    }
+
     pub(super) fn row(&mut self, cells: impl IntoIterator<Item = String>) {
         self.rows.push(cells.into_iter().collect());
         debug_assert_eq!(self.rows.last().map(Vec::len), Some(self.columns.len()));

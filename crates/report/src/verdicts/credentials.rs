@@ -46,7 +46,9 @@ pub(super) fn expired(document: &Document) -> Option<Finding> {
         sentence,
         evidence: vec![("unauthorized", refused as f64), ("responses", all as f64)],
         remedy: match (worked, is_taken) {
-            (false, _) => "Check the credential: the target takes it for none of the requests.",
+            (false, _) => {
+                "Give a credential that the target takes, with --auth or a header: it took none of the requests."
+            }
             (true, true) => {
                 "Take the credential more often, with the key `every` of its table, or find out why the target ends it early."
             }

@@ -1,8 +1,9 @@
 //! Runs that ended before the plan was carried out.
 
-use candor_plan::units::fmt_duration_ns;
+use candor_plan::units::{fmt_count, fmt_duration_ns};
 
 use super::{Finding, Severity};
+use crate::document::users::JourneyRow;
 use crate::document::{Document, EndReason};
 
 /// The run ended early, in this way.
@@ -78,6 +79,22 @@ pub(super) fn target_ended(document: &Document) -> Option<Finding> {
     Some(partial(document, &format!("The target ended {how}"), REMEDY))
 }
 
+/// Users were under way when the run ended, and none has come to the end of a journey, nor failed.
+pub(super) fn no_journey_completed(document: &Document) -> Option<Finding> {
+    let journeys = &document.users.as_ref()?.journeys;
+    let sum = |of: fn(&JourneyRow) -> u64| journeys.iter().map(of).sum::<u64>();
+    let under_way = sum(|one| one.unfinished);
+    (under_way > 0 && sum(|one| one.completed) + sum(|one| one.failed) == 0).then(|| Finding {
+        severity: Severity::Note,
+        sentence: format!(
+            "No user came to the end of a journey: {} were under way when the run ended.",
+            fmt_count(under_way)
+        ),
+        evidence: vec![("under_way", under_way as f64)],
+        remedy: "Raise --duration above the time that a journey takes.",
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::super::found;
@@ -92,5 +109,16 @@ mod tests {
         assert!(verdict.sentence.contains("10 s"), "{}", verdict.sentence);
         assert_eq!(verdict.evidence["connect_errors"], 3.0);
         assert!(found(&empty, "interrupted").is_none());
+    }
+
+    #[test]
+    fn a_run_that_is_shorter_than_its_journeys() {
+        let mut document = testing::users_run().document();
+        assert!(found(&document, "no-journey-completed").is_none());
+        let journeys = &mut document.users.as_mut().unwrap().journeys;
+        journeys.iter_mut().for_each(|one| (one.completed, one.failed) = (0, 0));
+        assert_eq!(found(&document, "no-journey-completed").unwrap().evidence["under_way"], 4.0);
+        document.users.as_mut().unwrap().journeys[0].failed = 1;
+        assert!(found(&document, "no-journey-completed").is_none());
     }
 }

@@ -3,6 +3,7 @@
 use candor_plan::units::{fmt_duration_ns, fmt_plural, fmt_share};
 
 use super::{Finding, Severity};
+use crate::document::latency::Latencies;
 use crate::document::{Document, MachineRow, WorkerRow};
 
 /// The share of its core above which a worker has no reserve for peaks.
@@ -128,17 +129,20 @@ pub(super) fn batches(document: &Document, machine: &MachineRow) -> Option<Findi
 
 /// Our lag is a material share of the percentile being reported.
 pub(super) fn send_lag(document: &Document) -> Option<Finding> {
-    let lag_ns = document.latencies.send_lag.percentile_ns("p99")?;
-    let response_ns = document.latencies.response.percentile_ns("p99")?;
+    let Latencies { send_lag, response, .. } = &document.latencies;
+    // The highest percentile that both have: with few samples, or clumps of slow ones, p99 is none.
+    let (row, lag_ns, response_ns) = ["p99", "p95", "p90"]
+        .into_iter()
+        .find_map(|row| Some((row, send_lag.percentile_ns(row)?, response.percentile_ns(row)?)))?;
     let material = lag_ns > LAG_FLOOR_NS && lag_ns as f64 > response_ns as f64 * LAG_SHARE_LIMIT;
     material.then(|| Finding {
         severity: Severity::Warning,
         sentence: format!(
-            "The loader was late: p99 send lag {} is more than a tenth of p99 response time {}.",
+            "The loader was late: {row} send lag {} is more than a tenth of {row} response time {}.",
             fmt_duration_ns(lag_ns),
             fmt_duration_ns(response_ns)
         ),
-        evidence: vec![("send_lag_p99_ns", lag_ns as f64), ("response_p99_ns", response_ns as f64)],
+        evidence: vec![("send_lag_ns", lag_ns as f64), ("response_ns", response_ns as f64)],
         remedy: "Lower the rate, add --threads, or keep the target off the loader's cores.",
     })
 }
@@ -210,5 +214,13 @@ mod tests {
         assert!(set(200_000, 1_000_000));
         assert!(!set(90_000, 100_000), "below the floor");
         assert!(!set(200_000, 3_000_000), "a small share");
+        // Without a p99, the next percentile that is known tells it.
+        let mut document = testing::healthy_open();
+        for (row, lag_ns) in [("p95", 150_000), ("p90", 120_000)] {
+            document.latencies.send_lag.percentiles_ns.insert(row.into(), Some(lag_ns));
+            document.latencies.response.percentiles_ns.insert(row.into(), Some(1_000_000));
+        }
+        document.latencies.response.percentiles_ns.insert("p99".into(), None);
+        assert_eq!(found(&document, "send-lag").unwrap().evidence["send_lag_ns"], 150_000.0);
     }
 }

@@ -296,10 +296,14 @@ fn counts(painter: &Painter, run: &Run, document: Option<&Document>) -> Block {
             add("", Tone::Bad, format!("and {more} other kinds"));
         }
     }
-    let (last, asked) = (run.last.as_ref().map(|last| &last.summary), run.head.connections);
+    let (last, (asked, most)) = (run.last.as_ref().map(|last| &last.summary), run.head.connections);
+    let wanted = match most > asked {
+        true => format!("{} to {}", fmt_count(asked), fmt_count(most)),
+        false => fmt_count(asked),
+    };
     let mut text = match last {
-        Some(last) => format!("{} of {}", fmt_count(last.connections), fmt_count(asked)),
-        None => format!("{} asked for", fmt_count(asked)),
+        Some(last) => format!("{} of {wanted}", fmt_count(last.connections)),
+        None => format!("{wanted} asked for"),
     };
     if let Some(last) = last {
         text += &format!(" · {} in flight", fmt_count(last.in_flight));

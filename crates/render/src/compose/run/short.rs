@@ -229,7 +229,7 @@ fn troubles(section: &mut Section, document: &Document) {
         let all = [
             (ledger.ok, "ok"),
             (ledger.broken_off, "broken off"),
-            (ledger.errors, "errors"),
+            (ledger.errors, if ledger.errors == 1 { "error" } else { "errors" }),
             (ledger.unfinished, "unfinished"),
             (ledger.shed, "shed"),
             (ledger.unsent, "unsent"),
@@ -286,7 +286,10 @@ fn findings(section: &mut Section, document: &Document) {
 
 /// `ok: 4 % CPU, p99 send lag 1 ms`
 fn loader(document: &Document) -> String {
-    let shares = document.workers.iter().filter_map(|worker| worker.cpu_share);
+    // Its finding has a share of its own: of the time that the threads got.
+    let is_told = document.verdicts.iter().any(|one| one.id == "loader-cpu");
+    let workers = document.workers.iter().filter(|_| !is_told);
+    let shares = workers.filter_map(|worker| worker.cpu_share);
     let mut parts = Vec::new();
     parts
         .extend(shares.max_by(f64::total_cmp).map(|busiest| format!("{} CPU", fmt_share(busiest))));
