@@ -196,6 +196,10 @@ fn wanted(metric: Metric, value: &str) -> Result<(Metric, f64), String> {
             units::parse_share(value).map(|share| (Metric::ErrorRate, share))
         }
         Metric::Count(_) => units::parse_count(value).map(|count| (metric, count as f64)),
+        // It is the whole, of which every run has less: hardly what is meant.
+        Metric::ErrorRate if value.parse() == Ok(1.0) => {
+            return Err(format!("'{value}' is 100 %; write 1% or 100%"));
+        }
         Metric::ErrorRate | Metric::Availability => {
             units::parse_share(value).map(|share| (metric, share))
         }
@@ -314,6 +318,7 @@ mod tests {
             ("[] p99 < 5ms", 1, "the brackets are empty"),
             ("[login] < 5ms", 9, "metric is missing"),
             ("error-rate < 5", 14, "'5': too large; a share can be at most 1 without a % sign"),
+            ("error-rate < 1", 14, "'1' is 100 %"),
         ] {
             let error = Expectation::parse(expression).unwrap_err();
             assert_eq!(error.position, position, "{error}");
