@@ -22,6 +22,7 @@ mod foreign_texts;
 mod grpc;
 mod h2_servers;
 mod h2load;
+mod h3_target;
 mod haproxy;
 mod help;
 mod history;

@@ -58,7 +58,10 @@ impl Chosen {
     /// The embedded target with the protocol that `options` or the scenario ask for.
     pub(crate) fn embedded(&self, options: &Options) -> Result<TargetSpec, LabError> {
         let needs_tls = self.0.as_ref().is_some_and(needs_tls);
-        let tls = (options.tls.tls || needs_tls).then(|| "--tls".to_owned());
+        let tls = match options.http2.h3 {
+            true => Some("--h3".to_owned()),
+            false => (options.tls.tls || needs_tls).then(|| "--tls".to_owned()),
+        };
         let arguments = self.0.iter().flat_map(|one| one.embedded_arguments.iter().cloned());
         TargetSpec::embedded(arguments.chain(tls))
     }

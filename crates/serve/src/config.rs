@@ -28,6 +28,8 @@ pub struct Config {
     pub threads: usize,
     /// Use TLS with this certificate.
     pub tls: Option<Certificate>,
+    /// Speak HTTP/3 on the UDP port of the same number, too; without `tls`, with a self-signed certificate.
+    pub h3: bool,
     /// The faults.
     pub faults: Faults,
     /// Whether its threads poll all the time instead of sleeping.
@@ -48,6 +50,7 @@ impl Default for Config {
             path: "/".to_owned(),
             threads: 1,
             tls: None,
+            h3: false,
             faults: Faults::default(),
             spin: false,
             log: None,

@@ -8,6 +8,8 @@
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use hyper::header::HeaderValue;
+
 use crate::origin::{Origin, Part};
 use crate::parts::{PartEntry, PartLog};
 use crate::route::Route;
@@ -20,6 +22,8 @@ use crate::{Fault, Faults};
 pub(crate) struct Shared {
     pub(crate) faults: Faults,
     pub(crate) stall: Stall,
+    /// What responses over TCP say of HTTP/3 (RFC 7838).
+    pub(crate) alt_svc: Option<HeaderValue>,
     counters: Vec<Arc<Counters>>,
     connections_accepted: AtomicU64,
     connections_open: AtomicU64,
@@ -34,10 +38,16 @@ pub(crate) struct Shared {
 
 impl Shared {
     /// The state of a server that logs at most `log_room` parts.
-    pub(crate) fn new(faults: Faults, threads: usize, log_room: usize) -> Self {
+    pub(crate) fn new(
+        faults: Faults,
+        threads: usize,
+        log_room: usize,
+        alt_svc: Option<HeaderValue>,
+    ) -> Self {
         Shared {
             stall: Stall::new(faults.stalls.clone()),
             faults,
+            alt_svc,
             counters: (0..threads).map(|_| Arc::new(Counters::new())).collect(),
             connections_accepted: AtomicU64::new(0),
             connections_open: AtomicU64::new(0),

@@ -3,18 +3,18 @@
 
 use std::sync::Arc;
 
-use hyper::body::Incoming;
 use hyper::header::{CONTENT_TYPE, HeaderValue};
 use hyper::{Method, Request, Response, StatusCode};
 
 use crate::body::{AnswerBody, Content};
 use crate::connection::Connection;
+use crate::received::Received;
 use crate::units::parse_duration;
 
 /// The response, if the request is about the server itself.
 pub(crate) fn answer(
     connection: &Arc<Connection>,
-    request: &Request<Incoming>,
+    request: &Request<Received>,
 ) -> Option<Response<AnswerBody>> {
     let path = request.uri().path();
     if !path.starts_with("/__") {

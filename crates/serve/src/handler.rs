@@ -3,8 +3,7 @@
 use std::future::pending;
 use std::sync::Arc;
 
-use hyper::body::Incoming;
-use hyper::header::{CONNECTION, CONTENT_LENGTH, HeaderValue};
+use hyper::header::{ALT_SVC, CONNECTION, CONTENT_LENGTH, HeaderValue};
 use hyper::{Method, Request, Response, StatusCode, Version};
 
 use crate::Fault;
@@ -12,6 +11,7 @@ use crate::answer::Answer;
 use crate::body::{AnswerBody, Content};
 use crate::connection::Connection;
 use crate::control;
+use crate::received::Received;
 use crate::route::Route;
 use crate::scenarios;
 
@@ -23,7 +23,7 @@ pub(crate) struct NoAnswer;
 /// Responds to one request.
 pub(crate) async fn handle(
     connection: Arc<Connection>,
-    request: Request<Incoming>,
+    request: Request<Received>,
 ) -> Result<Response<AnswerBody>, NoAnswer> {
     if let Some(answer) = control::answer(&connection, &request) {
         return Ok(answer);
@@ -48,7 +48,8 @@ pub(crate) async fn handle(
     // HTTP/2 has no such field (RFC 9113 8.2.2), and an upgraded connection uses it otherwise.
     let upgraded = answer.status() == StatusCode::SWITCHING_PROTOCOLS;
     let announces = head.version < Version::HTTP_2 && !upgraded;
-    Ok(finish(answer, ordinal, announces, &head.method, connection))
+    let announced = announces.then_some(ordinal);
+    Ok(finish(answer, announced, head.version, &head.method, connection))
 }
 
 /// The response of a fault; also starts the stream's part of the fault.
@@ -72,14 +73,21 @@ async fn faulty(fault: Fault, connection: &Connection) -> Result<Answer, NoAnswe
 /// The header fields and the body that depend on the connection and the method.
 fn finish(
     mut answer: Answer,
-    ordinal: u64,
-    announces: bool,
+    announced: Option<u64>,
+    version: Version,
     method: &Method,
     connection: Arc<Connection>,
 ) -> Response<AnswerBody> {
     let close = connection.shared.faults.close_after;
-    if announces && close.is_some_and(|close| close.announced && ordinal >= close.requests.get()) {
+    if announced
+        .zip(close)
+        .is_some_and(|(ordinal, close)| close.announced && ordinal >= close.requests.get())
+    {
         answer.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+    }
+    if let Some(alt_svc) = connection.shared.alt_svc.as_ref().filter(|_| version < Version::HTTP_3)
+    {
+        answer.headers_mut().insert(ALT_SVC, alt_svc.clone());
     }
     if method == Method::HEAD {
         // The fields of a GET without its content (RFC 9110, section 9.3.2).

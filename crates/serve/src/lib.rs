@@ -1,6 +1,7 @@
 //! The embedded target: an HTTP server that serves the scenarios and breaks on demand.
 //!
-//! It supports HTTP/1.1 and, by prior knowledge, HTTP/2 in clear text, or both over TLS by ALPN.
+//! It supports HTTP/1.1 and, by prior knowledge, HTTP/2 in clear text, or both over TLS by ALPN;
+//! and HTTP/3 over QUIC beside them.
 //!
 //! `candor` measures it when no URL is given, and tests use it as a peer whose own counts must
 //! equal the loader's. Configuration comes from [`ServeOptions`] (the flags of `candor serve`) or
@@ -66,7 +67,8 @@
 //! Events and messages leave at times that are computed from the beginning of their response, on
 //! timers of the kernel ([`PartLog`] has both times of each). Their contents are made when they leave,
 //! so that memory does not depend on their number. A WebSocket runs over HTTP/1.1, or as a stream of
-//! HTTP/2 (RFC 8441), and negotiates no extension; gRPC needs HTTP/2.
+//! HTTP/2 (RFC 8441), and negotiates no extension; gRPC needs HTTP/2. Over HTTP/3
+//! there is neither.
 //!
 //! # Time
 //!
@@ -95,6 +97,8 @@ mod origin;
 mod parts;
 mod port_file;
 mod produced;
+mod quic;
+mod received;
 mod route;
 mod scenarios;
 mod server;

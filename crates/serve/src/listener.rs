@@ -2,7 +2,7 @@
 //! backlog is about 128, and a client retries a dropped connection only after a second.
 
 use std::io;
-use std::net::{SocketAddr, TcpListener};
+use std::net::{SocketAddr, TcpListener, UdpSocket};
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::FileTypeExt as _;
 use std::os::unix::net::{UnixListener, UnixStream};
@@ -23,6 +23,32 @@ pub(crate) fn tcp(address: SocketAddr) -> io::Result<TcpListener> {
     bind(&socket, &address)?;
     listen(&socket, BACKLOG)?;
     Ok(socket.into())
+}
+
+/// A UDP port, not blocking, with room for bursts as far as the kernel allows it.
+pub(crate) fn udp(address: SocketAddr) -> io::Result<UdpSocket> {
+    const ROOM_BYTES: usize = 8 << 20;
+    let socket = UdpSocket::bind(address)?;
+    socket.set_nonblocking(true)?;
+    // The kernel takes as much of it as it may, and what it drops is sent again.
+    let _ = sockopt::set_socket_recv_buffer_size(&socket, ROOM_BYTES);
+    let _ = sockopt::set_socket_send_buffer_size(&socket, ROOM_BYTES);
+    Ok(socket)
+}
+
+/// A TCP port, and the UDP port of the same number.
+pub(crate) fn tcp_and_udp(address: SocketAddr) -> io::Result<(TcpListener, UdpSocket)> {
+    /// A free TCP port may be taken by another program as a UDP port.
+    const TRIES: u32 = 20;
+    let mut tried = 0;
+    loop {
+        let tcp = tcp(address)?;
+        match udp(tcp.local_addr()?) {
+            Err(error) if address.port() != 0 || tried == TRIES => return Err(error),
+            Err(_) => tried += 1,
+            Ok(udp) => return Ok((tcp, udp)),
+        }
+    }
 }
 
 /// Listens on the unix socket `path`, without blocking. Replaces a stale socket without a listener.

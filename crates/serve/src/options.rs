@@ -48,6 +48,12 @@ pub struct ServeOptions {
     #[arg(long, help_heading = "TLS")]
     pub tls: bool,
 
+    /// Speak HTTP/3 as well, on the UDP port of the same number; implies --tls
+    ///
+    /// Responses over TCP name it in Alt-Svc. With --truth, TCP stays in clear text.
+    #[arg(long, conflicts_with_all = ["split_writes", "nagle"], help_heading = "TLS")]
+    pub h3: bool,
+
     /// Write the self-signed certificate to this file [default: in a temporary directory of your own]
     #[arg(long, value_name = "FILE", conflicts_with = "tls_cert", help_heading = "TLS")]
     pub tls_cert_out: Option<PathBuf>,
@@ -200,6 +206,7 @@ impl ServeOptions {
         let service_ns = self.service_time.map_or(0, |time| time.as_nanos() as u64);
         let places = self.places.map_or(1, NonZeroUsize::get);
         Served::Truth(truth::Config {
+            h3: self.h3.then(|| self.certificate()),
             listen: self.listen,
             discipline: match mode {
                 Truth::Fifo => Discipline::Fifo { service_ns },
@@ -215,8 +222,19 @@ impl ServeOptions {
         })
     }
 
+    /// The certificate of a server with TLS.
+    fn certificate(&self) -> Certificate {
+        match (&self.tls_cert, &self.tls_key) {
+            (Some(chain), Some(key)) => {
+                Certificate::Files { chain: chain.clone(), key: key.clone() }
+            }
+            _ => Certificate::SelfSigned(self.tls_cert_out.clone()),
+        }
+    }
+
     /// The embedded target's configuration by the flags.
     pub fn into_config(self) -> Config {
+        let certificate = self.certificate();
         let announced = self.close_after.map(|requests| CloseAfter { requests, announced: true });
         let silent = self.close_after_silently;
         let silent = silent.map(|requests| CloseAfter { requests, announced: false });
@@ -227,13 +245,9 @@ impl ServeOptions {
             method: self.method,
             path: self.path,
             threads: self.threads,
-            tls: match (self.tls_cert, self.tls_key) {
-                (Some(chain), Some(key)) => Some(Certificate::Files { chain, key }),
-                _ if self.tls || self.tls_cert_out.is_some() => {
-                    Some(Certificate::SelfSigned(self.tls_cert_out))
-                }
-                _ => None,
-            },
+            tls: (self.tls || self.h3 || self.tls_cert_out.is_some() || self.tls_cert.is_some())
+                .then_some(certificate),
+            h3: self.h3,
             faults: Faults {
                 every_answer: self.fault,
                 close_after: announced.or(silent),

@@ -7,26 +7,29 @@ use std::io;
 use std::net::SocketAddr;
 use std::path::Path;
 
-/// Writes the port file of a server on `address` with a method and a path, and with the file of its
-/// certificate if it uses TLS.
-pub(crate) fn write(
-    file: &Path,
-    method: &str,
-    path: &str,
-    address: SocketAddr,
-    certificate: Option<&Path>,
-) -> io::Result<()> {
-    let text = text(method, path, address, certificate);
-    candor_files::write_atomically(file, text.as_bytes()).map_err(|error| error.cause)
+/// What a port file says beside the address.
+pub(crate) struct About<'a> {
+    pub(crate) method: &'a str,
+    pub(crate) path: &'a str,
+    /// The file of the certificate, of a server with TLS.
+    pub(crate) certificate: Option<&'a Path>,
+    /// The scheme of the URL of its counts.
+    pub(crate) stats: &'a str,
 }
 
-fn text(method: &str, path: &str, address: SocketAddr, certificate: Option<&Path>) -> String {
+/// Writes the port file of a server on `address`.
+pub(crate) fn write(file: &Path, about: &About<'_>, address: SocketAddr) -> io::Result<()> {
+    candor_files::write_atomically(file, text(about, address).as_bytes())
+        .map_err(|error| error.cause)
+}
+
+fn text(about: &About<'_>, address: SocketAddr) -> String {
     let reachable = reachable(address);
-    let scheme = if certificate.is_some() { "https" } else { "http" };
+    let About { method, path, certificate, stats } = about;
     let certificate =
         certificate.map_or(String::new(), |file| format!("CERT={}\n", file.display()));
     format!(
-        "PORT={}\nPATH={path}\nMETHOD={method}\nHOST={}\nPROTOCOL=h1\nPID={}\nSTATS={scheme}://{reachable}/__stats\n{certificate}",
+        "PORT={}\nPATH={path}\nMETHOD={method}\nHOST={}\nPROTOCOL=h1\nPID={}\nSTATS={stats}://{reachable}/__stats\n{certificate}",
         reachable.port(),
         reachable.ip(),
         std::process::id(),
@@ -50,7 +53,8 @@ mod tests {
 
     #[test]
     fn a_wildcard_is_reached_on_loopback() {
-        let text = text("GET", "/qs?a=1", "[::]:80".parse().unwrap(), None);
+        let about = About { method: "GET", path: "/qs?a=1", certificate: None, stats: "http" };
+        let text = text(&about, "[::]:80".parse().unwrap());
         let pid = std::process::id();
         assert_eq!(
             text,
@@ -67,7 +71,8 @@ mod tests {
         // A directory has its name: the rename fails after the temporary file was written.
         let file = directory.path().join("port");
         std::fs::create_dir(&file).unwrap();
-        assert!(write(&file, "GET", "/", "127.0.0.1:1".parse().unwrap(), None).is_err());
+        let about = About { method: "GET", path: "/", certificate: None, stats: "http" };
+        assert!(write(&file, &about, "127.0.0.1:1".parse().unwrap()).is_err());
         assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 1);
     }
 }

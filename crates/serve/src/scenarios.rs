@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use bytes::{Bytes, BytesMut};
 use http_body_util::BodyExt as _;
-use hyper::body::{Body as _, Incoming};
+use hyper::body::Body as _;
 use hyper::header::{self, HeaderMap, HeaderValue};
 use hyper::http::request::Parts;
 use hyper::{Method, Response, StatusCode};
@@ -22,6 +22,7 @@ use crate::content::{
     SSE_EVENTS, item,
 };
 use crate::events::{Events, Format};
+use crate::received::Received;
 use crate::route::Route;
 use crate::units::{parse_duration, parse_size};
 use crate::{grpc, websocket};
@@ -40,7 +41,7 @@ pub(crate) async fn answer(
     route: Route,
     argument: &str,
     head: &mut Parts,
-    body: Incoming,
+    body: Received,
     connection: &Arc<Connection>,
 ) -> Answer {
     match route {
@@ -137,7 +138,7 @@ fn uploaded(length: Option<u64>, say: impl FnOnce(u64) -> Bytes) -> Answer {
 }
 
 /// Reads a body and drops it; its length, or `None` if it broke off.
-pub(crate) async fn drain(connection: &Connection, mut body: Incoming) -> Option<u64> {
+pub(crate) async fn drain(connection: &Connection, mut body: Received) -> Option<u64> {
     let mut length = 0;
     while !body.is_end_stream() {
         let Some(frame) = body.frame().await else { break };
@@ -149,7 +150,7 @@ pub(crate) async fn drain(connection: &Connection, mut body: Incoming) -> Option
 }
 
 /// Reads a body into memory. A body that came in one piece is not copied.
-async fn collect(connection: &Connection, mut body: Incoming) -> Option<Bytes> {
+async fn collect(connection: &Connection, mut body: Received) -> Option<Bytes> {
     let mut first = Bytes::new();
     let mut all = BytesMut::new();
     while !body.is_end_stream() {

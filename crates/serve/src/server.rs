@@ -18,10 +18,12 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use candor_record::HeldUp;
+use hyper::Request;
+use hyper::header::HeaderValue;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use hyper_util::server::conn::auto;
-use tokio::net::{TcpListener, TcpStream, UnixListener, UnixStream};
+use tokio::net::{TcpListener, TcpStream, UdpSocket, UnixListener, UnixStream};
 use tokio::runtime::{Handle, Runtime};
 use tokio::sync::Notify;
 use tokio::sync::oneshot;
@@ -29,10 +31,14 @@ use tokio_rustls::TlsAcceptor;
 
 use crate::connection::{Connection, Shared};
 use crate::handler::handle;
+use crate::port_file::{self, About};
+use crate::quic::driver::{self, Port, Sorter};
+use crate::quic::endpoint::Endpoint;
+use crate::received::Received;
 use crate::stream::{Bytes, Stream};
 use crate::tls::Tls;
 use crate::truth::{cpu_ns, now_ns};
-use crate::{Config, ServeError, Stats, listener, port_file};
+use crate::{Certificate, Config, ServeError, Stats, listener};
 
 /// Streams of one HTTP/2 connection at a time.
 const MAX_STREAMS: u32 = 1000;
@@ -46,6 +52,7 @@ pub struct Server {
     config: Config,
     address: SocketAddr,
     tcp: std::net::TcpListener,
+    quic: Option<Port>,
     unix: Option<std::os::unix::net::UnixListener>,
     tls: Option<Tls>,
     log: Option<File>,
@@ -68,16 +75,25 @@ impl Server {
     pub fn bind(config: Config) -> Result<Server, ServeError> {
         listener::raise_file_limit();
         let wrong = |source| ServeError::Listen { address: config.listen, source };
-        let tcp = listener::tcp(config.listen).map_err(wrong)?;
+        let (tcp, udp) = match config.h3 {
+            true => listener::tcp_and_udp(config.listen).map(|(tcp, udp)| (tcp, Some(udp))),
+            false => listener::tcp(config.listen).map(|tcp| (tcp, None)),
+        }
+        .map_err(wrong)?;
         let address = tcp.local_addr().map_err(wrong)?;
         let unix = config.unix_socket.as_deref().map(bind_unix).transpose()?;
-        let tls = config.tls.as_ref().map(Tls::new).transpose()?;
+        let self_signed = config.h3.then_some(Certificate::SelfSigned(None));
+        let tls = config.tls.clone().or(self_signed).as_ref().map(Tls::new).transpose()?;
+        let quic = tls.as_ref().zip(udp).map(|(tls, udp)| {
+            Ok::<_, ServeError>(Port::new(Endpoint::new(tls.quic.clone(), MAX_STREAMS)?, udp))
+        });
+        let quic = quic.transpose()?;
         let create = |path: &PathBuf| {
             candor_files::create(path)
                 .map_err(|source| ServeError::Log { path: path.clone(), source })
         };
         let log = config.log.as_ref().map(create).transpose()?;
-        Ok(Server { config, address, tcp, unix, tls, log, stop: Arc::default() })
+        Ok(Server { config, address, tcp, quic, unix, tls, log, stop: Arc::default() })
     }
 
     /// The address that the server listens on, with the actual port.
@@ -102,10 +118,13 @@ impl Server {
     }
 
     /// Serves until `shutdown` ends; blocks. The port file is written once all is ready.
-    pub fn run(self, shutdown: impl Future<Output = ()>) -> Result<Stats, ServeError> {
+    pub fn run(mut self, shutdown: impl Future<Output = ()>) -> Result<Stats, ServeError> {
         let threads = self.config.threads.max(1);
         let log_room = if self.log.is_some() { self.config.log_capacity } else { 0 };
-        let shared = Arc::new(Shared::new(self.config.faults.clone(), threads, log_room));
+        let alt_svc = self.config.h3.then(|| format!("h3=\":{}\"; ma=3600", self.address.port()));
+        let alt_svc = alt_svc.and_then(|text| HeaderValue::try_from(text).ok());
+        let faults = self.config.faults.clone();
+        let shared = Arc::new(Shared::new(faults, threads, log_room, alt_svc));
         let watched = self.config.spin.then_some(&shared);
         let first = event_loop(watched)?;
         let others = (1..threads).map(|_| Worker::start(watched)).collect::<Result<Vec<_>, _>>()?;
@@ -153,17 +172,24 @@ impl Server {
         Running { address, stop: Some(stop), thread: Some(thread) }
     }
 
-    fn start_accepting(&self, dealer: Dealer) -> Result<(), ServeError> {
+    fn start_accepting(&mut self, dealer: Dealer) -> Result<(), ServeError> {
         let tcp = self.tcp.try_clone().and_then(TcpListener::from_std);
         let tcp = tcp.map_err(ServeError::Runtime)?;
         if let Some(unix) = &self.unix {
             let unix = unix.try_clone().and_then(UnixListener::from_std);
             tokio::spawn(accept_unix(unix.map_err(ServeError::Runtime)?, dealer.clone()));
         }
+        if let Some(port) = self.quic.take() {
+            let socket = port.socket().map_err(ServeError::Runtime)?;
+            tokio::spawn(accept_quic(socket, Arc::new(port), dealer.clone()));
+        }
         tokio::spawn(accept_tcp(tcp, dealer));
         let Some(path) = &self.config.port_file else { return Ok(()) };
+        let certificate = self.certificate();
+        let stats = if certificate.is_some() { "https" } else { "http" };
         let Config { method, path: asked, .. } = &self.config;
-        port_file::write(path, method, asked, self.address, self.certificate())
+        let about = About { method, path: asked, certificate, stats };
+        port_file::write(path, &about, self.address)
             .map_err(|source| ServeError::PortFile { path: path.clone(), source })
     }
 }
@@ -340,6 +366,25 @@ async fn accept_unix(listener: UnixListener, mut dealer: Dealer) {
     }
 }
 
+/// Takes all datagrams, and gives each to the connection that it is for.
+async fn accept_quic(socket: UdpSocket, port: Arc<Port>, mut dealer: Dealer) {
+    let mut sorter = Sorter::new(Arc::clone(&port));
+    let mut datagram = vec![0; 1 << 16];
+    loop {
+        // An error is one of an earlier datagram of ours.
+        let Ok((length, from)) = socket.recv_from(&mut datagram).await else { continue };
+        let Some(incoming) = sorter.take(from, &datagram[..length]) else { continue };
+        let Some((thread, connection)) = dealer.deal() else {
+            sorter.refuse(incoming);
+            continue;
+        };
+        if let Some((session, datagrams)) = sorter.accept(incoming) {
+            let port = Arc::clone(&port);
+            dealer.handles[thread].spawn(driver::serve(port, session, datagrams, connection));
+        }
+    }
+}
+
 async fn serve_connection(stream: Stream, acceptor: Option<TlsAcceptor>) {
     let connection = Arc::clone(stream.connection());
     let bytes: Bytes = match acceptor {
@@ -355,7 +400,9 @@ async fn serve_connection(stream: Stream, acceptor: Option<TlsAcceptor>) {
 
 /// The client's first bytes choose the protocol: HTTP/2 after its preface, otherwise HTTP/1.1.
 async fn serve_http(bytes: Bytes, connection: Arc<Connection>) {
-    let service = service_fn(move |request| handle(Arc::clone(&connection), request));
+    let service = service_fn(move |request: Request<_>| {
+        handle(Arc::clone(&connection), request.map(Received::Tcp))
+    });
     let mut builder = auto::Builder::new(TokioExecutor::new());
     // No timer, so no timeout: a slow client is a scenario, not an attack.
     builder.http1().header_read_timeout(None);

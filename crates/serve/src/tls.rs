@@ -33,6 +33,8 @@ pub enum Certificate {
 /// The server's configuration for TLS.
 pub(crate) struct Tls {
     pub(crate) acceptor: TlsAcceptor,
+    /// The same for QUIC.
+    pub(crate) quic: ServerConfig,
     /// The file of the certificate.
     pub(crate) certificate: PathBuf,
     /// The private directory, if the user named no file.
@@ -71,9 +73,9 @@ fn self_signed(file: Option<&Path>) -> Result<Tls, ServeError> {
         ServeError::Certificate { path: path.clone(), reason: error.cause.to_string() }
     })?;
     let key = PrivatePkcs8KeyDer::from(made.signing_key.serialize_der());
-    let config = config(vec![made.cert.der().clone()], key.into())
+    let (acceptor, quic) = configs(vec![made.cert.der().clone()], key.into())
         .map_err(|error| ServeError::MakeCertificate(error.to_string()))?;
-    Ok(Tls { acceptor: config.into(), certificate: path, _private: private })
+    Ok(Tls { acceptor, quic, certificate: path, _private: private })
 }
 
 fn from_files(chain: &Path, key: &Path) -> Result<Tls, ServeError> {
@@ -86,18 +88,27 @@ fn from_files(chain: &Path, key: &Path) -> Result<Tls, ServeError> {
         .map_err(|error| wrong(chain)(error.to_string()))?;
     let private =
         PrivateKeyDer::from_pem_file(key).map_err(|error| wrong(key)(error.to_string()))?;
-    let config = config(certificates, private).map_err(|error| wrong(chain)(error.to_string()))?;
-    Ok(Tls { acceptor: config.into(), certificate: chain.to_owned(), _private: None })
+    let (acceptor, quic) =
+        configs(certificates, private).map_err(|error| wrong(chain)(error.to_string()))?;
+    Ok(Tls { acceptor, quic, certificate: chain.to_owned(), _private: None })
 }
 
-fn config(
+/// For TLS over TCP, and for QUIC, which has TLS 1.3 alone and takes early data.
+fn configs(
     chain: Vec<CertificateDer<'static>>,
     key: PrivateKeyDer<'static>,
-) -> Result<Arc<ServerConfig>, rustls::Error> {
-    let mut config = ServerConfig::builder_with_provider(aws_lc_rs::default_provider().into())
-        .with_safe_default_protocol_versions()?
-        .with_no_client_auth()
-        .with_single_cert(chain, key)?;
-    config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
-    Ok(Arc::new(config))
+) -> Result<(TlsAcceptor, ServerConfig), rustls::Error> {
+    let config = |versions, alpn: &[&[u8]]| {
+        let mut config = ServerConfig::builder_with_provider(aws_lc_rs::default_provider().into())
+            .with_protocol_versions(versions)?
+            .with_no_client_auth()
+            .with_single_cert(chain.clone(), key.clone_key())?;
+        config.alpn_protocols = alpn.iter().map(|name| name.to_vec()).collect();
+        Ok::<_, rustls::Error>(config)
+    };
+    let tcp = config(rustls::DEFAULT_VERSIONS, &[b"h2", b"http/1.1"])?;
+    let mut quic = config(&[&rustls::version::TLS13], &[b"h3"])?;
+    // A target's responses do no harm twice. QUIC has no other limit (RFC 9001 4.6.1).
+    quic.max_early_data_size = u32::MAX;
+    Ok((Arc::new(tcp).into(), quic))
 }

@@ -17,6 +17,8 @@ Examples:
       The same, with a stall of 2 s that begins 10 s after the start.
   candor serve --listen 8443 --tls --tls-cert-out ca.pem
       HTTP/2 and HTTP/1.1 over TLS; `candor --cacert ca.pem https://localhost:8443/` trusts it.
+  candor serve --listen 8443 --h3 --tls-cert-out ca.pem
+      HTTP/3 as well; `candor --h3 --cacert ca.pem https://localhost:8443/` uses it.
   candor serve --truth fifo --service-time 10ms --listen 8080
       The truth server: one request at a time, 10 ms each.
 
@@ -63,6 +65,12 @@ fn serve_truth(config: truth::Config) -> Result<(), UserError> {
         "candor serve: truth server, listening on http://{}/",
         server.address()
     ));
+    if let Some(file) = server.certificate() {
+        console::say(format_args!(
+            "candor serve: the same over HTTP/3, certificate in {} (for --cacert)",
+            file.display()
+        ));
+    }
     let record = server.run()?;
     let late = record.lateness();
     console::say(format_args!(

@@ -1,18 +1,26 @@
-//! Frames, settings and the integers of both (RFC 9114 7, RFC 9000 16), without a word about what they mean.
+//! Frames, settings and the integers of both (RFC 9114 7, RFC 9000 16), without a word about what they mean. Servers of ours
+//! read and write the same.
 
 use std::borrow::Cow;
 
 use super::error::Error;
 
 /// Types of frames (RFC 9114 7.2 and 11.2.1).
-pub(super) mod kind {
-    pub(crate) const DATA: u64 = 0x0;
-    pub(crate) const HEADERS: u64 = 0x1;
-    pub(crate) const CANCEL_PUSH: u64 = 0x3;
-    pub(crate) const SETTINGS: u64 = 0x4;
-    pub(crate) const PUSH_PROMISE: u64 = 0x5;
-    pub(crate) const GOAWAY: u64 = 0x7;
-    pub(crate) const MAX_PUSH_ID: u64 = 0xd;
+pub mod kind {
+    /// A part of a body.
+    pub const DATA: u64 = 0x0;
+    /// A field section.
+    pub const HEADERS: u64 = 0x1;
+    /// No push, after all.
+    pub const CANCEL_PUSH: u64 = 0x3;
+    /// The settings of a side.
+    pub const SETTINGS: u64 = 0x4;
+    /// A push to come.
+    pub const PUSH_PROMISE: u64 = 0x5;
+    /// The end of new requests.
+    pub const GOAWAY: u64 = 0x7;
+    /// The pushes that are allowed.
+    pub const MAX_PUSH_ID: u64 = 0xd;
 
     /// Whether it was a type of HTTP/2, which must not come (RFC 9114 7.2.8).
     pub(crate) fn is_of_h2(kind: u64) -> bool {
@@ -21,11 +29,15 @@ pub(super) mod kind {
 }
 
 /// Types of unidirectional streams (RFC 9114 6.2, RFC 9204 4.2).
-pub(super) mod stream {
-    pub(crate) const CONTROL: u64 = 0x0;
-    pub(crate) const PUSH: u64 = 0x1;
-    pub(crate) const ENCODER: u64 = 0x2;
-    pub(crate) const DECODER: u64 = 0x3;
+pub mod stream {
+    /// Of settings and GOAWAY.
+    pub const CONTROL: u64 = 0x0;
+    /// Of a push.
+    pub const PUSH: u64 = 0x1;
+    /// Of instructions for the peer's table.
+    pub const ENCODER: u64 = 0x2;
+    /// Of what the peer's table is told.
+    pub const DECODER: u64 = 0x3;
 }
 
 /// Settings (RFC 9114 7.2.4.1, RFC 9204 5).
@@ -45,7 +57,7 @@ const HEADER_BYTES: usize = 16;
 
 /// Takes an integer from the front of `bytes`; `None`: it is not whole.
 #[inline]
-pub(super) fn varint(bytes: &mut &[u8]) -> Option<u64> {
+pub fn varint(bytes: &mut &[u8]) -> Option<u64> {
     let first = *bytes.first()?;
     let (number, rest) = bytes.split_at_checked(1 << (first >> 6))?;
     *bytes = rest;
@@ -54,7 +66,7 @@ pub(super) fn varint(bytes: &mut &[u8]) -> Option<u64> {
 }
 
 /// Appends an integer, which is below 2^62.
-pub(super) fn write_varint(out: &mut Vec<u8>, value: u64) {
+pub fn write_varint(out: &mut Vec<u8>, value: u64) {
     match value {
         0..0x40 => out.push(value as u8),
         0x40..0x4000 => out.extend_from_slice(&(value as u16 | 0x4000).to_be_bytes()),
@@ -64,7 +76,7 @@ pub(super) fn write_varint(out: &mut Vec<u8>, value: u64) {
 }
 
 /// Appends a frame's type and length.
-pub(super) fn write_header(out: &mut Vec<u8>, kind: u64, length: usize) {
+pub fn write_header(out: &mut Vec<u8>, kind: u64, length: usize) {
     write_varint(out, kind);
     write_varint(out, length as u64);
 }
@@ -85,7 +97,7 @@ pub(super) fn settings(mut payload: &[u8]) -> impl Iterator<Item = Result<(u64, 
 
 /// What the frames of a stream bring.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Piece<'a> {
+pub enum Piece<'a> {
     /// Bytes of a DATA frame, as they came.
     Data(&'a [u8]),
     /// The header of a DATA frame without any.
@@ -98,7 +110,7 @@ pub(super) enum Piece<'a> {
 
 /// Cuts a stream into frames, however the stream was cut.
 #[derive(Debug, Default)]
-pub(super) struct Frames {
+pub struct Frames {
     /// A type and a length that are not whole.
     header: Vec<u8>,
     at: At,
@@ -119,7 +131,7 @@ enum At {
 impl Frames {
     /// The next piece of `input`; `None`: all of it is consumed. Payloads of other frames than DATA have at most `most`
     /// bytes.
-    pub(super) fn next<'a>(
+    pub fn next<'a>(
         &mut self,
         input: &mut &'a [u8],
         most: usize,
@@ -184,7 +196,7 @@ impl Frames {
     }
 
     /// Whether the stream may end here (RFC 9114 7.1).
-    pub(super) fn is_between(&self) -> bool {
+    pub fn is_between(&self) -> bool {
         matches!(self.at, At::Header) && self.header.is_empty()
     }
 

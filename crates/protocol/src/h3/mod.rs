@@ -21,7 +21,7 @@ mod control;
 mod crypto;
 mod entry;
 mod error;
-mod frames;
+pub mod frames;
 pub mod qpack;
 mod quic;
 mod receive;

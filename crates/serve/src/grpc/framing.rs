@@ -8,10 +8,10 @@ use std::time::Duration;
 use bytes::{Buf as _, Bytes, BytesMut};
 use http_body_util::BodyExt as _;
 use hyper::HeaderMap;
-use hyper::body::Incoming;
 use hyper::header::{HeaderName, HeaderValue};
 
 use crate::connection::Connection;
+use crate::received::Received;
 use crate::route::Route;
 
 /// The largest message that is read: the default of most servers.
@@ -77,14 +77,14 @@ pub(crate) fn frame(message: &[u8]) -> Bytes {
 
 /// The messages of a request's body.
 pub(crate) struct Messages {
-    body: Incoming,
+    body: Received,
     read: BytesMut,
     route: Route,
     connection: Arc<Connection>,
 }
 
 impl Messages {
-    pub(crate) fn new(body: Incoming, route: Route, connection: Arc<Connection>) -> Self {
+    pub(crate) fn new(body: Received, route: Route, connection: Arc<Connection>) -> Self {
         Messages { body, read: BytesMut::new(), route, connection }
     }
 

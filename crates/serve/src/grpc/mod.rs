@@ -15,7 +15,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::{Either, select};
-use hyper::body::Incoming;
 use hyper::header::{CONTENT_TYPE, HeaderMap, HeaderValue};
 use hyper::http::request::Parts;
 use hyper::{Response, Version};
@@ -27,6 +26,7 @@ use crate::body::Content;
 use crate::connection::Connection;
 use crate::origin::{Origin, Part};
 use crate::produced::{End, Out};
+use crate::received::Received;
 use crate::route::Route;
 use crate::timetable::Timetable;
 use crate::waiting::Waiting;
@@ -50,7 +50,7 @@ pub(crate) fn unknown_method() -> Answer {
 pub(crate) async fn answer(
     route: Route,
     headers: &HeaderMap,
-    body: Incoming,
+    body: Received,
     connection: &Arc<Connection>,
 ) -> Answer {
     let origin = connection.begin(route);

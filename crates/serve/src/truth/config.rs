@@ -5,13 +5,15 @@ use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
 use super::queue::Discipline;
-use crate::PlannedStall;
+use crate::{Certificate, PlannedStall};
 
 /// The configuration of a truth server.
 #[derive(Debug, Clone)]
 pub struct Config {
     /// Where it listens; port 0 picks a free one.
     pub listen: SocketAddr,
+    /// Speaks HTTP/3 on the UDP port of the same number, too, with this certificate.
+    pub h3: Option<Certificate>,
     /// The discipline of its queue.
     pub discipline: Discipline,
     /// The number of independent queues.

@@ -78,7 +78,8 @@ pub(super) fn parse(bytes: &[u8]) -> Parsed {
     Parsed::Head(Head { length, body, close, is_head, asks })
 }
 
-fn asks(method: &str, target: &str) -> Asks {
+/// The purpose of a request of this method and target.
+pub(super) fn asks(method: &str, target: &str) -> Asks {
     let (path, query) = target.split_once('?').unwrap_or((target, ""));
     match (method, path) {
         (_, "/__stats") => Asks::Stats,

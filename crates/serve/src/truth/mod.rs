@@ -15,13 +15,15 @@
 //! - `queue.rs`: when each response has to leave. Pure, exact, tested on simulated time.
 //! - `http.rs`: where a request ends. Pure.
 //! - `config.rs`: what it should do, as values.
-//! - `server.rs`: from a configuration to a record; `serving.rs`: the loop; `connection.rs`: bytes.
+//! - `server.rs`: from a configuration to a record; `serving.rs`: the loop; `connection.rs`: bytes;
+//!   `quic.rs`: datagrams.
 //! - `record.rs`: what happened, as CSV, and how late the server was.
 
 mod config;
 mod connection;
 mod http;
 mod queue;
+mod quic;
 mod record;
 mod server;
 mod serving;

@@ -6,16 +6,23 @@ use std::fs::File;
 use std::io::BufWriter;
 use std::net::{SocketAddr, TcpListener};
 use std::os::fd::OwnedFd;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::thread::JoinHandle;
 
 use rustix::event::{EventfdFlags, eventfd};
 
 use super::config::Config;
+use super::quic::Quic;
 use super::record::Record;
 use super::serving::Serving;
-use crate::{ServeError, listener, port_file};
+use crate::port_file::{self, About};
+use crate::quic::endpoint::Endpoint;
+use crate::tls::Tls;
+use crate::{ServeError, listener};
+
+/// Requests of a connection over QUIC at a time.
+const STREAMS: u32 = 1000;
 
 /// A truth server that listens and does not yet accept.
 #[derive(Debug)]
@@ -23,6 +30,7 @@ pub struct Server {
     config: Config,
     address: SocketAddr,
     listener: TcpListener,
+    quic: Option<(Quic, Tls)>,
     log: Option<File>,
     stop: Arc<OwnedFd>,
 }
@@ -44,7 +52,15 @@ impl Server {
     pub fn bind(config: Config) -> Result<Server, ServeError> {
         listener::raise_file_limit();
         let wrong = |source| ServeError::Listen { address: config.listen, source };
-        let listener = listener::tcp(config.listen).map_err(wrong)?;
+        let (listener, quic) = match &config.h3 {
+            None => (listener::tcp(config.listen).map_err(wrong)?, None),
+            Some(certificate) => {
+                let (tcp, udp) = listener::tcp_and_udp(config.listen).map_err(wrong)?;
+                let tls = Tls::new(certificate)?;
+                let endpoint = Endpoint::new(tls.quic.clone(), STREAMS)?;
+                (tcp, Some((Quic::new(udp, endpoint), tls)))
+            }
+        };
         let address = listener.local_addr().map_err(wrong)?;
         let create = |path: &PathBuf| {
             candor_files::create(path)
@@ -53,12 +69,17 @@ impl Server {
         let log = config.log.as_ref().map(create).transpose()?;
         let stop = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK);
         let stop = Arc::new(stop.map_err(|errno| ServeError::Runtime(errno.into()))?);
-        Ok(Server { config, address, listener, log, stop })
+        Ok(Server { config, address, listener, quic, log, stop })
     }
 
     /// The address that it listens on, with the actual port.
     pub fn address(&self) -> SocketAddr {
         self.address
+    }
+
+    /// The file of its certificate; `None` without HTTP/3.
+    pub fn certificate(&self) -> Option<&Path> {
+        self.quic.as_ref().map(|(_, tls)| tls.certificate.as_path())
     }
 
     /// A handle that ends it.
@@ -68,11 +89,16 @@ impl Server {
 
     /// Serves on this thread until it is stopped; writes and returns its record.
     pub fn run(self) -> Result<Record, ServeError> {
-        let Server { config, address, listener, log, stop } = self;
-        let mut serving = Serving::new(&config, listener, &stop)
+        let Server { config, address, listener, quic, log, stop } = self;
+        // The file of the certificate is there as long as the server.
+        let (quic, tls) = quic.unzip();
+        let mut serving = Serving::new(&config, listener, quic, &stop)
             .map_err(|errno| ServeError::Runtime(errno.into()))?;
         if let Some(path) = &config.port_file {
-            port_file::write(path, "GET", "/", address, None)
+            let certificate = tls.as_ref().map(|tls| tls.certificate.as_path());
+            // It is asked about itself in clear text, over TCP.
+            let about = About { method: "GET", path: "/", certificate, stats: "http" };
+            port_file::write(path, &about, address)
                 .map_err(|source| ServeError::PortFile { path: path.clone(), source })?;
         }
         serving.serve();

@@ -9,6 +9,7 @@ use std::io;
 use std::net::TcpListener;
 use std::num::NonZeroU64;
 use std::os::fd::OwnedFd;
+use std::time::Instant;
 
 use candor_record::HeldUp;
 use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
@@ -20,6 +21,7 @@ use super::config::Config;
 use super::connection::{Connection, Next, answer};
 use super::http::Asks;
 use super::queue::Queues;
+use super::quic::{self, Arrived, Quic, Response};
 use super::record::{Entry, Fate, Log};
 
 /// It wakes this long before a response has to leave, and polls from then on.
@@ -32,6 +34,9 @@ const NS_PER_S: u64 = 1_000_000_000;
 /// Keys of descriptors that are not connections.
 const LISTENER: u64 = u64::MAX;
 const STOP: u64 = u64::MAX - 1;
+const DATAGRAMS: u64 = u64::MAX - 2;
+/// Datagrams that are read before due responses have their turn again.
+const MOST_DATAGRAMS: usize = 16;
 
 /// Nanoseconds of the system's monotonic clock.
 pub fn now_ns() -> u64 {
@@ -51,9 +56,15 @@ fn clock_ns(clock: ClockId) -> u64 {
 /// Identifies a request in the queue.
 #[derive(Debug, Clone, Copy)]
 struct Ticket {
-    key: u32,
-    generation: u32,
+    from: From,
     entry: Option<usize>,
+}
+
+/// Where a request came from, and its response goes.
+#[derive(Debug, Clone, Copy)]
+enum From {
+    Tcp { key: u32, generation: u32 },
+    Stream(quic::Place),
 }
 
 #[derive(Debug, Default)]
@@ -80,18 +91,28 @@ pub(super) struct Serving {
     accept_again_ns: Option<u64>,
     answered: Vec<u8>,
     refused: Vec<u8>,
+    quic: Option<Quic>,
+    /// The same responses over QUIC.
+    answered_in_frames: Response,
+    refused_in_frames: Response,
+    /// Requests over QUIC that have just come.
+    arrived: Vec<Arrived>,
 }
 
 impl Serving {
     pub(super) fn new(
         config: &Config,
         listener: TcpListener,
+        quic: Option<Quic>,
         stop: &OwnedFd,
     ) -> Result<Self, Errno> {
         let epoll = epoll::create(CreateFlags::CLOEXEC)?;
         let input = EventFlags::IN | EventFlags::ET;
         epoll::add(&epoll, &listener, EventData::new_u64(LISTENER), input)?;
         epoll::add(&epoll, stop, EventData::new_u64(STOP), EventFlags::IN)?;
+        if let Some(quic) = &quic {
+            epoll::add(&epoll, &quic.socket, EventData::new_u64(DATAGRAMS), EventFlags::IN)?;
+        }
         let begun_ns = now_ns();
         let planned = config.stalls.iter().map(|stall| {
             let from_ns = begun_ns + stall.at.as_nanos() as u64;
@@ -113,6 +134,10 @@ impl Serving {
             accept_again_ns: None,
             answered: answer(200, b"truth\n"),
             refused: answer(503, b"no place\n"),
+            quic,
+            answered_in_frames: Response::new(200, &b"truth\n"[..]),
+            refused_in_frames: Response::new(503, &b"no place\n"[..]),
+            arrived: Vec::new(),
         })
     }
 
@@ -142,6 +167,7 @@ impl Serving {
                 match event.data.u64() {
                     STOP => return self.end(),
                     LISTENER => self.accept(),
+                    DATAGRAMS => self.read_datagrams(),
                     data => self.ready(data as u32, (data >> 32) as u32, event.flags),
                 }
                 // Many events may come at once, and due responses do not wait for them.
@@ -150,6 +176,7 @@ impl Serving {
             if self.accept_again_ns.is_some_and(|at_ns| at_ns <= now_ns()) {
                 self.accept();
             }
+            self.expire();
         }
     }
 
@@ -161,8 +188,12 @@ impl Serving {
         let departure_ns =
             self.queues.next_departure_ns().map(|at| at.saturating_sub(WAKE_EARLY_NS));
         let stall_ns = self.planned_ns.last().map(|&(from_ns, _)| from_ns);
-        let next_ns = [departure_ns, stall_ns, self.accept_again_ns].into_iter().flatten().min()?;
-        Some(next_ns.saturating_sub(now_ns()))
+        let next_ns = [departure_ns, stall_ns, self.accept_again_ns].into_iter().flatten().min();
+        let wait_ns = next_ns.map(|next_ns| next_ns.saturating_sub(now_ns()));
+        let timer = self.quic.as_ref().and_then(Quic::timer);
+        let timer_ns =
+            timer.map(|at| at.saturating_duration_since(Instant::now()).as_nanos() as u64);
+        wait_ns.into_iter().chain(timer_ns).min()
     }
 
     fn begin_planned_stalls(&mut self) {
@@ -188,17 +219,30 @@ impl Serving {
         loop {
             let at_ns = now_ns();
             let Some(ticket) = self.queues.take_due(at_ns) else { return };
-            let Ticket { key, generation, entry } = ticket;
-            let place = &mut self.places[key as usize];
-            let connection = place.connection.as_mut().filter(|_| place.generation == generation);
-            let Some(connection) = connection else { continue };
-            connection.is_busy = false;
-            let goes_on = connection.answer(&self.answered);
+            let Ticket { from, entry } = ticket;
+            let goes_on = match from {
+                From::Stream(place) => {
+                    let quic = self.quic.as_mut();
+                    quic.is_some_and(|quic| quic.answer(place, &self.answered_in_frames))
+                        .then_some(true)
+                }
+                From::Tcp { key, generation } => {
+                    let place = &mut self.places[key as usize];
+                    let connection = place.connection.as_mut();
+                    connection.filter(|_| place.generation == generation).map(|connection| {
+                        connection.is_busy = false;
+                        connection.answer(&self.answered)
+                    })
+                }
+            };
+            let Some(goes_on) = goes_on else { continue };
             if let Some(entry) = entry {
                 self.log.record.entries[entry].departed_ns = at_ns;
                 self.log.record.entries[entry].fate = Fate::Answered;
             }
-            if goes_on { self.take_requests(key) } else { self.close(key) }
+            if let From::Tcp { key, .. } = from {
+                if goes_on { self.take_requests(key) } else { self.close(key) }
+            }
         }
     }
 
@@ -262,28 +306,21 @@ impl Serving {
             };
             let goes_on = match asks {
                 Asks::Service { queue } => {
-                    let refused = self.arrive(key, generation, queue, now_ns());
-                    if !refused {
+                    let number = connection.number;
+                    connection.is_busy = true;
+                    if self.arrive(From::Tcp { key, generation }, number, queue, now_ns()) {
                         return;
                     }
                     let refusal = &self.refused;
-                    self.places[key as usize].connection.as_mut().map(|one| one.answer(refusal))
+                    self.places[key as usize].connection.as_mut().map(|one| {
+                        one.is_busy = false;
+                        one.answer(refusal)
+                    })
                 }
-                Asks::Stats => {
-                    let stats = self.stats();
+                other => {
+                    let (status, text) = self.answer_about_server(other);
                     let connection = self.places[key as usize].connection.as_mut();
-                    connection.map(|one| one.answer(&answer(200, stats.as_bytes())))
-                }
-                Asks::Stall(lasts) => {
-                    let bytes = match &lasts {
-                        Ok(_) => answer(204, b""),
-                        Err(message) => answer(400, message.as_bytes()),
-                    };
-                    if let Ok(lasts) = lasts {
-                        let from_ns = now_ns();
-                        self.stall(from_ns, from_ns + lasts.as_nanos() as u64);
-                    }
-                    self.places[key as usize].connection.as_mut().map(|one| one.answer(&bytes))
+                    connection.map(|one| one.answer(&answer(status, text.as_bytes())))
                 }
             };
             if goes_on != Some(true) {
@@ -292,28 +329,79 @@ impl Serving {
         }
     }
 
-    /// A request arrives for the queue of this number. Returns whether it is refused.
-    fn arrive(&mut self, key: u32, generation: u32, number: usize, arrival_ns: u64) -> bool {
-        let Some(connection) = &mut self.places[key as usize].connection else { return false };
+    /// Takes datagrams, and the requests in them.
+    fn read_datagrams(&mut self) {
+        for _ in 0..MOST_DATAGRAMS {
+            let Some(quic) = &mut self.quic else { return };
+            let Some(connection) = quic.read(&mut self.accepted, &mut self.arrived) else { return };
+            self.take_arrived(now_ns());
+            if let Some(quic) = &mut self.quic {
+                quic.flush(connection);
+            }
+        }
+    }
+
+    /// Lets QUIC's timers expire.
+    fn expire(&mut self) {
+        if let Some(quic) = &mut self.quic {
+            quic.expire(&mut self.arrived);
+            self.take_arrived(now_ns());
+        }
+    }
+
+    fn take_arrived(&mut self, arrival_ns: u64) {
+        for Arrived { place, asks } in std::mem::take(&mut self.arrived) {
+            let response = match asks {
+                Asks::Service { queue } => {
+                    if self.arrive(From::Stream(place), place.number, queue, arrival_ns) {
+                        continue;
+                    }
+                    self.refused_in_frames.clone()
+                }
+                other => {
+                    let (status, text) = self.answer_about_server(other);
+                    Response::new(status, text)
+                }
+            };
+            if let Some(quic) = &mut self.quic {
+                quic.answer(place, &response);
+            }
+        }
+    }
+
+    /// The status and the text for a request that is about the server.
+    fn answer_about_server(&mut self, asks: Asks) -> (u16, String) {
+        match asks {
+            Asks::Stall(Ok(lasts)) => {
+                let from_ns = now_ns();
+                self.stall(from_ns, from_ns + lasts.as_nanos() as u64);
+                (204, String::new())
+            }
+            Asks::Stall(Err(message)) => (400, message),
+            Asks::Stats | Asks::Service { .. } => (200, self.stats()),
+        }
+    }
+
+    /// A request of a connection of this number arrives for a queue. Returns whether there is room for it.
+    fn arrive(&mut self, from: From, connection: u32, number: usize, arrival_ns: u64) -> bool {
         let queue = self.queues.of_number(number);
         let entry = Entry {
             arrival_ns,
             computed_ns: arrival_ns,
             departed_ns: arrival_ns,
-            connection: connection.number,
+            connection,
             queue: queue as u32,
             fate: Fate::Refused,
         };
         let entry = self.log.enter(entry);
-        let ticket = Ticket { key, generation, entry };
-        let Some(computed_ns) = self.queues.arrive(queue, arrival_ns, ticket) else { return true };
-        connection.is_busy = true;
+        let ticket = Ticket { from, entry };
+        let Some(computed_ns) = self.queues.arrive(queue, arrival_ns, ticket) else { return false };
         if let Some(entry) = entry {
             let entry = &mut self.log.record.entries[entry];
             // The values until its response leaves.
             (entry.computed_ns, entry.departed_ns, entry.fate) = (computed_ns, 0, Fate::Abandoned);
         }
-        false
+        true
     }
 
     fn close(&mut self, key: u32) {
@@ -342,6 +430,7 @@ impl Serving {
         self.log.record.held_up_ns = self.held_up.take();
         self.places.clear();
         self.free.clear();
+        self.quic.iter_mut().for_each(Quic::end);
     }
 }
 

@@ -15,6 +15,7 @@ const MS: u64 = 1_000_000;
 fn config(discipline: Discipline) -> Config {
     Config {
         listen: SocketAddr::from(([127, 0, 0, 1], 0)),
+        h3: None,
         discipline,
         queues: NonZeroUsize::MIN,
         stalls: vec![],

@@ -1,0 +1,255 @@
+//! The embedded target over HTTP/3: the same responses, faults and counts as over TCP.
+
+use std::path::PathBuf;
+use std::process::Command;
+use std::time::Duration;
+
+use candor_testkit::process::{read_port_file, wait_until};
+use rustix::process::Signal;
+
+use crate::common::*;
+
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// `candor serve --h3`.
+struct Target {
+    candor: Candor,
+    url: String,
+    certificate: PathBuf,
+}
+
+/// What it says at its end.
+#[derive(Debug, PartialEq, Eq)]
+struct Counted {
+    connections: u64,
+    requests: u64,
+    responses: u64,
+}
+
+impl Target {
+    fn start(flags: &[&str]) -> Self {
+        let candor = Candor::start_as(Command::new(CANDOR), |directory, command| {
+            command.args(["serve", "--h3", "--port-file", "port"]).args(flags);
+            command.current_dir(directory);
+        });
+        let lines = read_port_file(&candor.directory().join("port"), PATIENCE).unwrap();
+        let url = format!("https://{}:{}", lines["HOST"], lines["PORT"]);
+        Target { candor, url, certificate: lines["CERT"].clone().into() }
+    }
+
+    fn run(&self, version: &str, path: &str, flags: &[&str]) -> Outcome {
+        let (url, trusted) = (format!("{}{path}", self.url), self.certificate.to_str().unwrap());
+        let all = [version, "--cacert", trusted, &url];
+        Candor::start_measuring(&[&all[..], flags].concat()).finish()
+    }
+
+    fn document(&self, version: &str, path: &str, flags: &[&str]) -> Document {
+        let outcome = self.run(version, path, flags);
+        assert!(!outcome.files().is_empty(), "{path}: {}{}", outcome.stdout, outcome.stderr);
+        outcome.document()
+    }
+
+    fn end(self) -> Counted {
+        self.candor.signal(Signal::TERM);
+        let said = self.candor.finish().stderr;
+        let last = said.lines().last().unwrap_or_default();
+        let words = last.split([' ', ':']).map(|word| word.trim_end_matches(',').replace(',', ""));
+        let numbers: Vec<u64> = words.filter_map(|word| word.parse().ok()).collect();
+        let [connections, requests, responses] = numbers[..] else { panic!("{said}") };
+        Counted { connections, requests, responses }
+    }
+}
+
+#[test]
+fn its_counts_are_those_of_the_ledger() {
+    let target = Target::start(&["--threads", "2"]);
+    let upload = target.candor.directory().join("upload");
+    std::fs::write(&upload, vec![b'x'; 1 << 20]).unwrap();
+    let closed = target.document("--h3", "/", &["-c", "4", "-m", "10", "-n", "4000"]);
+    let open = ["-c", "4", "-m", "10", "-R", "500", "-n", "500"];
+    let open = target.document("--h3", "/bytes/1k", &open);
+    let large = target.document("--h3", "/bytes/1m", &["-c", "2", "-m", "2", "-n", "20"]);
+    let post = ["-c", "2", "-m", "2", "-n", "20", "-X", "POST", "--body-file"];
+    let post = [&post[..], &[upload.to_str().unwrap(), "--expect-body-bytes", "7"]].concat();
+    let uploaded = target.document("--h3", "/upload", &post);
+    let (mut sent, mut connections) = (0, 0);
+    for document in [&closed, &open, &large, &uploaded] {
+        document.assert_all_ok();
+        assert_eq!(document.text("/connections/handshakes/0/alpn"), "h3");
+        sent += document.ledger("sent");
+        connections += document.count("/connections/opened");
+    }
+    assert_eq!(large.count("/bytes/bodies"), 20 << 20);
+    assert_eq!(open.count("/bytes/bodies"), 500 << 10);
+    assert_eq!(target.end(), Counted { connections, requests: sent, responses: sent });
+}
+
+/// Every path of one response, over each version: the same statuses and as many bytes.
+#[test]
+fn its_paths_are_the_same_over_each_version() {
+    let target = Target::start(&[]);
+    let (mut plan, mut count) = (String::new(), 0);
+    let paths = [
+        "/",
+        "/echo",
+        "/large",
+        "/json",
+        "/cookies",
+        "/form",
+        "/drain",
+        "/upload",
+        "/gzip",
+        "/qs?a=1&b=2",
+        "/etag",
+        "/api",
+        "/redirect",
+        "/baseline11?a=1&b=2",
+        "/httparena_json/7?m=3",
+        "/static/hello.txt",
+        "/streaming",
+        "/small",
+        "/httpc-bench",
+        "/route/7",
+        "/delay/2ms",
+        "/status/204",
+        "/status/304",
+        "/status/503",
+        "/bytes/0",
+        "/bytes/100k",
+        "/stream/5/100/2ms",
+        "/token/a",
+        "/token/a/b",
+        "/nowhere",
+        "/ndjson/3/1ms?bytes=200",
+        "/sse/3/1ms?bytes=200",
+        "/ws/echo",
+        "/candor.Echo/Unary",
+    ];
+    for method in ["GET", "HEAD", "POST", "OPTIONS"] {
+        for path in paths {
+            let body = if method == "POST" { "body = 'a=b&c=d'\n" } else { "" };
+            plan += &format!(
+                "[[request]]\nmethod = '{method}'\npath = '{path}'\nheaders = {{ cookie = 'a=b; c=d', accept-encoding = 'gzip', \
+                 if-none-match = '\"v1\"' }}\nexpect-status = '2xx,3xx,4xx,5xx'\n{body}"
+            );
+            count += 1;
+        }
+    }
+    let told = ["h1", "h2", "h3"].map(|version| {
+        let text = format!(
+            "url = '{}/'\ncacert = '{}'\n{version} = true\nconnections = 1\nrequests = {count}\n{plan}",
+            target.url,
+            target.certificate.display()
+        );
+        let file = target.candor.directory().join(format!("{version}.toml"));
+        std::fs::write(&file, text).unwrap();
+        let outcome = Candor::start_measuring(&["run", file.to_str().unwrap()]).finish();
+        assert_eq!(outcome.code(), 0, "{version}: {}{}", outcome.stdout, outcome.stderr);
+        let document = outcome.document();
+        document.assert_all_ok();
+        (document.at("/statuses").clone(), document.count("/bytes/bodies"))
+    });
+    // A WebSocket and a call say by the status which version they need, and the event streams have no fixed numbers.
+    assert_eq!(told[0], told[2]);
+    assert_eq!(told[1].1, told[2].1);
+    let Counted { requests, responses, .. } = target.end();
+    assert_eq!((requests, responses), (3 * count, 3 * count));
+}
+
+#[test]
+fn its_faults_are_named() {
+    let target = Target::start(&[]);
+    for (path, error, requests) in [
+        ("/fault/reset/0", "reset", 2),
+        ("/fault/reset/100", "reset", 2),
+        ("/fault/truncate/10", "truncated", 4),
+        ("/fault/truncate/1m", "truncated", 2),
+        ("/fault/close", "closed", 4),
+        ("/fault/hang", "timeout", 2),
+        ("/sse/2/1ms?end=cut", "stream-reset", 4),
+    ] {
+        let requests = requests.to_string();
+        let document =
+            target.document("--h3", path, &["-c", "2", "-n", &requests, "--timeout", "4s"]);
+        document.assert_errors(&[error]);
+        assert_eq!(document.errors()[error].to_string(), requests, "{path}");
+        if path == "/fault/truncate/1m" {
+            assert!(
+                document.count("/bytes/received") >= 2 << 20,
+                "all of it comes before the close"
+            );
+        }
+    }
+    target.end();
+}
+
+#[test]
+fn it_stalls_limits_connections_and_ends_them() {
+    let target = Target::start(&["--max-connections", "2"]);
+    let full = target.run("--h3", "/", &["-c", "4", "-n", "40"]).document();
+    assert_eq!(full.connect_errors().keys().collect::<Vec<_>>(), ["handshake-failed"]);
+    assert_eq!(full.ledger("ok"), 40);
+    target.end();
+    let target = Target::start(&["--close-after-silently", "5"]);
+    let ended = target.document("--h3", "/large", &["-c", "1", "-n", "50"]);
+    // A request that was on its way is cut off, or has no response.
+    let errors = ended.errors();
+    assert!(errors.keys().all(|kind| kind == "closed" || kind == "truncated"), "{errors:?}");
+    assert!(ended.count("/connections/opened") >= 5, "{}", ended.at("/connections"));
+    let Counted { connections, .. } = target.end();
+    assert_eq!(connections, ended.count("/connections/opened"));
+}
+
+/// A signal ends the target at once, and its clients hear of it.
+#[test]
+fn a_run_hears_of_its_end() {
+    let target = Target::start(&[]);
+    let (url, trusted) = (format!("{}/delay/10s", target.url), target.certificate.clone());
+    let run = ["--h3", "--cacert", trusted.to_str().unwrap(), "-c", "2", "-n", "2", &url];
+    let run = Candor::start_measuring(&run);
+    // Both connections are there.
+    wait_until(PATIENCE, || udp_sockets(run.pid()) >= 2);
+    std::thread::sleep(Duration::from_millis(300));
+    let counted = target.end();
+    assert_eq!((counted.requests, counted.responses), (2, 0));
+    let document = run.finish().document();
+    assert_eq!(document.ledger("ok"), 0);
+    document.assert_errors(&["closed"]);
+}
+
+/// UDP sockets that a process has open.
+fn udp_sockets(pid: u32) -> usize {
+    let Ok(files) = std::fs::read_dir(format!("/proc/{pid}/fd")) else { return 0 };
+    let udp = std::fs::read_to_string(format!("/proc/{pid}/net/udp")).unwrap_or_default();
+    let of_process = files.flatten().filter_map(|file| std::fs::read_link(file.path()).ok());
+    let inodes = of_process.filter_map(|link| {
+        let link = link.to_string_lossy().into_owned();
+        Some(link.strip_prefix("socket:[")?.strip_suffix(']')?.to_owned())
+    });
+    inodes
+        .filter(|inode| udp.lines().any(|line| line.split_whitespace().any(|word| word == inode)))
+        .count()
+}
+
+#[test]
+fn a_run_without_a_url_has_its_own() {
+    let document = measure(&["run", "--h3", "-n", "50", "-c", "2", "-m", "2"]);
+    document.assert_all_ok();
+    assert_eq!(document.text("/connections/handshakes/0/alpn"), "h3");
+    assert_eq!(document.ledger("sent"), 50);
+}
+
+/// Responses over TCP say where HTTP/3 is (RFC 7838).
+#[test]
+fn it_is_named_in_alt_svc() {
+    let target = Target::start(&[]);
+    let port = target.url.rsplit(':').next().unwrap();
+    for version in ["--h1", "--h2"] {
+        let outcome = candor(&["try", version, "--insecure", &format!("{}/", target.url)]);
+        let expected = format!("h3=\":{port}\"");
+        assert!(outcome.stdout.to_lowercase().contains("alt-svc"), "{}", outcome.stdout);
+        assert!(outcome.stdout.contains(&expected), "{}", outcome.stdout);
+    }
+    let outcome = candor(&["try", "--h3", "--insecure", &format!("{}/", target.url)]);
+    assert!(!outcome.stdout.to_lowercase().contains("alt-svc"), "{}", outcome.stdout);
+}
