@@ -48,6 +48,7 @@ fn what_holds_on_any_machine_holds_here() {
         "tokens",
         "websocket",
         "grpc",
+        "quic",
         "pause",
     ];
     assert_eq!(ids, wanted);

@@ -58,7 +58,7 @@ impl Experiment {
 
     /// Makes the experiment. If server and loader have a core each, the server spins, and the loader waits as the
     /// settings say, or spins if such a load cannot: wake-up latency is not under test. `meanwhile` runs beside the load
-    /// in its own thread, with the server's URL.
+    /// in its own thread, with the URL at which the server is asked about itself.
     pub(super) fn make(
         &self,
         settings: &Settings,
@@ -94,7 +94,8 @@ impl Experiment {
             (self.change)(parts);
         })?;
         let plan = waits(plan);
-        let (record, traced) = traced(&plan, || meanwhile(url))?;
+        let asked_at = server.asked_at();
+        let (record, traced) = traced(&plan, || meanwhile(asked_at))?;
         Ok(Evidence::new(plan, record, traced, server.end()?))
     }
 }
@@ -187,6 +188,12 @@ impl Server {
     /// Its URL, which ends with a slash.
     pub(super) fn url(&self) -> &str {
         self.running.url()
+    }
+
+    /// The same for requests about itself, which are in clear text.
+    fn asked_at(&self) -> &str {
+        let stats = self.running.announced().stats.as_deref();
+        stats.and_then(|url| url.strip_suffix("__stats")).unwrap_or(self.url())
     }
 
     /// Ends the server and returns its record.

@@ -11,6 +11,7 @@ mod fifo;
 mod gaps;
 mod overload;
 mod pause;
+mod quic;
 mod shedding;
 mod stall;
 mod stamps;
@@ -37,7 +38,7 @@ pub struct Check {
 }
 
 /// All checks.
-pub const CHECKS: [Check; 16] = [
+pub const CHECKS: [Check; 17] = [
     Check { id: "stall", title: "the server stalls once", run: stall::check },
     Check { id: "overload", title: "twice what the server can do", run: overload::check },
     Check { id: "delays", title: "a server with a known delay", run: delays::check },
@@ -61,5 +62,6 @@ pub const CHECKS: [Check; 16] = [
     Check { id: "tokens", title: "streams of tokens at known times", run: tokens::check },
     Check { id: "websocket", title: "WebSockets that echo at known times", run: websocket::check },
     Check { id: "grpc", title: "calls of gRPC at known times", run: calls::check },
+    Check { id: "quic", title: "a stall and a known delay over HTTP/3", run: quic::check },
     Check { id: "pause", title: "candor itself is stopped for a while", run: pause::check },
 ];

@@ -21,10 +21,15 @@ pub(super) const SERVICE_NS: u64 = 100_000;
 pub(super) const RATE_PER_S: u64 = 1000;
 
 pub(super) fn check(settings: &Settings) -> Result<Vec<Line>, LabError> {
+    over(settings, "", "")
+}
+
+/// The same with further flags of the server and of the load, which choose a protocol.
+pub(super) fn over(settings: &Settings, server: &str, load: &str) -> Result<Vec<Line>, LabError> {
     let (run_s, stall_ms) = lengths(settings.length);
     let experiment = Experiment::new(
-        "--truth fifo --service-time 100us",
-        format!("-R {RATE_PER_S} -c 20 -t 1 -d {run_s}s"),
+        format!("--truth fifo --service-time 100us{server}"),
+        format!("-R {RATE_PER_S} -c 20 -t 1 -d {run_s}s{load}"),
     );
     settled(|| {
         let evidence = experiment.make(settings, |url| {
