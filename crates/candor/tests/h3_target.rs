@@ -253,3 +253,29 @@ fn it_is_named_in_alt_svc() {
     let outcome = candor(&["try", "--h3", "--insecure", &format!("{}/", target.url)]);
     assert!(!outcome.stdout.to_lowercase().contains("alt-svc"), "{}", outcome.stdout);
 }
+
+/// One suite has HTTP/1.1, 2 and 3 of one server beside each other.
+#[test]
+fn a_suite_has_each_version() {
+    let folder = tempfile::tempdir().unwrap();
+    let suite = "name = 'versions'\nrounds = 1\nscenarios = ['hello']\nprotocols = ['h1', 'h2-tls', 'h3']\n\
+                 [run]\nconnections = 2\nthreads = 1\nduration = '50ms'\ncc = 'newreno'\nmtu = 1300\n\
+                 [[server]]\nname = 'one'\nembedded = true\n";
+    std::fs::write(folder.path().join("versions.toml"), suite).unwrap();
+    let run = Candor::start_as(Command::new(CANDOR), |_, command| {
+        command.current_dir(&folder).args(["bench", "versions.toml"]);
+    });
+    let outcome = run.finish();
+    assert_eq!(outcome.code(), 0, "{}{}", outcome.stdout, outcome.stderr);
+    for (protocol, alpn) in [("h1", None), ("h2-tls", Some("h2")), ("h3", Some("h3"))] {
+        let trial = folder
+            .path()
+            .join(format!("versions-results/trials/hello.{protocol}.one.closed.r1.json"));
+        let document = Document::checked(&std::fs::read_to_string(trial).unwrap());
+        document.assert_all_ok();
+        assert_eq!(
+            document.at("/connections/handshakes").pointer("/0/alpn").and_then(|one| one.as_str()),
+            alpn
+        );
+    }
+}

@@ -167,7 +167,10 @@ impl Managed<'_> {
             }
             ServerKind::Embedded { arguments } => {
                 let arguments = arguments.iter().chain(&cell.scenario.embedded_arguments).cloned();
-                let tls = protocol.is_tls().then(|| "--tls".to_owned());
+                let tls = match protocol {
+                    Protocol::H3 => Some("--h3".to_owned()),
+                    _ => protocol.is_tls().then(|| "--tls".to_owned()),
+                };
                 let mut spec = TargetSpec::embedded(arguments.chain(tls))?;
                 spec.name.clone_from(&server.name);
                 self.start(spec, None, None, Some("embedded".to_owned()))

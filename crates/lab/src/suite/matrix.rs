@@ -213,6 +213,10 @@ fn add(
     run = run.or(load.run.clone()).or(server.run.clone()).or(suite.run.clone());
     (run.http2.h1, run.http2.h2, run.http2.h2c) = (protocol.is_h1(), protocol.is_h2(), false);
     run.http2.h3 = protocol == Protocol::H3;
+    if !run.http2.h3 {
+        // Keys of QUIC are for the cells that have it.
+        (run.http2.cc, run.http2.mtu) = (None, None);
+    }
     if run.load.once {
         // A run of one burst has no warm-up.
         run.load.warm_up = None;

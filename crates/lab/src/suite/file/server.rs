@@ -35,19 +35,13 @@ impl Reader<'_> {
         scenarios.retain(|one| !except.contains(one));
         let protocols = match &table.protocols {
             Some(names) => self.protocols(names)?,
-            None if is_embedded => {
-                Protocol::ALL.into_iter().filter(|one| *one != Protocol::H3).collect()
-            }
+            None if is_embedded => Protocol::ALL.to_vec(),
             None => match table.urls() {
                 Urls { url: None, h2_url: None, tls_url: Some(_) } => vec![Protocol::H1Tls],
                 Urls { h2_url: Some(_), .. } => vec![Protocol::H1, Protocol::H2],
                 _ => vec![Protocol::H1],
             },
         };
-        if is_embedded && protocols.contains(&Protocol::H3) {
-            let why = "the embedded target has no HTTP/3; leave h3 out of its `protocols`";
-            return Err(self.wrong(&table.name, why));
-        }
         Ok(Server {
             name: table.name.into_inner(),
             about: table.about,
