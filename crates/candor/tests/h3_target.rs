@@ -279,3 +279,39 @@ fn a_suite_has_each_version() {
         );
     }
 }
+
+/// One plan over three versions: each server counts what the ledger has for it.
+#[test]
+fn targets_of_one_plan_have_different_versions() {
+    let (h3, h2, h1) = (Target::start(&[]), Target::start(&[]), Target::start(&[]));
+    for load in ["rate = 400\nrequests = 400", "requests = 400"] {
+        let plan = format!(
+            "url = '{}/'\ninsecure = true\nh1 = true\nconnections = 2\nthreads = 1\n{load}\n\
+             [target.two]\nurl = '{}/'\nh2 = true\n[target.three]\nurl = '{}/'\nh3 = true\n\
+             [[request]]\n[[request]]\ntarget = 'two'\n[[request]]\ntarget = 'three'\npath = '/bytes/100k'\n\
+             [[request]]\ntarget = 'three'\n",
+            h1.url, h2.url, h3.url
+        );
+        let run = Candor::start_as(Command::new(CANDOR), |directory, command| {
+            std::fs::write(directory.join("plan.toml"), plan).unwrap();
+            command.current_dir(directory).args(["run", "plan.toml", "--json", "result.json"]);
+        });
+        let document = run.finish().document();
+        document.assert_all_ok();
+        let sent: Vec<u64> =
+            document.list("/targets").iter().map(|row| row["sent"].as_u64().unwrap()).collect();
+        assert_eq!(sent.iter().sum::<u64>(), 400);
+        if load.contains("rate") {
+            assert_eq!(sent, [100, 100, 200]);
+        }
+        let alpn = document.list("/connections/handshakes").iter().map(|one| one["alpn"].as_str());
+        let mut alpn: Vec<_> = alpn.flatten().collect();
+        alpn.sort_unstable();
+        assert_eq!(alpn, ["h2", "h3", "http/1.1"]);
+        assert!(document.count("/datagrams/sent") > 0);
+    }
+    let (h3, h2, h1) = (h3.end(), h2.end(), h1.end());
+    assert_eq!(h3.requests + h2.requests + h1.requests, 800);
+    assert_eq!(h3.responses + h2.responses + h1.responses, 800);
+    assert!(h3.requests >= 200 && h2.requests >= 100 && h1.requests >= 100);
+}

@@ -242,12 +242,6 @@ impl Target {
                 "what leaves first is known for one target only; leave it out",
             ));
         }
-        if self.http == HttpVersion::H3 {
-            return Some((
-                "--h3",
-                "over QUIC a plan has one target for now; write a plan for each",
-            ));
-        }
         (self.http == HttpVersion::Upgrade)
             .then_some(("--h2c-upgrade", "it is for the requests of one target; write --h2"))
     }

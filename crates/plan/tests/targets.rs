@@ -98,6 +98,28 @@ fn the_proxy_protocol_is_that_of_all_targets_but_those_that_say_otherwise() {
     assert!(refused("haproxy-protocol = 'v3'").contains("write off or v1 or v2"));
 }
 
+/// Each target has its version, and what is of one version alone is for the targets that have it.
+#[test]
+fn versions_of_http_stand_beside_each_other() {
+    let tables = "[target.b]\nurl = 'https://b/'\nh2 = true\n[target.c]\nurl = 'https://c/'\nh3 = true\n\
+                  [[request]]\n[[request]]\ntarget = 'b'\n[[request]]\ntarget = 'c'\n[[request]]\nurl = 'https://d/'\n";
+    let versions = |top: &str| {
+        let plan = planned(&format!("{top}\n{tables}")).unwrap();
+        let all: Vec<HttpVersion> = plan.targets().map(|one| one.http).collect();
+        (all, plan.connections.windows.stream_bits, plan.connections.quic.datagram_bytes)
+    };
+    use HttpVersion::{H1, H2, H3, Negotiated};
+    let below = versions("url = 'http://a/'\nmtu = 1300");
+    assert_eq!(below, (vec![H1, H2, H3, Negotiated], 24, 1300));
+    let above = versions("url = 'https://a/'\nh3 = true\nmax-frame-size = '32KiB'");
+    assert_eq!(above, (vec![H3, H2, H3, H3], 24, 1452));
+    let refused = planned(&format!("url = 'http://a/'\nreactor = 'uring'\n{tables}")).unwrap_err();
+    assert!(refused.contains("--reactor uring"), "{refused}");
+    let without = tables.replace("h3 = true", "h1 = true");
+    let refused = planned(&format!("url = 'http://a/'\nmtu = 1300\n{without}")).unwrap_err();
+    assert!(refused.contains("--mtu"), "{refused}");
+}
+
 #[test]
 fn what_cannot_be_is_refused_by_name() {
     let tables = "[target.b]\nurl = 'http://b/'\n[[request]]\n[[request]]\ntarget = 'b'\n";

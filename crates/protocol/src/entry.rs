@@ -41,9 +41,9 @@ impl Entry {
 }
 
 impl Entry {
-    /// What carries the connections of a plan.
-    pub fn transport_of(plan: &Parts) -> Transport {
-        let entry = PROTOCOLS.iter().find(|entry| entry.is_spoken(&plan.wire, &plan.target));
+    /// What carries the connections to `target` of a plan.
+    pub fn transport_of(plan: &Parts, target: &Target) -> Transport {
+        let entry = PROTOCOLS.iter().find(|entry| entry.is_spoken(&plan.wire, target));
         entry.map_or(Transport::Stream, |entry| entry.transport)
     }
 }

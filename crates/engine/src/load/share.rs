@@ -23,8 +23,8 @@ pub(crate) struct WorkerPlan {
     /// All connections are made at the beginning of the run, and none is replaced.
     pub(crate) once: bool,
     pub(crate) habits: Habits,
-    /// What carries its connections.
-    pub(crate) transport: Transport,
+    /// What carries its connections to each target.
+    pub(crate) transports: Box<[Transport]>,
     /// A worker that never sleeps notes when it was held up.
     pub(crate) notes_held_up: bool,
     /// From one attempt to connect to the next, of this worker.
@@ -105,7 +105,7 @@ impl WorkerPlan {
             lifetime_ns: plan.connections.lifetime_ns,
             once: plan.connections.once,
             habits,
-            transport: Entry::transport_of(plan),
+            transports: plan.targets().map(|one| Entry::transport_of(plan, one)).collect(),
             notes_held_up: plan.recording.held_up,
             connect_gap_ns: plan.connections.connect_rate.map_or(0, |rate| {
                 // Exact for any rate that a user can tell apart: a gap has whole nanoseconds.

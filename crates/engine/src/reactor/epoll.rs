@@ -226,7 +226,8 @@ impl Reactor for EpollReactor {
     }
 
     fn dropped(&mut self, key: Key) -> u64 {
-        let is_datagrams = self.dialer.transport == Transport::Datagrams;
+        let to = self.slot(key).to;
+        let is_datagrams = self.dialer.transport(to) == Transport::Datagrams;
         let fd = self.slot(key).fd.as_ref().filter(|_| is_datagrams);
         fd.and_then(scm::dropped).unwrap_or(0).into()
     }

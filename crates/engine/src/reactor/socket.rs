@@ -34,8 +34,8 @@ pub struct Dialer {
     pub sources: Arc<[IpAddr]>,
     /// Set TCP_NODELAY.
     pub nodelay: bool,
-    /// What connections are.
-    pub transport: Transport,
+    /// What connections to each target are.
+    pub transports: Arc<[Transport]>,
 }
 
 /// An address to connect to.
@@ -70,6 +70,11 @@ impl Dialer {
     pub(super) fn address(&self, to: Route) -> &Address {
         let addresses = &self.targets[usize::from(to.target)];
         &addresses[(to.turn % addresses.len() as u64) as usize]
+    }
+
+    /// What a connection is.
+    pub(super) fn transport(&self, to: Route) -> Transport {
+        self.transports[usize::from(to.target)]
     }
 
     /// A socket that does not block, on its way.
@@ -124,7 +129,7 @@ impl Dialer {
         };
         match self.address(to) {
             Address::Tcp(address) => {
-                let fd = match self.transport {
+                let fd = match self.transport(to) {
                     Transport::Stream => self.open_tcp(address, flags)?,
                     Transport::Datagrams => datagram::open(address)?,
                 };
@@ -142,7 +147,7 @@ impl Dialer {
                 in_progress(connect(&fd, address))?;
                 Ok(fd)
             }
-            Address::Unix(_) if self.transport == Transport::Datagrams => {
+            Address::Unix(_) if self.transport(to) == Transport::Datagrams => {
                 Err(Errno::PROTONOSUPPORT)
             }
             Address::Unix(path) => {

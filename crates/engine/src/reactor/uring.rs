@@ -106,7 +106,7 @@ impl Unstarted {
     /// # Panics
     /// If the number of buffers is no power of two, or there are no bytes in them.
     pub fn with(dialer: Dialer, buffers: Shape, task_work: TaskWork) -> io::Result<Self> {
-        if dialer.transport == Transport::Datagrams {
+        if dialer.transports.contains(&Transport::Datagrams) {
             return Err(io::ErrorKind::Unsupported.into());
         }
         Ok(Unstarted { ring: Ring::new(buffers, task_work)?, dialer })

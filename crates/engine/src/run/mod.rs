@@ -106,7 +106,7 @@ pub fn run_part(
         targets: targets.into(),
         sources: plan.connections.sources.clone().into(),
         nodelay: plan.connections.nodelay,
-        transport: spoken[0].transport(),
+        transports: spoken.iter().map(Spoken::transport).collect(),
     };
     let dialer_of = |worker: u32| match &own[(worker - part.workers.first) as usize] {
         None => dialer.clone(),
@@ -114,15 +114,14 @@ pub fn run_part(
             Dialer { targets: [[Address::Tcp(*address)].into()].into(), ..dialer.clone() }
         }
     };
-    let with_stamps = |address: &Address| {
-        dialer.transport == Transport::Stream && matches!(address, Address::Tcp(_))
-    };
+    let has_datagrams = dialer.transports.contains(&Transport::Datagrams);
+    let with_stamps = |address: &Address| !has_datagrams && matches!(address, Address::Tcp(_));
     let stamps = plan.recording.kernel_timestamps;
     let stamps = stamps.filter(|_| dialer.targets.iter().flat_map(|one| &**one).any(with_stamps));
-    let choice = match dialer.transport {
-        Transport::Stream => plan.threads.reactor,
+    let choice = match has_datagrams {
+        false => plan.threads.reactor,
         // Only epoll has datagrams.
-        Transport::Datagrams => ReactorChoice::Epoll,
+        true => ReactorChoice::Epoll,
     };
     let dozes = plan.dozes();
     let kind = match stamps {

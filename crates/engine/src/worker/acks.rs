@@ -65,8 +65,12 @@ impl Acks {
 impl<R: Reactor, S: Protocol> Worker<R, S> {
     /// The run begins.
     pub(super) fn watch_acks(&mut self) {
+        let are_streams = match S::VARIES {
+            true => self.own.transports.iter().all(|one| *one == Transport::Stream),
+            false => S::TRANSPORT == Transport::Stream,
+        };
         // A reactor that dozes does not know how long a connection is silent.
-        if self.transport() == Transport::Stream && !self.reactor.dozes() {
+        if are_streams && !self.reactor.dozes() {
             self.acks.next_look_ns = FIRST_NS;
             self.timers.add(FIRST_NS, Timer::Acks, 0);
         }

@@ -174,7 +174,7 @@ impl<R: Reactor, S: Protocol> Worker<R, S> {
         if !self.speaks_unasked(key) {
             return;
         }
-        let (session_ns, transport) = (self.session_ns(now_ns), self.transport());
+        let (session_ns, transport) = (self.session_ns(now_ns), self.transport(key));
         if let Some(session) = &mut self.pool[key].session {
             session.handle_close();
             let mut slices = [IoSlice::new(&[]); 4];

@@ -82,10 +82,14 @@ impl<R: Reactor, S: Protocol> Worker<R, S> {
         }
     }
 
-    /// What carries the connections. Known to the compiler where the protocol is.
+    /// What carries a connection. Known to the compiler where the protocol is.
     #[inline(always)]
-    pub(super) fn transport(&self) -> Transport {
-        if S::VARIES { self.own.transport } else { S::TRANSPORT }
+    pub(super) fn transport(&self, key: Key) -> Transport {
+        if S::VARIES {
+            self.own.transports[usize::from(self.pool[key].target)]
+        } else {
+            S::TRANSPORT
+        }
     }
 
     /// Whether the connection's protocol has things to say that no request asked for.
@@ -135,7 +139,7 @@ impl<R: Reactor, S: Protocol> Worker<R, S> {
     /// Reads once and gives it to the session; `None`: there was nothing, or the connection is
     /// gone.
     fn receive_piece(&mut self, key: Key) -> Option<Intake> {
-        let transport = self.transport();
+        let transport = self.transport(key);
         let connection = &mut self.pool[key];
         let session = connection.session.as_mut()?;
         let has_stamps = self.reactor.has_stamps();

@@ -195,7 +195,7 @@ impl<R: Reactor, S: Protocol> Worker<R, S> {
 
     /// Writes what the session has to write, as far as the kernel takes it.
     pub(super) fn flush(&mut self, key: Key, now_ns: u64) {
-        let (session_ns, transport) = (self.session_ns(now_ns), self.transport());
+        let (session_ns, transport) = (self.session_ns(now_ns), self.transport(key));
         let mut share = SHARE_BYTES;
         loop {
             let connection = &mut self.pool[key];

@@ -89,8 +89,8 @@ impl On {
 }
 
 pub(crate) fn dialer(address: Address) -> Dialer {
-    let transport = Transport::Stream;
-    Dialer { targets: [[address].into()].into(), sources: [].into(), nodelay: true, transport }
+    let transports = [Transport::Stream].into();
+    Dialer { targets: [[address].into()].into(), sources: [].into(), nodelay: true, transports }
 }
 
 pub(crate) fn tcp(address: SocketAddr) -> Address {

@@ -181,7 +181,7 @@ fn over_real_sockets_the_peer_counts_what_the_ledger_says() {
         targets: [[Address::Tcp(address)].into()].into(),
         sources: [].into(),
         nodelay: true,
-        transport: Transport::Datagrams,
+        transports: [Transport::Datagrams].into(),
     };
     let reactor = epoll::Unstarted::new(dialer).unwrap().start();
     let sessions = || Asking::new(8, 5 * MS);

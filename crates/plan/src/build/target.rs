@@ -47,7 +47,16 @@ impl Targets {
             return Err(conflict("--auth", "--header", why));
         }
         let own = TargetOptions { auth: options.requests.auth.clone(), ..TargetOptions::default() };
-        all.add(MAIN_TARGET, text, options, &own, files)?;
+        let tables = &options.connecting.target;
+        let is_mixed = match options.http2.h3 {
+            true => tables.iter().any(|one| one.h1 || one.h2),
+            false => tables.iter().any(|one| one.h3),
+        };
+        let mut of_main = Cow::Borrowed(options);
+        if is_mixed {
+            of_version(of_main.to_mut());
+        }
+        all.add(MAIN_TARGET, text, &of_main, &own, files)?;
         for table in &options.connecting.target {
             let name = table.name.as_str();
             let wrong = |problem: &str| PlanError::Target {
@@ -233,6 +242,16 @@ fn server(options: &Options, url: &HttpUrl, files: &mut Files<'_>) -> Result<Tar
     })
 }
 
+/// In a plan with HTTP/3 and others, what is of one of them alone is for the targets that have it.
+fn of_version(own: &mut Options) {
+    let http2 = &mut own.http2;
+    if http2.h3 {
+        (http2.max_frame_size, http2.encoder_header_table_size) = (None, None);
+    } else {
+        (http2.cc, http2.mtu) = (None, None);
+    }
+}
+
 /// The plan's options as they are for the target of a table: where connections go is its own affair.
 fn of_table(options: &Options, table: &TargetOptions, url: &str) -> Options {
     let is_https = url.starts_with("https") || url.starts_with("wss");
@@ -248,17 +267,21 @@ fn of_table(options: &Options, table: &TargetOptions, url: &str) -> Options {
     if !table.resolve.is_empty() || table.unix_socket.is_some() {
         own.connecting.resolve.clone_from(&table.resolve);
     }
-    if table.h1 || table.h2 {
+    if table.h1 || table.h2 || table.h3 {
         own.http2 = Http2Options {
             h1: table.h1,
             h2: table.h2,
+            h3: table.h3,
             h2c: false,
             h2c_upgrade: false,
             ..own.http2
         };
     } else if is_https {
         (own.http2.h2c, own.http2.h2c_upgrade) = (false, false);
+    } else {
+        own.http2.h3 = false;
     }
+    of_version(&mut own);
     let below = match is_https {
         true => std::mem::take(&mut own.tls),
         false => TlsOptions::default(),

@@ -111,7 +111,8 @@ fn h3(options: &Options, url: &HttpUrl) -> Result<(), PlanError> {
 
 /// Windows of HTTP/2 and HTTP/3.
 pub(super) fn windows(options: &Options) -> Windows {
-    let default = if options.http2.h3 { DEFAULT_H3_WINDOW_BITS } else { DEFAULT_WINDOW_BITS };
+    let has_h3 = options.http2.h3 || options.connecting.target.iter().any(|one| one.h3);
+    let default = if has_h3 { DEFAULT_H3_WINDOW_BITS } else { DEFAULT_WINDOW_BITS };
     let bits = |asked: Option<WindowBits>| asked.map_or(default, WindowBits::get);
     Windows {
         stream_bits: bits(options.http2.window_bits),

@@ -43,6 +43,8 @@ pub struct TargetOptions {
     pub h1: bool,
     /// Like `--h2`.
     pub h2: bool,
+    /// Like `--h3`.
+    pub h3: bool,
     /// Like `--insecure`.
     pub insecure: bool,
     /// Like `--cacert`.

@@ -37,7 +37,7 @@ pub(super) fn check(parts: &Parts) -> Result<(), PlanError> {
         work.check_early_data()?;
     }
     parts.wire.check(work, target, connections, &names)?;
-    if target.http == HttpVersion::H3 {
+    if parts.targets().any(|one| one.http == HttpVersion::H3) {
         check_h3(parts)?;
     }
     if work.journeys().iter().any(|one| one.steps.iter().any(|step| step.once)) {
