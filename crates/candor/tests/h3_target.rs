@@ -315,3 +315,29 @@ fn targets_of_one_plan_have_different_versions() {
     assert_eq!(h3.responses + h2.responses + h1.responses, 800);
     assert!(h3.requests >= 200 && h2.requests >= 100 && h1.requests >= 100);
 }
+
+/// Resumed connections send requests in their first flight, and the target takes them.
+#[test]
+fn requests_leave_in_the_first_flight() {
+    let target = Target::start(&[]);
+    let flags = [
+        "-c",
+        "1",
+        "-t",
+        "1",
+        "-n",
+        "20",
+        "--requests-per-connection",
+        "2",
+        "--tls-resumption",
+        "on",
+        "--early-data",
+    ];
+    let document = target.document("--h3", "/", &flags);
+    document.assert_all_ok();
+    let count = |name: &str| document.count(&format!("/connections/handshakes/0/{name}"));
+    assert_eq!(count("full") + count("resumed"), document.count("/connections/opened"));
+    assert!(count("resumed") >= 8, "{}", document.at("/connections/handshakes"));
+    assert_eq!((count("early_data_accepted"), count("early_data_rejected")), (count("resumed"), 0));
+    assert_eq!(target.end().requests, 20);
+}

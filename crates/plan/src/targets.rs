@@ -222,11 +222,6 @@ impl Target {
                 has_header,
                 "that header before QUIC is not supported; leave one of them out",
             ),
-            (
-                "--early-data",
-                self.has_early_data(),
-                "requests in the first flight of QUIC (0-RTT) are not supported yet; leave one of them out",
-            ),
         ];
         match refused.into_iter().find(|(_, is_so, _)| *is_so) {
             Some((other, _, why)) => Err(conflict("--h3", other, why)),

@@ -385,8 +385,8 @@ fn what_does_not_go_together_in_tls_and_http2_is_refused() {
         (&["--h3", "--proxy", "http://p:1", "https://h/"], "QUIC through a proxy"),
         (&["--h3", "--haproxy-protocol=v2", "https://h/"], "that header before QUIC"),
         (
-            &["--h3", "--early-data", "--tls-resumption", "on", "https://h/"],
-            "requests in the first flight of QUIC (0-RTT) are not supported yet",
+            &["--h3", "--early-data", "--tls-resumption", "on", "-X", "PUT", "https://h/"],
+            "a PUT in the first flight",
         ),
         (&["--h3", "--reactor", "uring", "https://h/"], "datagrams are read with epoll"),
         (&["--h3", "--kernel-timestamps", "https://h/"], "only what comes over TCP"),

@@ -203,6 +203,8 @@ pub struct Handshake {
     pub resumed: bool,
     /// Whether the server accepted early data (0-RTT); `None`: none was sent.
     pub early_data: Option<bool>,
+    /// Whether the server demanded a proof of the address first (Retry, RFC 9000 8.1.2).
+    pub retried: bool,
 }
 
 impl ConnectionCounts {

@@ -115,6 +115,7 @@ fn filled(seed: u64) -> Interval {
         alpn: "h2".into(),
         resumed: n.next().is_multiple_of(2),
         early_data: None,
+        retried: n.next().is_multiple_of(2),
     };
     connections.handshakes = vec![(handshake, n.next())];
     let code = (n.next() % 3) as u32;

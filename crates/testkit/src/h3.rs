@@ -30,6 +30,7 @@ pub type Answers = Box<dyn FnMut(u64, &[u8]) -> Option<Vec<u8>>>;
 pub struct Server {
     endpoint: Endpoint,
     own: (Arc<EndpointConfig>, Arc<quinn_proto::ServerConfig>),
+    tls: rustls::ServerConfig,
     zero: Instant,
     /// The connections that are not gone.
     pub connections: BTreeMap<usize, Served>,
@@ -38,6 +39,10 @@ pub struct Server {
     pub answers: Answers,
     /// What its control stream begins with; empty: it has none.
     pub greeting: Vec<u8>,
+    /// Demands a proof of the address of each connection (Retry), and how often it did.
+    pub retries: bool,
+    /// Retries so far.
+    pub retried: u64,
     /// Requests that came whole.
     pub requests: u64,
     /// Its certificate in PEM form.
@@ -88,7 +93,8 @@ impl Server {
                 .with_single_cert(vec![made.der().clone()], key)
                 .expect("a key that was just made");
         tls.alpn_protocols = alpn.iter().map(|name| name.as_bytes().to_vec()).collect();
-        let crypto = QuicServerConfig::try_from(tls).expect("the suite of first packets");
+        tls.max_early_data_size = u32::MAX;
+        let crypto = QuicServerConfig::try_from(tls.clone()).expect("the suite of first packets");
         let mut config = quinn_proto::ServerConfig::with_crypto(Arc::new(crypto));
         let mut transport = TransportConfig::default();
         change(&mut transport);
@@ -100,11 +106,14 @@ impl Server {
         Server {
             endpoint: Endpoint::new(Arc::clone(&own.0), Some(Arc::clone(&own.1)), true, None),
             own,
+            tls,
             zero: Instant::now(),
             connections: BTreeMap::new(),
             replies: Vec::new(),
             answers: Box::new(answers),
             greeting: SETTINGS.to_vec(),
+            retries: false,
+            retried: 0,
             requests: 0,
             pem: made.pem(),
         }
@@ -115,6 +124,19 @@ impl Server {
         self.connections.clear();
         self.endpoint =
             Endpoint::new(Arc::clone(&self.own.0), Some(Arc::clone(&self.own.1)), true, None);
+    }
+
+    /// Refuses early data from now on, of the tickets that it gave out too.
+    ///
+    /// # Panics
+    /// If TLS cannot be configured so.
+    pub fn refuse_early_data(&mut self) {
+        self.tls.max_early_data_size = 0;
+        let crypto = QuicServerConfig::try_from(self.tls.clone()).expect("the same suites");
+        let mut config = quinn_proto::ServerConfig::clone(&self.own.1);
+        config.crypto = Arc::new(crypto);
+        self.own.1 = Arc::new(config);
+        self.endpoint.set_server_config(Some(Arc::clone(&self.own.1)));
     }
 
     fn at(&self, now_ns: u64) -> Instant {
@@ -140,6 +162,14 @@ impl Server {
                 if let Some(served) = self.connections.get_mut(&handle.0) {
                     served.quic.handle_event(event);
                 }
+            }
+            Some(DatagramEvent::NewConnection(incoming))
+                if self.retries && !incoming.remote_address_validated() =>
+            {
+                let transmit = self.endpoint.retry(incoming, &mut reply).expect("the first try");
+                reply.truncate(transmit.size);
+                self.replies.push((from, reply));
+                self.retried += 1;
             }
             Some(DatagramEvent::NewConnection(incoming)) => {
                 if let Ok((handle, quic)) = self.endpoint.accept(incoming, now, &mut reply, None) {

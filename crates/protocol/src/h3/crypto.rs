@@ -38,6 +38,8 @@ use crate::tls::handshake_facts;
 pub(super) struct Told {
     /// Why the handshake failed.
     pub(super) error: Option<rustls::Error>,
+    /// The server wanted the address proved first.
+    pub(super) retried: bool,
     /// What was negotiated, when the handshake is over.
     pub(super) facts: Option<Handshake>,
     /// Requests whose first byte was in packets since this was taken: the stream, and where its packet begins, counted from
@@ -178,7 +180,10 @@ impl Session for Tls {
             KeyChange::Handshake { keys: next } => Some(keys(next)),
             KeyChange::OneRtt { keys: last, next } => {
                 self.next = Some(next);
-                self.line.told().facts = Some(handshake_facts(&self.inner));
+                let mut told = self.line.told();
+                let retried = told.retried;
+                told.facts = Some(Handshake { retried, ..handshake_facts(&self.inner) });
+                drop(told);
                 let (local, remote) = (Arc::new(last.local.packet), Arc::new(last.remote.packet));
                 self.first = Some((Arc::clone(&local), Arc::clone(&remote)));
                 let line = self.line.clone();
@@ -219,7 +224,10 @@ impl Session for Tls {
         let Ok(key) = aead::UnboundKey::new(&aead::AES_128_GCM, &KEY) else { return false };
         let nonce = aead::Nonce::assume_unique_for_key(NONCE);
         let mut tag = tag.to_vec();
-        aead::LessSafeKey::new(key).open_in_place(nonce, aead::Aad::from(known), &mut tag).is_ok()
+        let key = aead::LessSafeKey::new(key);
+        let is_valid = key.open_in_place(nonce, aead::Aad::from(known), &mut tag).is_ok();
+        self.line.told().retried |= is_valid;
+        is_valid
     }
 
     fn export_keying_material(

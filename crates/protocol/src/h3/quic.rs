@@ -202,6 +202,16 @@ impl Quic {
         }
     }
 
+    /// Whether requests may leave before the handshake is over (RFC 9001 4.6).
+    pub(super) fn has_early(&self) -> bool {
+        self.connection.as_ref().is_some_and(|(_, connection)| connection.has_0rtt())
+    }
+
+    /// Whether the server took them. If not, no stream is open any more.
+    pub(super) fn was_early(&self) -> bool {
+        self.connection.as_ref().is_some_and(|(_, connection)| connection.accepted_0rtt())
+    }
+
     /// Whether anything came from the server.
     pub(super) fn is_heard(&self) -> bool {
         self.is_heard

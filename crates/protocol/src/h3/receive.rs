@@ -284,7 +284,7 @@ impl Session {
     }
 
     /// A stream has this outcome, by a word of ours.
-    fn give_up(&mut self, id: u64, code: u32, failure: Failure) {
+    pub(super) fn give_up(&mut self, id: u64, code: u32, failure: Failure) {
         if let Some(Stream { request_id: id, .. }) = self.abandon(id, code) {
             self.news.push_back(Event::RequestFailed { id, failure });
         }

@@ -60,6 +60,8 @@ pub struct Session {
     /// The latest time that is known.
     now_ns: u64,
     is_ready: bool,
+    /// What was handed in before the handshake was over; `None`: nothing could be, or it is over.
+    early: Option<Vec<(u64, [Bytes; 2])>>,
     /// No more requests may be handed in.
     pub(super) closing: bool,
     /// By the server's GOAWAY: requests from this stream on are not processed.
@@ -101,6 +103,7 @@ impl Session {
             fresh: Vec::new(),
             now_ns: 0,
             is_ready: false,
+            early: None,
             closing: false,
             gone_from: None,
             is_over: false,
@@ -164,13 +167,53 @@ impl Session {
 
     /// The handshake is over.
     fn connected(&mut self) -> Result<(), Error> {
-        self.greet()?;
-        self.is_ready = true;
-        if let Some(facts) = self.quic.take_facts() {
+        let early = self.early.take();
+        let was_early = self.quic.was_early();
+        if let Some(mut facts) = self.quic.take_facts() {
+            let has_early = early.as_ref().is_some_and(|all| !all.is_empty());
+            facts.early_data = has_early.then_some(was_early);
             self.news.push_back(Event::Secured(Box::new(facts)));
         }
+        match early {
+            None => self.begin()?,
+            Some(_) if was_early => {}
+            Some(early) => self.again(early)?,
+        }
+        Ok(())
+    }
+
+    /// Requests may come.
+    fn begin(&mut self) -> Result<(), Error> {
+        self.greet()?;
+        self.is_ready = true;
         self.streams.refill(self.settings.streams, &mut self.quic);
         self.news.push_back(Event::Ready(Abilities { multiplexes: true, takes_made: true }));
+        Ok(())
+    }
+
+    /// Requests may come before the handshake is over.
+    #[cold]
+    fn begin_early(&mut self) {
+        self.early = Some(Vec::new());
+        if let Err(error) = self.begin() {
+            self.fail(error);
+        }
+    }
+
+    /// The server took nothing of what it was sent early: as if it had not been (RFC 9001 4.6.2).
+    #[cold]
+    fn again(&mut self, early: Vec<(u64, [Bytes; 2])>) -> Result<(), Error> {
+        self.greet()?;
+        let lost = self.streams.reopen(&mut self.quic);
+        for id in lost {
+            self.give_up(id, code::REQUEST_CANCELLED, Failure::NotProcessed);
+        }
+        for (id, chunks) in early {
+            if let Some(stream) = self.streams.get(id) {
+                stream.unsent = Some(chunks);
+                self.write(id);
+            }
+        }
         Ok(())
     }
 
@@ -251,16 +294,21 @@ impl Session {
     /// Gives a request its stream.
     fn send(&mut self, id: RequestId, request: u32, made: &Prepared) {
         debug_assert!(!self.closing && self.is_ready, "no request may be handed in now");
+        let chunks = made.chunks();
+        let early = self.early.is_some().then(|| chunks.clone());
         let stream = self.streams.begin(Stream {
             request_id: id,
             request,
-            unsent: Some(made.chunks()),
+            unsent: Some(chunks),
             no_body: made.is_head,
             is_connect: made.is_connect,
             ..Stream::default()
         });
         if let Some(stream) = stream {
             self.fresh.push(stream);
+            if let (Some(all), Some(chunks)) = (&mut self.early, early) {
+                all.push((stream, chunks));
+            }
             self.write(stream);
         }
     }
@@ -349,6 +397,9 @@ impl crate::session::Session for Session {
             self.quic.close(now_ns, code);
         }
         let has_any = self.quic.fill(now_ns);
+        if !self.is_ready && !self.is_dead && self.quic.has_early() {
+            self.begin_early();
+        }
         if !has_any && !self.fresh.is_empty() {
             self.hold(now_ns);
         }

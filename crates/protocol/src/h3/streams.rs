@@ -90,6 +90,25 @@ impl Streams {
         self.spare.len() > before
     }
 
+    /// QUIC has closed all streams, and gives their ids again: opens those that there were. Returns those with a request
+    /// that the server does not allow.
+    #[cold]
+    pub(super) fn reopen(&mut self, quic: &mut Quic) -> Vec<u64> {
+        let last = self.spare.back().copied().or(self.live.keys().next_back().copied());
+        let mut opened = None;
+        while opened < last
+            && let Some(id) = quic.open()
+        {
+            opened = Some(id);
+            if !self.live.contains_key(&id) && !self.spare.contains(&id) {
+                // It had its outcome.
+                quic.reset(id, super::error::code::REQUEST_CANCELLED);
+            }
+        }
+        self.spare.retain(|&id| Some(id) <= opened);
+        self.live.keys().copied().filter(|&id| Some(id) > opened).collect()
+    }
+
     /// Gives a request to the next one that is open.
     pub(super) fn begin(&mut self, stream: Stream) -> Option<u64> {
         let id = self.spare.pop_front()?;

@@ -244,5 +244,6 @@ pub(crate) fn facts(connection: &CommonState) -> Handshake {
         },
         resumed: connection.handshake_kind() == Some(HandshakeKind::Resumed),
         early_data: None,
+        retried: false,
     }
 }

@@ -1,6 +1,7 @@
 //! The HTTP/3 session against the RFCs and against QUIC servers of another implementation, on a simulated link.
 #![allow(clippy::unwrap_used, reason = "a panic is a failing test with a line number")]
 
+mod begins;
 mod ends;
 mod hostile;
 mod qpack;

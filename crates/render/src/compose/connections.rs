@@ -35,6 +35,7 @@ pub(super) fn handshakes(one: &HandshakeCount) -> String {
         (one.resumed, "resumed"),
         (one.early_data_accepted, "with 0-RTT"),
         (one.early_data_rejected, refused),
+        (one.retried, "after a Retry"),
     ]));
     format!("{}: {}", parts.join(", "), counts.join(", "))
 }

@@ -156,6 +156,7 @@ fn what_tls_came_to_stands_before_the_protocol() {
         resumed: 0,
         early_data_accepted: 0,
         early_data_rejected: 0,
+        retried: 0,
     }];
     assert_eq!(
         text::connected(&document),

@@ -291,10 +291,13 @@ pub struct HandshakeCount {
     /// Resumed sessions in which it rejected early data, which was sent again after the handshake.
     #[serde(default)]
     pub early_data_rejected: u64,
+    /// Handshakes in which the server demanded a proof of the address first (Retry of QUIC).
+    #[serde(default)]
+    pub retried: u64,
 }
 
 impl HandshakeCount {
-    /// One row for all handshakes that differ only in resumption and early data.
+    /// One row for all handshakes that differ only in resumption, early data and a Retry.
     fn all(handshakes: &[(Handshake, u64)]) -> Vec<Self> {
         let text = |text: &str| (!text.is_empty()).then(|| text.to_owned());
         let mut sorted = handshakes.to_vec();
@@ -312,6 +315,7 @@ impl HandshakeCount {
             }
             let row = rows.last_mut().expect("there is one now");
             *(if one.resumed { &mut row.resumed } else { &mut row.full }) += count;
+            row.retried += if one.retried { count } else { 0 };
             match one.early_data {
                 Some(true) => row.early_data_accepted += count,
                 Some(false) => row.early_data_rejected += count,
