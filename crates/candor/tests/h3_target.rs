@@ -341,3 +341,26 @@ fn requests_leave_in_the_first_flight() {
     assert_eq!((count("early_data_accepted"), count("early_data_rejected")), (count("resumed"), 0));
     assert_eq!(target.end().requests, 20);
 }
+
+/// A server that ends in mid-run, and another one in its place: the run goes on there.
+#[test]
+fn a_run_goes_on_after_a_restart() {
+    let first = Target::start(&[]);
+    let port = first.url.rsplit(':').next().unwrap().to_owned();
+    let flags = ["--h3", "--insecure", "-R", "200", "-d", "4s", "-c", "4", "-m", "5"];
+    let run = Candor::start_measuring(&[&flags[..], &[&format!("{}/", first.url)]].concat());
+    wait_until(PATIENCE, || udp_sockets(run.pid()) >= 4);
+    std::thread::sleep(Duration::from_secs(1));
+    let first = first.end();
+    let second = Target::start(&["--listen", &port]);
+    let document = run.finish().document();
+    let second = second.end();
+    assert!(first.requests > 0 && second.requests > 0, "{first:?} {second:?}");
+    let (sent, ok) = (document.ledger("sent"), document.ledger("ok"));
+    assert!(first.requests + second.requests <= sent, "{first:?} {second:?} of {sent}");
+    // What was on its way when the first one ended is an error with a name.
+    assert!(ok <= first.responses + second.responses && sent - ok <= 40, "{ok} of {sent}");
+    let errors = document.errors();
+    let named = ["closed", "truncated", "reset", "not-processed"];
+    assert!(errors.keys().all(|kind| named.contains(&&**kind)), "{errors:?}");
+}

@@ -340,7 +340,7 @@ fn reference() -> String {
         let others = one
             .get_arguments()
             .filter(|arg| arg.get_long().is_some_and(|long| of_run.contains(long)));
-        let shares = !is_run && others.filter(|arg| arg.get_id() != "help").count() > 5;
+        let shares = !is_run && others.filter(|arg| arg.get_id() != "help").count() > 6;
         page += &format!("\n## candor {name}\n\n{}.\n", about(one));
         if shares {
             page += "\nIt takes options of [`candor run`](#candor-run) too.\n";

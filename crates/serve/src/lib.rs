@@ -108,6 +108,7 @@ mod stream;
 mod timetable;
 mod tls;
 pub mod truth;
+mod udp;
 mod units;
 mod waiting;
 mod websocket;

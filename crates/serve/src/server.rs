@@ -32,12 +32,12 @@ use tokio_rustls::TlsAcceptor;
 use crate::connection::{Connection, Shared};
 use crate::handler::handle;
 use crate::port_file::{self, About};
-use crate::quic::driver::{self, Port, Sorter};
 use crate::quic::endpoint::Endpoint;
 use crate::received::Received;
 use crate::stream::{Bytes, Stream};
 use crate::tls::Tls;
 use crate::truth::{cpu_ns, now_ns};
+use crate::udp::{self, Port, Sorter};
 use crate::{Certificate, Config, ServeError, Stats, listener};
 
 /// Streams of one HTTP/2 connection at a time.
@@ -380,7 +380,7 @@ async fn accept_quic(socket: UdpSocket, port: Arc<Port>, mut dealer: Dealer) {
         };
         if let Some((session, datagrams)) = sorter.accept(incoming) {
             let port = Arc::clone(&port);
-            dealer.handles[thread].spawn(driver::serve(port, session, datagrams, connection));
+            dealer.handles[thread].spawn(udp::serve(port, session, datagrams, connection));
         }
     }
 }

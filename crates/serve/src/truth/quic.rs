@@ -12,7 +12,6 @@ use hyper::header::{CONTENT_LENGTH, CONTENT_TYPE, HeaderMap, HeaderValue};
 use hyper::{Method, StatusCode};
 
 use super::http::{Asks, asks};
-use crate::answer::TEXT;
 use crate::quic::endpoint::{Datagram, Endpoint};
 use crate::quic::session::{Happened, Read, Session, code, data_header, head_frame};
 
@@ -42,7 +41,7 @@ pub(super) struct Response {
 impl Response {
     pub(super) fn new(status: u16, body: impl Into<Bytes>) -> Self {
         let (body, mut fields) = (body.into(), HeaderMap::new());
-        fields.insert(CONTENT_TYPE, TEXT);
+        fields.insert(CONTENT_TYPE, HeaderValue::from_static("text/plain"));
         fields.insert(CONTENT_LENGTH, HeaderValue::from(body.len()));
         let status = StatusCode::from_u16(status).unwrap_or_default();
         let header = if body.is_empty() { Bytes::new() } else { data_header(body.len()) };

@@ -22,10 +22,12 @@ use quinn_proto::{ConnectionEvent, Incoming};
 use tokio::sync::mpsc;
 use tokio::time::Sleep;
 
-use super::endpoint::{Datagram, Endpoint, Reply};
-use super::session::{Happened, Read, Session, code, data_header, head_frame, trailers_frame};
 use crate::connection::Connection;
 use crate::handler::handle;
+use crate::quic::endpoint::{Datagram, Endpoint, Reply};
+use crate::quic::session::{
+    Happened, Read, Session, code, data_header, head_frame, trailers_frame,
+};
 use crate::received::{BrokeOff, Received};
 use crate::truth::now_ns;
 
