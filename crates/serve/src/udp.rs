@@ -155,8 +155,16 @@ enum Order {
     Close,
     /// Without an error, when the client has all that was written.
     CloseAfterAll,
-    /// Without a word.
+    /// Without a word, behind what was written.
     Forget,
+    /// Without a word, not even that the request came: its client sends it again.
+    ForgetAtOnce,
+}
+
+impl Order {
+    fn is_silent(self) -> bool {
+        matches!(self, Order::Forget | Order::ForgetAtOnce)
+    }
 }
 
 impl std::fmt::Debug for Port {
@@ -248,6 +256,9 @@ impl Driver {
     /// Sends what there is to send; whether the connection is over.
     fn send(&mut self) -> bool {
         let mut line = lock(&self.line);
+        if line.ordered == Some(Order::ForgetAtOnce) {
+            return true;
+        }
         if line.ordered == Some(Order::Close) {
             line.session.close(Instant::now(), code::INTERNAL_ERROR);
         }
@@ -266,7 +277,7 @@ impl Driver {
             line.session.close(Instant::now(), code::NO_ERROR);
             transmit(&self.port.socket, &mut line.session, &mut self.out, &mut self.unsent);
         }
-        line.session.is_over() || line.ordered == Some(Order::Forget)
+        line.session.is_over() || line.ordered.is_some_and(Order::is_silent)
     }
 }
 
@@ -295,7 +306,7 @@ impl Drop for Driver {
     fn drop(&mut self) {
         let mut line = lock(&self.line);
         line.waiting.clear();
-        if !line.session.is_over() && line.ordered != Some(Order::Forget) {
+        if !line.session.is_over() && !line.ordered.is_some_and(Order::is_silent) {
             line.session.close(Instant::now(), code::NO_ERROR);
             transmit(&self.port.socket, &mut line.session, &mut self.out, &mut self.unsent);
         }
@@ -372,6 +383,7 @@ struct Out<'a> {
 impl Out<'_> {
     /// Writes, as soon as there is room, as much as the connection's faults allow.
     async fn send(&self, mut chunks: [Bytes; 2]) {
+        let was_none = self.connection.writable_bytes() == Some(0);
         if let Some(most) = self.connection.writable_bytes() {
             let mut left = usize::try_from(most).unwrap_or(usize::MAX);
             for chunk in &mut chunks {
@@ -386,7 +398,8 @@ impl Out<'_> {
         })
         .await;
         if self.connection.writable_bytes() == Some(0) {
-            lock(self.line).ordered = Some(Order::Forget);
+            let order = if was_none { Order::ForgetAtOnce } else { Order::Forget };
+            lock(self.line).ordered = Some(order);
             pending::<()>().await;
         }
     }
