@@ -38,6 +38,7 @@ mod live;
 mod malicious;
 mod metrics;
 mod modules;
+mod names;
 mod neighbours;
 mod nginx;
 mod outputs;

@@ -415,7 +415,7 @@ fn an_address_that_takes_nothing_is_left_out() {
             true
         }
         fn accepts_route(&mut self, to: Route) -> bool {
-            to.turn.is_multiple_of(2)
+            to.address == 0
         }
         fn addresses(&self) -> usize {
             2
@@ -441,8 +441,11 @@ fn an_attempt_that_failed_is_made_again_at_the_next_address() {
         fn accepts(&mut self, _: u64) -> bool {
             true
         }
+        fn addresses(&self) -> usize {
+            2
+        }
         fn accepts_route(&mut self, to: Route) -> bool {
-            to.turn % 2 == self.0
+            u64::from(to.address) == self.0
         }
         fn request(&mut self, at_ns: u64, _: u64, _: u64) -> Reaction {
             Reaction::Answer { at_ns: at_ns + MS, bytes: ok_bytes() }

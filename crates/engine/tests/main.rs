@@ -14,6 +14,7 @@ mod held;
 mod http3;
 mod journeys;
 mod kernel_stamps;
+mod names;
 mod own_connections;
 mod scripted;
 mod simulated;

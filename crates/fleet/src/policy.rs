@@ -69,6 +69,12 @@ struct Target {
 }
 
 impl Target {
+    /// Whether this name at some address is allowed.
+    fn is_about(&self, name: &str, port: u16) -> bool {
+        let host = self.host.as_ref().is_none_or(|list| list.allows(&Asked::Name(name)));
+        host && (self.ports.is_empty() || self.ports.contains(&port))
+    }
+
     /// `name`: the name that this machine's own resolver resolved to `address`.
     fn allows(&self, name: Option<&str>, address: IpAddr, port: u16) -> bool {
         let asked = Asked::Tcp { name, address };
@@ -169,6 +175,15 @@ impl Policy {
         Ok(Demand::of(plan, workers).check(&self.caps)?)
     }
 
+    /// What the policy allows a name to resolve to.
+    fn allowed(&self, name: &str, port: u16) -> Vec<Allowed> {
+        let list = |of: &Target| match &of.networks {
+            Some(networks) => networks.entries.clone(),
+            None => vec![Allowed::Host(name.trim_end_matches('.').to_ascii_lowercase())],
+        };
+        self.targets.iter().filter(|one| one.is_about(name, port)).flat_map(list).collect()
+    }
+
     /// The plan with the target of this number at these addresses and no others, if each of them is allowed.
     /// `addresses` are the ones that this machine resolved the target's name to.
     pub fn pin(&self, plan: &Plan, number: usize, addresses: &[IpAddr]) -> Result<Plan, Refusal> {
@@ -204,14 +219,22 @@ impl Policy {
             address: *address,
             bits: if address.is_ipv4() { 32 } else { 128 },
         };
+        // A name that is resolved again may have any of the addresses that the policy allows.
+        let asked_again = name.filter(|_| plan.connections.dns_refresh_ns.is_some());
+        if asked_again.is_some() && target.allow.is_some() {
+            let problem =
+                "its name is resolved again, so the policy replaces its allow list; leave that out";
+            return Err(Refusal::Plan(problem.to_owned()));
+        }
+        let (resolved, entries) = match asked_again {
+            Some(name) => (Vec::new(), self.allowed(name, *port)),
+            None => (addresses.to_vec(), addresses.iter().map(network).collect()),
+        };
         let pinned = plan.with(|parts| {
             let all = std::iter::once(&mut parts.target).chain(&mut parts.others);
             let Some(target) = all.into_iter().nth(number) else { return };
-            target.resolved = addresses.to_vec();
-            target.allow = Some(AllowList {
-                source: "the agent's policy".to_owned(),
-                entries: addresses.iter().map(network).collect(),
-            });
+            target.resolved = resolved;
+            target.allow = Some(AllowList { source: "the agent's policy".to_owned(), entries });
         });
         pinned.map_err(|error| Refusal::Plan(words(error.to_string())))
     }

@@ -216,6 +216,33 @@ fn targets_outside_of_the_policy_are_refused_after_they_were_resolved() {
     );
 }
 
+/// A name that is resolved again may come to have what the policy allows it, and nothing else.
+#[test]
+fn a_name_that_is_resolved_again_is_bound_to_the_policy() {
+    let named = "[[target]]\nhost = \"*.staging.example\"\nnetworks = [\"10.0.0.0/8\"]\nports = [80]\n\
+                 [[target]]\nhost = \"b.example\"\n[[target]]\nnetworks = [\"12.0.0.0/8\"]\nports = [81]\n";
+    let pinned = |top: &str, found: &str| {
+        let plan = crate::common::plan(&format!(
+            "{top}\nrate = \"1/s\"\nduration = \"1s\"\ndns-refresh = \"1s\"\n"
+        ));
+        policy(named).pin(&plan, 0, &[found.parse().unwrap()])
+    };
+    let allowed = |top: &str, found: &str| {
+        let plan = pinned(top, found).unwrap();
+        assert!(plan.target.looked_up().is_some(), "the engine resolves it");
+        plan.target.allow.clone().unwrap().entries
+    };
+    let staging = allowed("url = \"http://a.staging.example/\"", "10.1.2.3");
+    assert_eq!(staging, ["10.0.0.0/8".parse().unwrap()]);
+    assert_eq!(allowed("url = \"http://b.example/\"", "9.9.9.9"), ["b.example".parse().unwrap()]);
+    let by_port = allowed("url = \"http://c.example:81/\"", "12.0.0.1");
+    assert_eq!(by_port, ["12.0.0.0/8".parse().unwrap()]);
+    let refused = pinned("url = \"http://a.staging.example/\"", "11.1.2.3").unwrap_err();
+    assert!(matches!(refused, Refusal::Policy(PolicyRefusal::Target(_))), "{refused:?}");
+    let own = "url = \"http://a.staging.example/\"\nallow = \"10.1.0.0/16\"";
+    assert!(matches!(pinned(own, "10.1.2.3").unwrap_err(), Refusal::Plan(_)));
+}
+
 /// The agent itself asks its policy and its grant about the plan that it has fetched.
 #[test]
 fn a_fetched_plan_is_checked() {

@@ -176,6 +176,7 @@ impl Options {
             frames: tls::frames(self),
             quic: tls::quic(self),
             requests_per_connection: per_connection,
+            dns_refresh_ns: self.connecting.dns_refresh.map(|one| one.get()),
             lifetime_ns: self.requests.connection_lifetime.map(|one| one.get()),
             connect_rate: self.load.connect_rate,
             connect_during_run: self.load.connect_during_run,

@@ -140,6 +140,37 @@ impl Target {
         if self.tls.is_some() { "https" } else { "http" }
     }
 
+    /// The name and the port that its addresses are looked up by, unless they are given.
+    pub fn looked_up(&self) -> Option<(&str, u16)> {
+        match &self.endpoint {
+            Endpoint::Tcp { host, port }
+                if self.resolved.is_empty() && host.parse::<IpAddr>().is_err() =>
+            {
+                Some((host, *port))
+            }
+            _ => None,
+        }
+    }
+
+    /// Why its name is not resolved again, if it is not.
+    pub(crate) fn check_refresh(&self) -> Result<(), PlanError> {
+        const OPTION: &str = "--dns-refresh";
+        match &self.endpoint {
+            _ if self.looked_up().is_some() => Ok(()),
+            Endpoint::Unix { .. } => {
+                let why = "a path has no addresses; leave one of them out";
+                Err(conflict(OPTION, "--unix-socket", why))
+            }
+            Endpoint::Tcp { .. } if !self.resolved.is_empty() => {
+                let why = "that gives the addresses of the whole run; leave one of them out";
+                Err(conflict(OPTION, "--resolve", why))
+            }
+            Endpoint::Tcp { host, .. } => {
+                Err(value(OPTION, format!("{host} is an address and no name; leave it out")))
+            }
+        }
+    }
+
     /// Whether requests leave in the first flight.
     pub(crate) fn has_early_data(&self) -> bool {
         self.tls.as_ref().is_some_and(|tls| tls.early_data)

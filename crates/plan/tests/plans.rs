@@ -64,6 +64,7 @@ fn a_url_alone_is_a_closed_loop_of_ten_connections_for_ten_seconds() {
             quic: Default::default(),
             requests_per_connection: None,
             lifetime_ns: None,
+            dns_refresh_ns: None,
             connect_rate: None,
             connect_during_run: false,
             once: false,

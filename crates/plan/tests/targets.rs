@@ -121,6 +121,42 @@ fn versions_of_http_stand_beside_each_other() {
 }
 
 #[test]
+fn names_are_resolved_again_where_there_are_some() {
+    let with = |top: &str| planned(&format!("dns-refresh = '2s'\n{top}"));
+    let plan = with("url = 'http://h/'").unwrap();
+    assert_eq!(plan.connections.dns_refresh_ns, Some(2_000_000_000));
+    assert_eq!(plan.target.looked_up(), Some(("h", 80)));
+    // One of several is a name; and a proxy has one.
+    let other = "[target.b]\nurl = 'http://b/'\n[[request]]\n[[request]]\ntarget = 'b'\n";
+    let of = |top: &str| {
+        let plan = with(&format!("{top}\n{other}")).unwrap();
+        plan.targets().map(|one| one.looked_up().is_some()).collect::<Vec<_>>()
+    };
+    assert_eq!(of("url = 'http://10.0.0.1/'"), [false, true]);
+    assert_eq!(of("url = 'http://h/'\nresolve = 'h:80:10.0.0.1'"), [false, true]);
+    assert!(with("url = 'http://10.0.0.1/'\nproxy = 'http://p:1'").is_ok());
+    for (top, words) in [
+        ("url = 'http://10.0.0.1/'", "--dns-refresh: 10.0.0.1 is an address and no name"),
+        ("url = 'http://[::1]/'", "--dns-refresh: ::1 is an address and no name"),
+        (
+            "url = 'http://h/'\nresolve = 'h:80:10.0.0.1'",
+            "--dns-refresh cannot be used with --resolve",
+        ),
+        (
+            "url = 'http://h/'\nunix-socket = '/s'",
+            "--dns-refresh cannot be used with --unix-socket",
+        ),
+        ("url = 'http://h/'\nonce = true", "--dns-refresh cannot be used with --once"),
+        ("url = 'http://h/'\ndns-refresh = '1ms'", "duplicate key"),
+    ] {
+        let refused = with(top).unwrap_err();
+        assert!(refused.contains(words), "{top}: {refused}");
+    }
+    let often = planned("url = 'http://h/'\ndns-refresh = '99ms'").unwrap_err();
+    assert!(often.starts_with("--dns-refresh: too often"), "{often}");
+}
+
+#[test]
 fn what_cannot_be_is_refused_by_name() {
     let tables = "[target.b]\nurl = 'http://b/'\n[[request]]\n[[request]]\ntarget = 'b'\n";
     let with = |top: &str| planned(&format!("url = 'http://a/'\n{top}\n{tables}")).map(|_| ());

@@ -43,6 +43,62 @@ pub struct AddressRequests {
     pub response: Option<Histogram>,
 }
 
+/// How often the name of a target was resolved again during a run, and what came of it.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct NameCounts {
+    /// The target, by its name in the plan.
+    pub target: String,
+    /// The name that was resolved: the target's host, or its proxy's.
+    pub name: String,
+    /// How often the resolver was asked.
+    pub asked: u64,
+    /// How often it said addresses.
+    pub answered: u64,
+    /// How often it failed, or said none.
+    pub failed: u64,
+    /// Addresses that came to be the name's, each time counted.
+    pub added: u64,
+    /// Addresses that ceased to be the name's, each time counted.
+    pub gone: u64,
+    /// Addresses that could not be taken, each time counted.
+    pub left_out: u64,
+    /// How long the resolver took, all times together.
+    pub took_ns: u64,
+    /// The longest.
+    pub longest_ns: u64,
+    /// Why it failed, or why an address could not be taken, the last time.
+    pub problem: Option<String>,
+}
+
+impl NameCounts {
+    /// Those of all machines, of each target together.
+    pub fn of_all<'a>(counts: impl Iterator<Item = &'a NameCounts>) -> Vec<NameCounts> {
+        let mut all: Vec<NameCounts> = Vec::new();
+        for one in counts {
+            match all.iter_mut().find(|known| known.target == one.target) {
+                Some(known) => known.merge(one),
+                None => all.push(one.clone()),
+            }
+        }
+        all
+    }
+
+    fn merge(&mut self, other: &NameCounts) {
+        add(&mut self.asked, other.asked);
+        add(&mut self.answered, other.answered);
+        add(&mut self.failed, other.failed);
+        add(&mut self.added, other.added);
+        add(&mut self.gone, other.gone);
+        add(&mut self.left_out, other.left_out);
+        add(&mut self.took_ns, other.took_ns);
+        self.longest_ns = self.longest_ns.max(other.longest_ns);
+        if other.problem.is_some() {
+            self.problem.clone_from(&other.problem);
+        }
+    }
+}
+
 impl AddressCounts {
     /// An address to which nothing went yet.
     pub fn new(target: u32, address: String, requests: Option<AddressRequests>) -> Self {

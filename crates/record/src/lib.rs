@@ -36,7 +36,7 @@ pub mod trace;
 mod users;
 pub mod wire;
 
-pub use addresses::{AddressCounts, AddressRequests};
+pub use addresses::{AddressCounts, AddressRequests, NameCounts};
 pub use batches::Batch;
 pub use candor_stats::Quantile;
 pub use collector::{Collector, CollectorSettings, Stretch};

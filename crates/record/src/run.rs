@@ -5,7 +5,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::addresses::AddressCounts;
+use crate::addresses::{AddressCounts, NameCounts};
 use crate::batches::Batch;
 use crate::credentials::CredentialCounts;
 use crate::hiccups::Hiccups;
@@ -244,6 +244,8 @@ pub struct Machine {
     pub held_up: Vec<(u64, u64)>,
     /// How its limit of CPU time held it up; `None`: it had none.
     pub throttled: Option<Throttled>,
+    /// How names were resolved again from it, if they were.
+    pub names: Vec<NameCounts>,
     /// Its agent, in a run on many machines; the coordinator fills it.
     pub agent: Option<Agent>,
 }

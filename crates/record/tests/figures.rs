@@ -359,12 +359,12 @@ fn the_bytes_of_figures_do_not_change() {
     kernel.service.record(7);
     kernel.refusal = Some("no".to_owned());
     kernel.conversion_error_ns = 300;
-    assert_eq!(wire::VERSION, 20);
+    assert_eq!(wire::VERSION, 21);
     let all = [wire::to_bytes(&filled(1)), wire::to_bytes(&empty()), wire::to_bytes(&kernel)];
     let known = [
-        (1086, 6_848_849_702_867_233_756),
-        (427, 17_524_387_766_015_357_217),
-        (70, 10_024_827_158_237_434_623),
+        (1086, 4_605_241_856_007_142_921),
+        (427, 12_799_899_253_182_259_162),
+        (70, 4_461_524_930_420_852_938),
     ];
     assert_eq!(all.map(|bytes| of(&bytes)), known);
 }

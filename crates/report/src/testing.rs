@@ -121,6 +121,7 @@ fn plan(load: Load, warm_up_ns: u64) -> Parts {
             quic: Default::default(),
             requests_per_connection: None,
             lifetime_ns: None,
+            dns_refresh_ns: None,
             connect_rate: None,
             connect_during_run: false,
             once: false,
@@ -522,6 +523,26 @@ pub fn renewed(failed: u64) -> Document {
         took_ns: 8 * MS,
         longest_ns: 5 * MS,
         problem: (failed > 0).then(|| "http://h/token responds with 503".to_owned()),
+    }];
+    document.verdicts = verdicts::judge(&document);
+    document
+}
+
+/// A run whose target's name was resolved 8 times again: so many failed, and so many new addresses were left out.
+pub fn resolved_again(failed: u64, left_out: u64) -> Document {
+    let mut document = healthy_open();
+    document.names = vec![candor_record::NameCounts {
+        target: "main".to_owned(),
+        name: "h.example".to_owned(),
+        asked: 8,
+        answered: 8 - failed,
+        failed,
+        added: 2,
+        gone: 1,
+        left_out,
+        took_ns: 16 * MS,
+        longest_ns: 5 * MS,
+        problem: (failed + left_out > 0).then(|| "the name has no address".to_owned()),
     }];
     document.verdicts = verdicts::judge(&document);
     document

@@ -86,6 +86,17 @@ pub trait SimServer {
         1
     }
 
+    /// Which of them its name no longer has at `at_ns`, by their numbers. Comes before [`SimServer::addresses`].
+    fn gone(&mut self, at_ns: u64) -> Vec<u32> {
+        let _ = at_ns;
+        Vec::new()
+    }
+
+    /// An attempt for this connection goes there.
+    fn goes(&mut self, connection: u64, to: Route) {
+        let _ = (connection, to);
+    }
+
     /// Whether an attempt that goes there is accepted.
     fn accepts_route(&mut self, to: Route) -> bool {
         let _ = to;
@@ -289,6 +300,8 @@ pub struct SimReactor<'a> {
     sent_datagrams: u64,
     /// What waits to be handed over.
     queued: Vec<(Key, Vec<u8>)>,
+    /// Addresses that were there, and which of them are gone.
+    addresses: (usize, Vec<u32>),
     /// How many were handed over.
     handed_over: u64,
     idle_waits: u32,
@@ -325,6 +338,7 @@ impl<'a> SimReactor<'a> {
             buffer: Vec::new(),
             sent_datagrams: 0,
             queued: Vec::new(),
+            addresses: (1, Vec::new()),
             handed_over: 0,
             idle_waits: 0,
             at_most: usize::MAX,
@@ -560,6 +574,18 @@ impl Reactor for SimReactor<'_> {
         self.server.addresses()
     }
 
+    fn refresh(&mut self) -> bool {
+        let gone = self.server.gone(self.now_ns);
+        let now = (self.server.addresses(), gone);
+        let has_changed = now != self.addresses;
+        self.addresses = now;
+        has_changed
+    }
+
+    fn is_gone(&self, _: u16, address: u32) -> bool {
+        self.addresses.1.contains(&address)
+    }
+
     fn connect(&mut self, key: Key, to: Route) -> Result<(), ConnectFailure> {
         self.close(key);
         // Datagrams need no round trip before they leave.
@@ -567,6 +593,7 @@ impl Reactor for SimReactor<'_> {
         let round_trip_ns = trips * self.link.latency_ns;
         let (now_ns, latency_ns) = (self.now_ns, self.link.latency_ns);
         let accepted = self.server.accepts(now_ns + latency_ns) && self.server.accepts_route(to);
+        self.server.goes(self.generations, to);
         let what = if accepted { Happening::Connected } else { Happening::Refused };
         self.later(now_ns + round_trip_ns, key, what);
         Ok(())

@@ -28,6 +28,14 @@ impl Target {
     /// # Panics
     /// If it does not get ready.
     pub(crate) fn start(flags: &[&str]) -> Target {
+        Target::at(Ipv4Addr::LOCALHOST, flags)
+    }
+
+    /// The same; the flags make it listen at this address.
+    ///
+    /// # Panics
+    /// If it does not get ready.
+    pub(crate) fn at(address: Ipv4Addr, flags: &[&str]) -> Target {
         let directory = tempfile::tempdir().expect("a temporary directory");
         let port_file = directory.path().join("port");
         let mut command = Command::new(CANDOR);
@@ -37,7 +45,7 @@ impl Target {
         let process = Managed::spawn(&mut command).expect("candor serve starts");
         let lines = read_port_file(&port_file, PATIENCE).expect("the port file");
         let port = lines["PORT"].parse().expect("a port");
-        Target { _process: process, address: (Ipv4Addr::LOCALHOST, port).into(), directory }
+        Target { _process: process, address: (address, port).into(), directory }
     }
 
     /// The URL of a path on it.

@@ -238,6 +238,37 @@ fn a_name_that_changes_leads_nowhere() {
     assert!(outside.is_untouched());
 }
 
+/// The same where names are resolved again: the policy decides, and what it does not allow is left out.
+#[test]
+fn a_name_that_is_resolved_again_leads_where_the_policy_allows() {
+    if !crate::common::is_root("a namespace of mounts") {
+        return;
+    }
+    let nginx = Nginx::start(true).unwrap();
+    let outside = Outside::listen(nginx.address().port());
+    let mut fleet = Fleet::start(1, "127.0.0.1");
+    let hosts = fleet.directory.path().join("hosts");
+    let resolve_to = |address: &str| fs::write(&hosts, format!("{address} target.test\n")).unwrap();
+    resolve_to("127.0.0.1");
+    fleet.agents.clear();
+    let bind = "mount --bind \"$0\" /etc/hosts && exec \"$@\"";
+    let own_hosts = ["unshare", "--mount", "sh", "-c", bind, hosts.to_str().unwrap()];
+    fleet.start_agent_as("a0", &own_hosts);
+    let url = format!("http://target.test:{}/", outside.port());
+    let run = fleet.measure(&["-R", "200", "-c", "4", "-d", "2s", "--dns-refresh", "100ms", &url]);
+    assert!(wait_until(PATIENCE, || lines(&nginx) > 50), "{}", fleet.log("a0"));
+    resolve_to("127.0.0.2");
+    let outcome = run.finish();
+    assert_eq!(outcome.code(), 0, "{}{}", outcome.stdout, outcome.stderr);
+    let document = outcome.document();
+    assert_eq!((document.ledger("scheduled"), document.ledger("ok")), (400, 400));
+    let name = &document.list("/names")[0];
+    assert_eq!((name["name"].as_str(), name["added"].as_u64()), (Some("target.test"), Some(0)));
+    assert!(name["left_out"].as_u64() > Some(0), "{name}");
+    assert!(outside.is_untouched());
+    assert_eq!(nginx.stop().unwrap(), 400);
+}
+
 #[test]
 fn secrets_are_for_their_owner_and_nothing_is_overwritten() {
     let directory = tempfile::tempdir().unwrap();

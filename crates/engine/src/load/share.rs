@@ -20,6 +20,8 @@ pub(crate) struct WorkerPlan {
     pub(crate) max_connections: u32,
     pub(crate) requests_per_connection: u64,
     pub(crate) lifetime_ns: Option<u64>,
+    /// How often names are resolved again.
+    pub(crate) dns_refresh_ns: Option<u64>,
     /// All connections are made at the beginning of the run, and none is replaced.
     pub(crate) once: bool,
     pub(crate) habits: Habits,
@@ -72,6 +74,11 @@ pub(crate) fn of_all(total: u32, workers: Workers) -> u32 {
     workers.indices().map(|worker| part(total.into(), worker, workers.of) as u32).sum()
 }
 
+/// The most requests of a connection; there is room to count one more.
+fn most_requests(plan: &Plan) -> u64 {
+    plan.connections.requests_per_connection.map_or(u64::MAX / 2, |most| most.min(u64::MAX / 2))
+}
+
 impl WorkerPlan {
     pub(crate) fn new(plan: &Plan, share: Share) -> Self {
         let Share { worker, workers } = share;
@@ -101,8 +108,9 @@ impl WorkerPlan {
             connections: targets.iter().map(|one| one.count).sum(),
             max_connections: targets.iter().map(|one| one.max).sum(),
             targets,
-            requests_per_connection: plan.connections.requests_per_connection.unwrap_or(u64::MAX),
+            requests_per_connection: most_requests(plan),
             lifetime_ns: plan.connections.lifetime_ns,
+            dns_refresh_ns: plan.connections.dns_refresh_ns,
             once: plan.connections.once,
             habits,
             transports: plan.targets().map(|one| Entry::transport_of(plan, one)).collect(),

@@ -99,6 +99,14 @@ impl Reactor for DozingReactor {
         self.plain.address(to)
     }
 
+    fn refresh(&mut self) -> bool {
+        self.plain.refresh()
+    }
+
+    fn is_gone(&self, target: u16, address: u32) -> bool {
+        self.plain.is_gone(target, address)
+    }
+
     fn endpoints(&self, key: Key) -> Option<(SocketAddr, SocketAddr)> {
         self.plain.endpoints(key)
     }

@@ -54,7 +54,9 @@ pub type Key = u32;
 pub struct Route {
     /// The number of its target.
     pub target: u16,
-    /// Its place in the order of the target's addresses, round and round.
+    /// Which of the target's addresses.
+    pub address: u32,
+    /// Counts the attempts of a worker: local addresses are used in turn.
     pub turn: u64,
 }
 
@@ -284,7 +286,7 @@ pub trait Reactor {
     /// Moves the origin of time to `origin_ns`, counted from the present origin.
     fn set_origin_ns(&mut self, origin_ns: u64);
 
-    /// How many addresses a target has.
+    /// How many addresses a target has, or had.
     fn addresses(&self, target: u16) -> usize {
         let _ = target;
         1
@@ -292,7 +294,19 @@ pub trait Reactor {
 
     /// The name of an address.
     fn address(&self, to: Route) -> String {
-        to.turn.to_string()
+        to.address.to_string()
+    }
+
+    /// Takes what names were resolved to meanwhile. Whether a target has other addresses now: further ones, whose
+    /// numbers follow those before, or fewer.
+    fn refresh(&mut self) -> bool {
+        false
+    }
+
+    /// Whether a name no longer has this address. Connections to it remain.
+    fn is_gone(&self, target: u16, address: u32) -> bool {
+        let _ = (target, address);
+        false
     }
 
     /// The local and the remote address of an established connection over IP.
@@ -418,6 +432,14 @@ impl Reactor for Box<dyn Reactor> {
 
     fn address(&self, to: Route) -> String {
         (**self).address(to)
+    }
+
+    fn refresh(&mut self) -> bool {
+        (**self).refresh()
+    }
+
+    fn is_gone(&self, target: u16, address: u32) -> bool {
+        (**self).is_gone(target, address)
     }
 
     fn endpoints(&self, key: Key) -> Option<(SocketAddr, SocketAddr)> {

@@ -8,7 +8,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::num::{NonZero, NonZeroU64};
 use std::os::fd::OwnedFd;
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use rustix::event::Timespec;
 use rustix::io::Errno;
@@ -29,13 +29,57 @@ const NS_PER_S: u64 = 1_000_000_000;
 #[derive(Debug, Clone)]
 pub struct Dialer {
     /// The addresses of each target, used in turn; at least one.
-    pub targets: Arc<[Arc<[Address]>]>,
+    pub targets: Lists,
+    /// The same as names are resolved to later on; `None`: they are not resolved again.
+    pub names: Option<Arc<Names>>,
     /// Local addresses to connect from, used in turn; may be empty.
     pub sources: Arc<[IpAddr]>,
     /// Set TCP_NODELAY.
     pub nodelay: bool,
     /// What connections to each target are.
     pub transports: Arc<[Transport]>,
+}
+
+/// The addresses of each target.
+pub type Lists = Arc<[Arc<[Listed]>]>;
+
+/// An address in the list of its target. Its place there is its number for the whole run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Listed {
+    /// The address.
+    pub address: Address,
+    /// The target's name no longer has it.
+    pub is_gone: bool,
+}
+
+impl From<Address> for Listed {
+    fn from(address: Address) -> Self {
+        Listed { address, is_gone: false }
+    }
+}
+
+/// Where threads that resolve names leave what they find, for workers that look at it now and then.
+#[derive(Debug)]
+pub struct Names(Mutex<Lists>);
+
+impl Names {
+    /// These, to begin with.
+    pub fn new(lists: Lists) -> Self {
+        Names(Mutex::new(lists))
+    }
+
+    /// One target has this list from now on.
+    pub(crate) fn put(&self, target: usize, list: Arc<[Listed]>) {
+        let mut lists = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut all = lists.to_vec();
+        all[target] = list;
+        *lists = all.into();
+    }
+
+    /// What there is now, unless somebody puts something there at this very moment: a worker waits for nothing.
+    fn take(&self) -> Option<Lists> {
+        self.0.try_lock().ok().map(|lists| Arc::clone(&lists))
+    }
 }
 
 /// An address to connect to.
@@ -68,8 +112,18 @@ impl std::fmt::Display for Address {
 
 impl Dialer {
     pub(super) fn address(&self, to: Route) -> &Address {
-        let addresses = &self.targets[usize::from(to.target)];
-        &addresses[(to.turn % addresses.len() as u64) as usize]
+        &self.listed(to.target, to.address).address
+    }
+
+    pub(super) fn listed(&self, target: u16, address: u32) -> &Listed {
+        &self.targets[usize::from(target)][address as usize]
+    }
+
+    /// Takes what names were resolved to meanwhile. Whether that is something else.
+    pub(super) fn refresh(&mut self) -> bool {
+        let found = self.names.as_ref().and_then(|names| names.take());
+        let found = found.filter(|found| !Arc::ptr_eq(found, &self.targets));
+        found.map(|found| self.targets = found).is_some()
     }
 
     /// What a connection is.

@@ -308,6 +308,14 @@ impl Reactor for UringReactor {
         self.dialer.address(to).to_string()
     }
 
+    fn refresh(&mut self) -> bool {
+        self.dialer.refresh()
+    }
+
+    fn is_gone(&self, target: u16, address: u32) -> bool {
+        self.dialer.listed(target, address).is_gone
+    }
+
     fn endpoints(&self, key: Key) -> Option<(SocketAddr, SocketAddr)> {
         self.sockets[key as usize].fd.as_ref().and_then(socket::endpoints)
     }

@@ -4,15 +4,19 @@
 //! compiled for epoll, which most runs have, and once for all other reactors.
 
 pub(crate) mod drive;
+mod names;
 pub(crate) mod observer;
 pub(crate) mod resolve;
 mod threads;
+
+use std::sync::Arc;
 
 use candor_plan::{Plan, ReactorChoice};
 use candor_protocol::Transport;
 use candor_record::{CollectorSettings, RunRecord, Workers};
 use rustix::io::Errno;
 
+use self::names::Resolving;
 use self::observer::Observer;
 use self::resolve::Addresses;
 use self::threads::{Begin, Opened, run_on};
@@ -23,7 +27,7 @@ use crate::error::EngineError;
 use crate::load::share;
 use crate::machine::{check_ports, core_count, reserve_files};
 use crate::reactor::choice::{ReactorKind, decide, probe_uring};
-use crate::reactor::socket::{Address, Dialer};
+use crate::reactor::socket::{Address, Dialer, Listed, Lists};
 use crate::reactor::{chosen, dozing, epoll, stamped, uring};
 use crate::sessions::{Spoken, Use};
 
@@ -102,8 +106,12 @@ pub fn run_part(
     let (_, most) = plan.connections_in_all();
     reserve_files(share::of_all(most, part.workers), workers)?;
     public.iter().for_each(|(host, addresses)| observer.goes_public(host, addresses));
+    let listed = |one: &Arc<[Address]>| one.iter().cloned().map(Listed::from).collect();
+    let lists: Lists = targets.iter().map(listed).collect();
+    let resolving = Resolving::begin(plan, &lists)?;
     let dialer = Dialer {
-        targets: targets.into(),
+        targets: lists,
+        names: resolving.as_ref().map(Resolving::names),
         sources: plan.connections.sources.clone().into(),
         nodelay: plan.connections.nodelay,
         transports: spoken.iter().map(Spoken::transport).collect(),
@@ -111,13 +119,14 @@ pub fn run_part(
     let dialer_of = |worker: u32| match &own[(worker - part.workers.first) as usize] {
         None => dialer.clone(),
         Some(Destination { address, .. }) => {
-            Dialer { targets: [[Address::Tcp(*address)].into()].into(), ..dialer.clone() }
+            let targets = [[Address::Tcp(*address).into()].into()].into();
+            Dialer { targets, names: None, ..dialer.clone() }
         }
     };
     let has_datagrams = dialer.transports.contains(&Transport::Datagrams);
     let with_stamps = |address: &Address| !has_datagrams && matches!(address, Address::Tcp(_));
     let stamps = plan.recording.kernel_timestamps;
-    let stamps = stamps.filter(|_| dialer.targets.iter().flat_map(|one| &**one).any(with_stamps));
+    let stamps = stamps.filter(|_| targets.iter().flat_map(|one| &**one).any(with_stamps));
     let choice = match has_datagrams {
         false => plan.threads.reactor,
         // Only epoll has datagrams.
@@ -148,7 +157,11 @@ pub fn run_part(
     };
     // Reactors are made here, so that one that cannot be made ends the run before it begins.
     let begins = part.workers.indices().map(begin).collect::<Result<_, _>>()?;
-    run_on(begins, opened, part, scripts, control, observer)
+    let mut record = run_on(begins, opened, part, scripts, control, observer)?;
+    if let (Some(resolving), [machine]) = (resolving, &mut record.machines[..]) {
+        machine.names = resolving.end();
+    }
+    Ok(record)
 }
 
 fn refused(what: &'static str, error: std::io::Error) -> EngineError {

@@ -1,8 +1,8 @@
 //! From names to addresses that may be connected to.
 //!
 //! Every connection passes here: addresses are looked up once, held against every list of allowed hosts
-//! and networks, and stay what they are for the whole run. So a name that resolves to something else
-//! later on changes nothing. The lists are the plan's (`--allow`), the one in `CANDOR_ALLOW` and the one
+//! and networks, and stay what they are for the whole run, unless names are resolved again
+//! ([`super::names`]), which passes the same lists. The lists are the plan's (`--allow`), the one in `CANDOR_ALLOW` and the one
 //! in the user's configuration; each that there is must allow an address. No response leads anywhere
 //! else: redirects lead to targets of the plan alone.
 
@@ -84,7 +84,11 @@ fn note_public(public: &mut Vec<(String, Vec<IpAddr>)>, host: &str, addresses: &
     }
 }
 
-fn look_up(host: &str, port: u16, given: &[IpAddr]) -> Result<Vec<SocketAddr>, EngineError> {
+pub(super) fn look_up(
+    host: &str,
+    port: u16,
+    given: &[IpAddr],
+) -> Result<Vec<SocketAddr>, EngineError> {
     let failure = |reason: String| EngineError::Resolve { host: host.to_owned(), port, reason };
     let mut found: Vec<SocketAddr> = if given.is_empty() {
         let looked_up = (host, port).to_socket_addrs();

@@ -34,8 +34,10 @@ pub(crate) struct Connection<S> {
     pub(crate) generation: u32,
     /// The number of its target.
     pub(crate) target: u16,
-    /// Its place in the order of the target's addresses.
-    pub(crate) turn: u64,
+    /// Which of the target's addresses it goes to.
+    pub(crate) address: u32,
+    /// The turn of its present or last attempt.
+    pub(crate) turn: u32,
     /// The attempt failed: the next one is for the next address.
     pub(crate) moves_on: bool,
     /// Requests handed to the session, ever.
@@ -112,6 +114,7 @@ impl<S> Default for Connection<S> {
             session: None,
             generation: 0,
             target: 0,
+            address: 0,
             turn: 0,
             moves_on: false,
             taken: 0,

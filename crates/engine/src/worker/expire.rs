@@ -38,6 +38,7 @@ impl<R: Reactor, S: Protocol> Worker<R, S> {
                 Timer::Watch(Watch::Stuck) => self.check_stuck(key, now_ns),
                 Timer::Retry => self.pool.open_soon(key),
                 Timer::Acks => self.look_at_acks(now_ns),
+                Timer::Names => self.look_at_names(now_ns),
                 // A place of a connection that is gone is dropped when it is taken.
                 Timer::Think(generation) => {
                     self.pool.free(entry.place(generation), 1);

@@ -7,7 +7,7 @@
 //! tells the time. This
 //! module has the loop; [`connect`] makes and loses connections, [`send`] sends, [`intake`] receives,
 //! [`events`] has what each event of a session means, [`expire`] what is done when a time has come,
-//! [`acks`] tries out what a delay waits for,
+//! [`acks`] tries out what a delay waits for, [`refresh`] leaves addresses that are gone,
 //! [`turn`] sees to it that each connection and the clock get their share, [`waiting`] waits,
 //! [`ending`] has the stop rule, [`trace`] gives away what is traced.
 //!
@@ -26,6 +26,8 @@ mod intake;
 pub(crate) mod kernel;
 mod pacing;
 mod pool;
+mod refresh;
+mod routes;
 mod scripted;
 mod send;
 #[cfg(test)]
@@ -110,6 +112,8 @@ pub(crate) struct Worker<R, S> {
     pool: Pool<S>,
     timers: Timers,
     acks: Acks,
+    /// Connections may go to addresses that are gone.
+    has_astray: bool,
     /// From the origin of the sessions' time to that of the worker's.
     shift_ns: u64,
     /// Nothing is sent at this time or later.
@@ -157,7 +161,10 @@ impl<R: Reactor, S: Protocol> Worker<R, S> {
         };
         let has_stamps = reactor.has_stamps() || reactor.dozes();
         let mut pool = Pool::new(&own, plan.connections.places());
-        pool.know_addresses(|target| reactor.addresses(target));
+        pool.know_addresses(
+            |target| reactor.addresses(target),
+            |target, address| reactor.is_gone(target, address),
+        );
         let books = Books::new(
             Recorder::before_run(settings),
             trace::tracer(plan, share),
@@ -174,6 +181,7 @@ impl<R: Reactor, S: Protocol> Worker<R, S> {
             pool,
             timers: Timers::new(own.max_connections),
             acks: Acks::new(plan.connections.pipeline > 1),
+            has_astray: false,
             shift_ns: 0,
             send_until_ns: u64::MAX,
             patience: Patience::default(),
@@ -303,6 +311,7 @@ impl<R: Reactor, S: Protocol> Worker<R, S> {
         self.pool.begin_run(origin_ns, !self.dispatch.is_closed());
         self.watch_ages();
         self.watch_acks();
+        self.watch_names();
         self.delay_first_places();
     }
 

@@ -11,6 +11,7 @@ use candor_protocol::Session;
 
 use super::connect_pace::ConnectPace;
 use super::connection::{Connection, State, back_off_ns};
+use super::routes::Routes;
 use crate::flight::{Place, UserKey};
 use crate::load::share::{ToTarget, WorkerPlan};
 use crate::reactor::{Key, Route};
@@ -44,18 +45,9 @@ struct Lane {
     spare: Vec<Key>,
     /// Attempts that are going on.
     connecting: usize,
-    /// Where the next connection goes, in the order of the target's addresses.
-    next_turn: u64,
-    /// Of each address, until when it is left out, since an attempt failed; empty: there is only one.
-    down_until_ns: Box<[u64]>,
-    /// Whether one of them took a connection.
-    is_reached: bool,
+    /// Where its connections go.
+    routes: Routes,
 }
-
-/// An address is left out for this time after an attempt failed; then another one is made.
-const DOWN_NS: u64 = 1_000_000_000;
-/// An attempt that has not reached its address by then is given up for another address that works.
-const NEXT_NS: u64 = 250_000_000;
 
 impl<S> Index<Key> for Pool<S> {
     type Output = Connection<S>;
@@ -96,9 +88,7 @@ impl<S: Session> Pool<S> {
                 most_free,
                 spare: keys.1.rev().collect(),
                 connecting: 0,
-                next_turn: own.share.worker.into(),
-                down_until_ns: [].into(),
-                is_reached: false,
+                routes: Routes::from_turn(own.share.worker.into()),
             }
         };
         let mut lanes: Vec<Lane> = own.targets.iter().enumerate().map(&mut lane).collect();
@@ -227,54 +217,47 @@ impl<S: Session> Pool<S> {
         self.pace.next_ns()
     }
 
-    /// How many addresses each target has.
-    pub(super) fn know_addresses(&mut self, addresses: impl Fn(u16) -> usize) {
+    /// How many addresses each target has or had, and which of them are gone.
+    pub(super) fn know_addresses(
+        &mut self,
+        addresses: impl Fn(u16) -> usize,
+        is_gone: impl Fn(u16, u32) -> bool,
+    ) {
         for (lane, target) in std::iter::once(&mut self.first).chain(&mut self.others).zip(0..) {
-            let count = addresses(target);
-            lane.down_until_ns = vec![0; if count > 1 { count } else { 0 }].into();
+            lane.routes.know(addresses(target), |address| is_gone(target, address));
         }
     }
 
-    /// Where the next attempt under a key goes: to the address after the one that failed, or to that whose turn it is,
-    /// without those that are left out. Each worker uses all addresses, and begins with another one.
+    /// Where the next attempt under a key goes: to the address after the one that failed, or to that whose turn it is.
     pub(super) fn next_route(&mut self, key: Key, now_ns: u64) -> Route {
         let connection = &mut self[key];
         let target = connection.target;
-        let moved_on = std::mem::take(&mut connection.moves_on).then(|| connection.turn + 1);
-        let lane = self.lane_of(key);
-        let mut turn = moved_on.unwrap_or(lane.next_turn);
-        let down = &lane.down_until_ns;
-        let is_up = |turn: u64| down[(turn % down.len() as u64) as usize] <= now_ns;
-        // If all are left out, the one whose turn it is.
-        turn = (turn..turn + down.len() as u64).find(|turn| is_up(*turn)).unwrap_or(turn);
-        if moved_on.is_none() {
-            lane.next_turn = turn + 1;
-        }
-        self[key].turn = turn;
-        Route { target, turn }
+        let failed = std::mem::take(&mut connection.moves_on).then_some(connection.turn);
+        let (address, turn) = self.lane_of(key).routes.next(failed, now_ns);
+        (self[key].address, self[key].turn) = (address, turn as u32);
+        Route { target, address, turn }
     }
 
     /// The address of this attempt took a connection, or did not.
     pub(super) fn tried(&mut self, key: Key, is_reached: bool, now_ns: u64) {
-        let turn = self[key].turn;
-        let lane = self.lane_of(key);
-        lane.is_reached |= is_reached;
-        let count = lane.down_until_ns.len() as u64;
-        if count > 0 {
-            let until_ns = if is_reached { 0 } else { now_ns.saturating_add(DOWN_NS) };
-            lane.down_until_ns[(turn % count) as usize] = until_ns;
-        }
+        let address = self[key].address;
+        self.lane_of(key).routes.tried(address, is_reached, now_ns);
     }
 
-    /// How long an attempt may take that has not reached its address, and how soon it is looked at again. Where there
-    /// are others, and one of them works, not long (RFC 8305 5 begins with the next after a quarter of a second).
+    /// How long an attempt may take that has not reached its address, and how soon it is looked at again.
     pub(super) fn patience_ns(&mut self, key: Key, limit_ns: u64) -> (u64, u64) {
-        let lane = self.lane_of(key);
-        match (lane.down_until_ns.is_empty(), lane.is_reached) {
-            (true, _) => (limit_ns, limit_ns),
-            (false, true) => (limit_ns.min(NEXT_NS), NEXT_NS),
-            (false, false) => (limit_ns, NEXT_NS),
-        }
+        self.lane_of(key).routes.patience_ns(limit_ns)
+    }
+
+    /// Whether a connection goes, or went, to an address that its target's name no longer has.
+    pub(super) fn is_astray(&mut self, key: Key) -> bool {
+        let address = self[key].address;
+        self.lane_of(key).routes.is_gone(address)
+    }
+
+    /// A connection takes no further request: it ends after those in flight.
+    pub(super) fn wind_down(&mut self, key: Key) {
+        self[key].taken = self.requests_per_connection;
     }
 
     /// An attempt begins.
@@ -657,28 +640,5 @@ mod tests {
         // Each has turns of its own.
         let turns = [3, 4, 0].map(|key| pool.next_route(key, 0));
         assert_eq!(turns.map(|to| (to.target, to.turn)), [(0, 0), (1, 0), (0, 1)]);
-    }
-
-    #[test]
-    fn an_address_that_fails_is_left_out_for_a_while() {
-        const S: u64 = DOWN_NS;
-        let mut pool = pool("connections = 4");
-        pool.know_addresses(|_| 2);
-        let turn = |pool: &mut Pool<Fake>, key, now_ns| pool.next_route(key, now_ns).turn;
-        assert_eq!([turn(&mut pool, 0, 0), turn(&mut pool, 1, 0)], [0, 1]);
-        // Nothing is known of the other yet.
-        pool.tried(0, false, 10);
-        assert_eq!(pool.patience_ns(1, 10 * S), (10 * S, S / 4));
-        pool.tried(1, true, 10);
-        assert_eq!(pool.patience_ns(2, 10 * S), (S / 4, S / 4));
-        // The turn of the first is passed over; after a failure the next address is tried.
-        assert_eq!(turn(&mut pool, 2, 20), 3);
-        pool[0].moves_on = true;
-        assert_eq!(turn(&mut pool, 0, 20), 1);
-        // Both fail: the one whose turn it is.
-        pool.tried(2, false, 30);
-        assert_eq!(turn(&mut pool, 3, 40), 4);
-        // Then each may be tried again.
-        assert_eq!([turn(&mut pool, 3, 30 + S), turn(&mut pool, 2, 30 + S)], [5, 6]);
     }
 }

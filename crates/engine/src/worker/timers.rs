@@ -27,6 +27,8 @@ pub(super) enum Timer {
     Think(u32),
     /// Look whether delays move with acknowledgements; about no connection in particular.
     Acks,
+    /// Look whether names have other addresses; about no connection in particular.
+    Names,
 }
 
 /// What is looked after.
@@ -133,7 +135,7 @@ impl Timers {
                     *watched_ns = u64::MAX;
                 }
                 Timer::Think(_) => self.thinking -= 1,
-                Timer::Retry | Timer::Acks => {}
+                Timer::Retry | Timer::Acks | Timer::Names => {}
             }
             return Some(entry);
         }

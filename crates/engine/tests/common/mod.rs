@@ -45,6 +45,7 @@ pub(crate) fn plan(connections: u32, load: Load, duration_ns: u64) -> Parts {
             quic: Default::default(),
             requests_per_connection: None,
             lifetime_ns: None,
+            dns_refresh_ns: None,
             connect_rate: None,
             connect_during_run: false,
             once: false,

@@ -90,7 +90,8 @@ impl On {
 
 pub(crate) fn dialer(address: Address) -> Dialer {
     let transports = [Transport::Stream].into();
-    Dialer { targets: [[address].into()].into(), sources: [].into(), nodelay: true, transports }
+    let targets = [[address.into()].into()].into();
+    Dialer { targets, names: None, sources: [].into(), nodelay: true, transports }
 }
 
 pub(crate) fn tcp(address: SocketAddr) -> Address {

@@ -178,7 +178,8 @@ fn over_real_sockets_the_peer_counts_what_the_ledger_says() {
     plan.stop.duration_ns = None;
     plan.stop.count = Some(400);
     let dialer = Dialer {
-        targets: [[Address::Tcp(address)].into()].into(),
+        targets: [[Address::Tcp(address).into()].into()].into(),
+        names: None,
         sources: [].into(),
         nodelay: true,
         transports: [Transport::Datagrams].into(),

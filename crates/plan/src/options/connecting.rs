@@ -9,7 +9,7 @@ use crate::run::ReactorChoice;
 use crate::targets::HaproxyProtocol;
 use crate::targets::allow::Allowed;
 use crate::values::{
-    Direct, HostPort, Proxy, Resolve, Sources, one_or_many, one_or_many_typed, typed,
+    Direct, HostPort, PositiveNanos, Proxy, Resolve, Sources, one_or_many, one_or_many_typed, typed,
 };
 
 group! {
@@ -51,6 +51,13 @@ group! {
         #[arg(long, value_name = "HOST:PORT:ADDR[,ADDR]")]
         #[serde(deserialize_with = "one_or_many")]
         pub resolve: Vec<Resolve>,
+
+        /// Resolve names again this often during the run
+        ///
+        /// Connections to addresses that a name no longer has end after the requests in flight and are replaced; new
+        /// connections go to its new addresses too. If a name cannot be resolved, its addresses stay.
+        #[arg(long, value_name = "TIME")]
+        pub dns_refresh: Option<PositiveNanos>,
 
         /// Connect to a unix socket
         #[arg(long, value_name = "PATH")]

@@ -23,6 +23,7 @@ impl Parts {
         (connections.pipeline, connections.streams) = (1, 1);
         (connections.connect_rate, connections.lifetime_ns) = (None, None);
         (connections.connect_during_run, connections.once) = (false, false);
+        connections.dns_refresh_ns = None;
         self.recording.warm_up_ns = 0;
         self.recording.trace = Some(Trace::All);
         self.recording.kernel_timestamps = None;

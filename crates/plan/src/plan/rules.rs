@@ -30,6 +30,10 @@ pub(super) fn check(parts: &Parts) -> Result<(), PlanError> {
     DataSet::check_all(data)?;
     work.check(&|one| parts.target_of(one), connections, load, &names)?;
     connections.check()?;
+    if connections.dns_refresh_ns.is_some() && parts.targets().all(|one| one.looked_up().is_none())
+    {
+        target.check_refresh()?;
+    }
     let least = parts.targets().map(|one| parts.connections_to(one).0).min();
     parts.threads.check(least.unwrap_or(connections.count), work.users())?;
     if target.has_early_data() {

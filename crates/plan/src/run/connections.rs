@@ -5,12 +5,14 @@ use std::net::IpAddr;
 use serde::{Deserialize, Serialize};
 
 use super::SEVERAL_IN_A_READ;
-use crate::error::{PlanError, Refusal, need, value};
+use crate::error::{PlanError, Refusal, conflict, need, value};
 use crate::units::{Rate, is_time};
 use crate::values::{is_small, named};
 
 /// The limit of a server's fields: each connection stores the table that the server fills.
 const LARGEST_TABLE: u32 = 1 << 20;
+/// Names are not resolved more often than this.
+const LEAST_REFRESH_NS: u64 = 100_000_000;
 /// What every path of QUIC takes (RFC 9000 14), and the longest payload of UDP.
 const LEAST_DATAGRAM: u16 = 1200;
 const LONGEST_DATAGRAM: u16 = 65_527;
@@ -54,6 +56,9 @@ pub struct Connections {
     pub own: bool,
     /// Set TCP_NODELAY.
     pub nodelay: bool,
+    /// How often names are resolved again during the run; `None`: never.
+    #[serde(default)]
+    pub dns_refresh_ns: Option<u64>,
     /// Local addresses to connect from, in turn; empty: the system chooses.
     pub sources: Vec<IpAddr>,
 }
@@ -94,6 +99,17 @@ impl Connections {
         need(used, "requests_per_connection", "is above zero")?;
         let is_rate = |rate: Rate| rate.events > 0 && rate.events <= rate.per_ns;
         need(self.connect_rate.is_none_or(is_rate), "connect_rate", "is above zero")?;
+        if let Some(every_ns) = self.dns_refresh_ns {
+            need(is_time(every_ns), "dns_refresh_ns", "is a time above zero, to 366 days")?;
+            if every_ns < LEAST_REFRESH_NS {
+                let problem = "too often for a name server; write at least 100ms";
+                return Err(value("--dns-refresh", problem));
+            }
+            if self.once {
+                let why = "no connection is replaced there; leave one of them out";
+                return Err(conflict("--dns-refresh", "--once", why));
+            }
+        }
         let lifetime = self.lifetime_ns.is_none_or(is_time);
         need(lifetime, "connections.lifetime_ns", "is a time above zero, to 366 days")
     }

@@ -5,7 +5,7 @@ use candor_plan::units::{
     fmt_bytes, fmt_count, fmt_duration_ns, fmt_per_second, fmt_plural, fmt_share,
 };
 use candor_plan::words::quoted;
-use candor_record::{Batches, CredentialCounts, StatusCount};
+use candor_record::{Batches, CredentialCounts, NameCounts, StatusCount};
 
 use super::time;
 use crate::page::{Block, NOTHING, Section, share_of};
@@ -503,6 +503,28 @@ pub(super) fn trace(trace: &TraceSummary) -> String {
         );
     }
     line
+}
+
+/// How a name was resolved again.
+pub(super) fn name(one: &NameCounts) -> String {
+    let mut parts = vec![format!(
+        "{} of {}, asked for {}",
+        one.name,
+        one.target,
+        fmt_plural(one.asked, "time")
+    )];
+    let counts = [
+        (one.failed, "failed"),
+        (one.added, "new addresses"),
+        (one.gone, "gone"),
+        (one.left_out, "left out"),
+    ];
+    parts.extend(counted(counts));
+    if let Some(mean_ns) = one.took_ns.checked_div(one.answered.saturating_add(one.failed)) {
+        let [mean, longest] = [mean_ns, one.longest_ns].map(fmt_duration_ns);
+        parts.push(format!("{mean} on average, up to {longest}"));
+    }
+    parts.join(", ")
 }
 
 /// How the credential of a target was taken.

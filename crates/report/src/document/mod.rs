@@ -36,8 +36,8 @@ use candor_plan::Parts;
 use candor_plan::redact::Typed;
 use candor_record::{
     AckCounts, Agent, Batches, Bytes, ConnectErrorKind, CredentialCounts, DatagramCounts,
-    DeviationKind, IntervalSummary, Lost, Machine, PartCounts, RateSamples, RunRecord, SLOT_NS,
-    StatusCount, WorkerReport, Workers,
+    DeviationKind, IntervalSummary, Lost, Machine, NameCounts, PartCounts, RateSamples, RunRecord,
+    SLOT_NS, StatusCount, WorkerReport, Workers,
 };
 pub use candor_record::{EndReason, Host, Memory, Throttled};
 use serde::{Deserialize, Serialize};
@@ -169,6 +169,9 @@ pub struct Document {
     /// Each address of the targets, if there are several or is asked for them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub addresses: Vec<AddressRow>,
+    /// How names were resolved again during the run, if they were.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub names: Vec<NameCounts>,
     /// How the credentials of requests were taken, of a plan that has some.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub credentials: Vec<CredentialCounts>,
@@ -447,6 +450,7 @@ impl Document {
             requests: RequestRow::all(plan, total),
             targets: RequestRow::of_targets(plan, total),
             addresses: AddressRow::all(plan, record),
+            names: NameCounts::of_all(record.machines.iter().flat_map(|one| &one.names)),
             credentials: record.credentials.clone(),
             users: Users::of(plan, record),
             intervals: record.intervals.clone(),

@@ -1,8 +1,9 @@
-//! Findings about the addresses of a target: one that took no connection, and one that is slower than the others.
+//! Findings about the addresses of a target: one that took no connection, one that is slower than the others, and a name
+//! that could not be resolved again.
 
 use candor_plan::units::{fmt_duration_ns, fmt_plural, fmt_share};
 use candor_plan::{DataOrder, Work};
-use candor_record::value_at_rank;
+use candor_record::{NameCounts, value_at_rank};
 use candor_stats::{Quantile, order};
 use hdrhistogram::Histogram as Hdr;
 
@@ -52,6 +53,29 @@ pub(super) fn down(document: &Document) -> Option<Finding> {
             ("failed", failed as f64),
         ],
         remedy: "Start the server at this address, or take the address out of the name.",
+    })
+}
+
+/// A name could not be resolved again, or not all of its new addresses were taken.
+pub(super) fn not_resolved(document: &Document) -> Option<Finding> {
+    let problems = |one: &NameCounts| one.failed.saturating_add(one.left_out);
+    let worst = document.names.iter().max_by_key(|one| problems(one))?;
+    let NameCounts { name, asked, failed, left_out, problem, .. } = worst;
+    let what = match (*failed, *left_out) {
+        (0, 0) => return None,
+        (0, left_out) => format!("{} of {name} were left out", fmt_plural(left_out, "new address")),
+        (failed, _) => format!("{name} was not resolved {} of {asked}", fmt_plural(failed, "time")),
+    };
+    let problem = problem.as_deref().unwrap_or("for an unknown reason");
+    Some(Finding {
+        severity: Severity::Note,
+        sentence: format!("{what}: {problem}."),
+        evidence: vec![
+            ("asked", *asked as f64),
+            ("failed", *failed as f64),
+            ("left_out", *left_out as f64),
+        ],
+        remedy: "Check the name and its server; the addresses before stay until then.",
     })
 }
 
@@ -242,6 +266,21 @@ mod tests {
     fn an_address_that_takes_half_as_long_again_is_found() {
         let [slower, _] = slower_in(&[1.0, 1.5, 1.0], 1_000, 1, 1);
         assert!(slower >= 198, "{slower} of 200");
+    }
+
+    #[test]
+    fn a_name_that_was_not_resolved_again_is_a_note() {
+        let resolved = |failed, left_out| {
+            let mut document = testing::resolved_again(failed, left_out);
+            document.names.insert(0, NameCounts { asked: 9, answered: 9, ..NameCounts::default() });
+            found(&document, "name-not-resolved")
+        };
+        assert!(resolved(0, 0).is_none());
+        let verdict = resolved(3, 0).unwrap();
+        assert_eq!((verdict.severity, verdict.evidence["failed"]), (Severity::Note, 3.0));
+        assert!(verdict.sentence.starts_with("h.example was not resolved 3 times of 8: "));
+        let verdict = resolved(0, 1).unwrap();
+        assert!(verdict.sentence.starts_with("1 new address of h.example"), "{}", verdict.sentence);
     }
 
     #[test]

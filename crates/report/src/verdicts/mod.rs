@@ -140,6 +140,7 @@ const CHECKS: &[Check] = &[
     Check { id: "too-few-samples", about: Measured, find: Run(samples::too_few) },
     Check { id: "address-down", about: Measured, find: Run(addresses::down) },
     Check { id: "address-slow", about: Measured, find: Run(addresses::slow) },
+    Check { id: "name-not-resolved", about: Measured, find: Run(addresses::not_resolved) },
     Check { id: "connections-stuck", about: Measured, find: Run(connections::stuck) },
     Check { id: "fewer-connections", about: Measured, find: Run(connections::fewer) },
     Check { id: "ports-exhausted", about: Measured, find: Run(connections::ports_exhausted) },
@@ -313,7 +314,7 @@ mod tests {
         let documents = testing::every_document()
             .into_iter()
             .chain(testing::provoked())
-            .chain([testing::failing(401), testing::renewed(1)])
+            .chain([testing::failing(401), testing::renewed(1), testing::resolved_again(1, 0)])
             .chain([
                 spoilt, unsent, late, aborted, limited, agent, together, greeted, uneven, quic,
             ]);

@@ -403,6 +403,7 @@ fn connections(section: &mut Section, document: &Document) {
     facts.extend(words::connect(document).map(|text| ("Connect", text)));
     facts.extend(connections.handshakes.iter().map(|one| ("TLS", connections::handshakes(one))));
     facts.extend(connections::handshake_time(document).map(|text| ("TLS", text)));
+    facts.extend(document.names.iter().map(|one| ("Name", words::name(one))));
     facts.extend(document.credentials.iter().map(|one| ("Credential", words::credential(one))));
     facts.push(("Bytes", connections::bytes(document)));
     facts.extend(connections::datagrams(document).map(|text| ("Datagrams", text)));
