@@ -5,6 +5,7 @@
 mod allow;
 mod architecture;
 mod auth;
+mod auth_everywhere;
 mod ci;
 mod clients;
 mod common;
