@@ -14,6 +14,7 @@ use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 #[cfg(feature = "fleet")]
 use crate::command::agent::AgentArguments;
 use crate::command::bench::BenchArguments;
+use crate::command::board::BoardArguments;
 use crate::command::ci::CiArguments;
 use crate::command::clients::ClientsArguments;
 use crate::command::compare::CompareArguments;
@@ -149,6 +150,12 @@ pub(crate) enum Command {
     /// it stopped.
     #[command(after_long_help = crate::command::bench::EXAMPLES)]
     Bench(Box<BenchArguments>),
+    /// Score and rank servers in the profiles of a suite: throughput, and CPU per request at a rate
+    ///
+    /// Measures the suite as `candor bench` does, in the same directory. Servers that the rounds cannot tell apart
+    /// share a rank; a server that fails its checks has no score.
+    #[command(after_long_help = crate::command::board::EXAMPLES)]
+    Board(Box<BoardArguments>),
     /// Measure HTTP client libraries: pool size × concurrency, into a directory
     ///
     /// Each library is behind a driver, a program in any language, started fresh for each run. The

@@ -4,6 +4,7 @@
 use candor_plan::{Out, Outputs, ReportDepth};
 use candor_render::ci::{self, Checks};
 use candor_render::{Depth, Page, compose, csv};
+use candor_report::experiment::board::Board;
 use candor_report::experiment::clients::Clients;
 use candor_report::experiment::comparison::Comparison;
 use candor_report::experiment::peak::Peak;
@@ -103,6 +104,13 @@ pub(crate) const SUITE: Forms<Suite> = Forms {
     page: compose::suite,
     csv: csv::suite,
     checks: Checks::of_suite,
+};
+
+pub(crate) const BOARD: Forms<Board> = Forms {
+    read: Board::from_json,
+    page: compose::board,
+    csv: csv::board,
+    checks: Checks::of_board,
 };
 
 pub(crate) const CLIENTS: Forms<Clients> = Forms {

@@ -40,6 +40,7 @@ mod show;
 #[cfg(test)]
 mod shown;
 mod signals;
+mod suite;
 mod target_flags;
 mod typed;
 mod version;
@@ -95,6 +96,7 @@ fn run() -> Result<ExitCode, UserError> {
         Command::Compare(compare) => command::compare::compare(*compare, typed()),
         Command::Ci(ci) => command::ci::ci(*ci, typed()),
         Command::Bench(bench) => command::bench::bench(&bench, typed()),
+        Command::Board(board) => command::board::board(&board, typed()),
         Command::Clients(clients) => command::clients::clients(&clients, typed()),
         #[cfg(feature = "fleet")]
         Command::Agent(agent) => command::agent::agent(&agent),

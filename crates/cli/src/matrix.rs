@@ -1,4 +1,4 @@
-//! The common parts of `candor bench` and `candor clients`: reading a suite's file, the directory
+//! The common parts of `candor bench`, `candor board` and `candor clients`: reading a suite's file, the directory
 //! of results, and the progress display of trials.
 
 use std::path::{Path, PathBuf};
@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use candor_lab::matrix::{About, Directory, Head, Kind, Watcher};
 use candor_lab::target::cores::{Split, fmt_cores};
-use candor_lab::{Ahead, LabError, Outcome};
+use candor_lab::{Ahead, LabError};
 use candor_plan::allow::Allowed;
 use candor_plan::options::WatchingOptions;
 use candor_plan::units::fmt_plural;
@@ -25,6 +25,9 @@ use crate::forms::{self, Format, Forms};
 use crate::show::{Asked, Show};
 use crate::target_flags::CoreFlags;
 use crate::{console, input, last, remedy};
+
+/// The page of a matrix in its directory.
+pub(crate) const PAGE: &str = "index.html";
 
 /// Flags of both.
 #[derive(Debug, Clone, Default, Args)]
@@ -96,20 +99,30 @@ impl Flags {
         }
     }
 
-    /// Writes the renderings of the trials, and returns the exit code. `exit` is the code for a
-    /// matrix that was not stopped.
-    pub(crate) fn finish<D: Serialize>(
+    /// Writes the renderings of the trials.
+    pub(crate) fn write<D: Serialize>(
         &self,
         directory: &Directory,
         forms: &Forms<D>,
-        outcome: &Outcome<D>,
-        exit: impl FnOnce(&D) -> Exit,
-    ) -> Result<ExitCode, UserError> {
-        let document = &outcome.document;
+        document: &D,
+    ) -> Result<(), UserError> {
         directory.write("results.csv", &(forms.csv)(document))?;
         let page = (forms.page)(document, Depth::Full);
         directory.write("README.md", &page.markdown())?;
-        directory.write("index.html", &page.html())?;
+        Ok(directory.write(PAGE, &page.html())?)
+    }
+
+    /// Keeps and prints the document whose `page` is in the directory, and returns the exit code. `stopped` is why
+    /// not all was measured, `exit` the code for a matrix that was not stopped.
+    pub(crate) fn finish<D: Serialize>(
+        &self,
+        directory: &Directory,
+        page: &str,
+        forms: &Forms<D>,
+        document: &D,
+        stopped: Option<&LabError>,
+        exit: impl FnOnce() -> Exit,
+    ) -> Result<ExitCode, UserError> {
         if !self.no_keep {
             last::keep(self.quiet, || json::any(document));
         }
@@ -119,13 +132,13 @@ impl Flags {
         } else if let Some(depth) = forms::depth(self.report).filter(|_| !self.quiet) {
             let mut text = (forms.page)(document, depth).text(console::stdout_style());
             if depth == Depth::Short {
-                let page = directory.path().join("index.html");
+                let page = directory.path().join(page);
                 text += &format!("\nmore: --report full · {}\n", visible(&page.to_string_lossy()));
             }
             console::print(&text)?;
             console::say(format_args!("candor: the results are in {}", directory.path().display()));
         }
-        let Some(why) = &outcome.stopped else { return Ok(exit(document).into()) };
+        let Some(why) = stopped else { return Ok(exit().into()) };
         console::say(match why {
             LabError::Interrupted => "candor: interrupted; the same command resumes it".to_owned(),
             why => format!("candor: {}", remedy::told(why)),

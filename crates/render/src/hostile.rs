@@ -13,6 +13,7 @@ use candor_report::{Style, json as as_json, visible_styled};
 use super::ci::{self, Checks};
 use super::{Depth, Page, compose, csv, hgrm, hlog};
 use candor_plan::words::is_hidden;
+use candor_report::experiment::board::Board;
 use candor_report::experiment::clients::Clients;
 use candor_report::experiment::comparison::Comparison;
 use candor_report::experiment::figures::Figures;
@@ -53,6 +54,7 @@ fn kinds() -> Vec<Kind> {
             forms: of_comparison,
         },
         Kind { name: "suite", document: value(&sample::sample_suite(1)), forms: of_suite },
+        Kind { name: "board", document: value(&sample::sample_board()), forms: of_board },
         Kind { name: "clients", document: value(&clients), forms: of_clients },
     ]
 }
@@ -117,6 +119,7 @@ macro_rules! forms {
 
 forms!(of_peak, Peak, peak, Checks::of_peak);
 forms!(of_sweep, Sweep, sweep, Checks::of_sweep);
+forms!(of_board, Board, board, Checks::of_board);
 forms!(of_comparison, Comparison, comparison, Checks::of_comparison);
 forms!(of_suite, Suite, suite, Checks::of_suite);
 forms!(of_clients, Clients, clients, Checks::of_clients);

@@ -29,9 +29,11 @@ mod tests {
     use serde_json::Value;
 
     use super::*;
-    use crate::experiment::{clients, comparison, peak, suite, sweep};
+    use crate::experiment::{board, clients, comparison, peak, suite, sweep};
     use crate::testing;
-    use crate::testing::experiments::{sample_comparison, sample_peak, sample_suite, sample_sweep};
+    use crate::testing::experiments::{
+        sample_board, sample_comparison, sample_peak, sample_suite, sample_sweep,
+    };
 
     /// A validator takes longer to make than to use.
     fn validator(schema: &str) -> Validator {
@@ -60,6 +62,7 @@ mod tests {
         fresh("candor.sweep-3.json", of::<sweep::Sweep>(sweep::FORMAT));
         fresh("candor.comparison-1.json", of::<comparison::Comparison>(comparison::FORMAT));
         fresh("candor.suite-1.json", of::<suite::Suite>(suite::FORMAT));
+        fresh("candor.board-1.json", of::<board::Board>(board::FORMAT));
         fresh("candor.clients-1.json", of::<clients::Clients>(clients::FORMAT));
         fresh("candor.clients-trial-1.json", of::<clients::TrialFile>(clients::TRIAL_FORMAT));
     }
@@ -85,6 +88,7 @@ mod tests {
         assert_eq!(errors(&sweep, &sample_sweep()), [""; 0]);
         assert_eq!(errors(&comparison, &sample_comparison()), [""; 0]);
         assert_eq!(errors(&suite, &sample_suite(2)), [""; 0]);
+        assert_eq!(errors(&of("board-1"), &sample_board()), [""; 0]);
         // No document passes for another kind.
         assert!(!errors(&suite, &sample_comparison()).is_empty());
         assert!(!errors(&peak, &sample_sweep()).is_empty());

@@ -24,7 +24,7 @@
 //! | `/json` | a JSON object of 115 bytes |
 //! | `/cookies` | the number of cookies |
 //! | `/form` | the number of pairs in the urlencoded body |
-//! | `/drain` | `ok`, once the body was read |
+//! | `/drain`, `/pipeline` | `ok`, once the body was read |
 //! | `/upload` | the length of the body in bytes, as text |
 //! | `/gzip` | 16 KiB of JSON, in gzip if that is accepted |
 //! | `/qs` | the number of pairs in the query |
@@ -32,8 +32,8 @@
 //! | `/etag` | 304 if `If-None-Match` names `"v1"`, otherwise 200 |
 //! | `/api` | 204 with CORS headers to OPTIONS, otherwise 404 |
 //! | `/redirect` | 302 to `/` |
-//! | `/baseline11?a=&b=` | the sum as text |
-//! | `/httparena_json/N?m=M` | N items, up to 50, each with `total` = price × quantity × m |
+//! | `/baseline11?a=&b=` | the sum as text, with the number in the body if there is one |
+//! | `/httparena_json/N?m=M`, `/json/N?m=M` | N items, up to 50, each with `total` = price × quantity × m |
 //! | `/static/hello.txt` | a short text |
 //! | `/streaming` | 4 chunks of 4 KiB |
 //! | `/small` | 100 chunks of 64 bytes |
@@ -53,7 +53,7 @@
 //! | `/ndjson/COUNT/EVERY` | the same as lines of JSON |
 //! | `/v1/chat/completions` | `max_tokens` tokens, as servers of OpenAI's API respond |
 //! | `/candor.Echo/METHOD` | gRPC: the service of `proto/candor/echo.proto`, with reflection |
-//! | `/ws/echo[/DELAY]` | WebSocket: each message, DELAY after it came |
+//! | `/ws/echo[/DELAY]`, `/ws` | WebSocket: each message, DELAY after it came |
 //! | `/ws/broadcast/EVERY` | WebSocket: message k after `first` + k × EVERY |
 //! | `/ws/stall/TIME` | WebSocket: reads nothing for TIME, then echoes |
 //! | `/ws/close/CODE[?after=N]` | WebSocket: closes with CODE, after N echoes |

@@ -165,7 +165,7 @@ impl Route {
             "/json" => Route::Json,
             "/cookies" => Route::Cookies,
             "/form" => Route::Form,
-            "/drain" => Route::Drain,
+            "/drain" | "/pipeline" => Route::Drain,
             "/upload" => Route::Upload,
             "/gzip" => Route::Gzip,
             "/qs" => Route::Query,
@@ -188,14 +188,14 @@ impl Route {
             | "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo" => {
                 Route::GrpcReflection
             }
-            "/ws/echo" => Route::WsEcho,
+            "/ws/echo" | "/ws" => Route::WsEcho,
             _ => return Route::find_by_prefix(path),
         };
         (exact, "")
     }
 
     fn find_by_prefix(path: &str) -> (Route, &str) {
-        const PREFIXES: [(&str, Route); 14] = [
+        const PREFIXES: [(&str, Route); 15] = [
             ("/route/", Route::Routed),
             ("/delay/", Route::Delay),
             ("/status/", Route::Status),
@@ -204,6 +204,7 @@ impl Route {
             ("/fault/", Route::Fault),
             ("/token/", Route::Token),
             ("/httparena_json/", Route::Items),
+            ("/json/", Route::Items),
             ("/sse/", Route::SseEvents),
             ("/ndjson/", Route::Ndjson),
             ("/ws/echo/", Route::WsEcho),
@@ -247,6 +248,7 @@ mod tests {
     fn a_prefix_leaves_its_argument() {
         assert_eq!(Route::find("/bytes/1m"), (Route::Bytes, "1m"));
         assert_eq!(Route::find("/stream/1/2/3ms"), (Route::Stream, "1/2/3ms"));
+        assert_eq!(Route::find("/json/50"), Route::find("/httparena_json/50"));
         assert_eq!(Route::find("/bytes"), (Route::NotFound, ""));
         assert_eq!(Route::find("/echo/"), (Route::NotFound, ""));
     }

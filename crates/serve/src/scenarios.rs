@@ -67,6 +67,10 @@ pub(crate) async fn answer(
         }
         Route::Echo => echo(head, collect(connection, body).await),
         Route::Form => form(collect(connection, body).await),
+        Route::Baseline => match collect(connection, body).await {
+            Some(body) => baseline(head.uri.query().unwrap_or(""), &body).unwrap_or_else(not_found),
+            None => broken_body(),
+        },
         Route::Drain => uploaded(drain(connection, body).await, |_| Bytes::from_static(b"ok")),
         Route::Upload => uploaded(drain(connection, body).await, decimal),
         _ => {
@@ -100,7 +104,6 @@ fn without_body(route: Route, argument: &str, head: &Parts) -> Option<Answer> {
         Route::Etag => Some(etag(&head.headers)),
         Route::Api => (head.method == Method::OPTIONS).then(preflight),
         Route::Redirect => Some(redirect()),
-        Route::Baseline => baseline(query),
         Route::Items => items(argument, query),
         Route::Static => Some(fixed(TEXT, HELLO_FILE)),
         Route::Streaming => Some(chunks(4, Bytes::from_static(&LARGE[..4096]))),
@@ -273,10 +276,15 @@ fn redirect() -> Answer {
     answer
 }
 
-fn baseline(query: &str) -> Option<Answer> {
+/// The sum of two numbers of the query, and of the one in the body if there is one.
+fn baseline(query: &str, body: &[u8]) -> Option<Answer> {
     let a: i64 = parameter(query, "a")?.parse().ok()?;
     let b: i64 = parameter(query, "b")?.parse().ok()?;
-    Some(text(a.checked_add(b)?.to_string().into()))
+    let c: i64 = match str::from_utf8(body).ok()? {
+        "" => 0,
+        number => number.parse().ok()?,
+    };
+    Some(text(a.checked_add(b)?.checked_add(c)?.to_string().into()))
 }
 
 fn items(argument: &str, query: &str) -> Option<Answer> {

@@ -17,7 +17,7 @@ use crate::common::{CANDOR, is_root};
 use crate::links::{self, root};
 
 /// Commands that are not run: their page, what they contain, why.
-const LEFT_OUT: [(&str, &str, &str); 30] = [
+const LEFT_OUT: [(&str, &str, &str); 31] = [
     ("README.md", "cargo install", "a build"),
     ("README.md", "candor serve", "its port is taken; docs/target.md has the same"),
     ("README.md", "verify", "has a test of its own"),
@@ -45,6 +45,7 @@ const LEFT_OUT: [(&str, &str, &str); 30] = [
     ("docs/requests.md", " URL", "has a placeholder"),
     ("docs/results/", "", "suites of hours, with Erlang"),
     ("docs/suites.md", "candor bench suites/main.toml  ", "a suite of an hour"),
+    ("docs/suites.md", "candor board suites/httparena.toml  ", "a board of half an hour"),
     ("docs/targets.md", "", "hosts that are examples"),
     ("docs/websocket.md", "--protocol", "needs servers of these; websocket:: has them"),
     ("docs/websocket.md", "--stream messages", "needs a server that does so; websocket:: has one"),

@@ -142,7 +142,10 @@ pub(crate) fn clients(arguments: &ClientsArguments, typed: Typed) -> Result<Exit
     if let Err(error) = stopped {
         console::say(format_args!("candor: {}", remedy::told(&error)));
     }
-    flags.finish(&directory, &CLIENTS, &outcome, exit)
+    let document = &outcome.document;
+    flags.write(&directory, &CLIENTS, document)?;
+    let stopped = outcome.stopped.as_ref();
+    flags.finish(&directory, matrix::PAGE, &CLIENTS, document, stopped, || exit(document))
 }
 
 impl ClientsArguments {

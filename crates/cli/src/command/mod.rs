@@ -4,6 +4,7 @@
 #[cfg(feature = "fleet")]
 pub(crate) mod agent;
 pub(crate) mod bench;
+pub(crate) mod board;
 pub(crate) mod ci;
 pub(crate) mod clients;
 pub(crate) mod compare;

@@ -173,7 +173,7 @@ pub fn expand(
                     let asked = by_name.server && by_name.protocol;
                     notes.cannot(asked, server, protocol.name())?;
                 } else {
-                    for &load in &loads {
+                    for &load in loads.iter().filter(|load| load.has(&scenario.name)) {
                         if scenario.run.load.once && load.is_open() {
                             notes.burst(scenario, load);
                             continue;

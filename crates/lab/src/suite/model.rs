@@ -196,6 +196,11 @@ impl Scenario {
 }
 
 impl Load {
+    /// Whether this scenario is measured under it.
+    pub(crate) fn has(&self, scenario: &str) -> bool {
+        self.scenarios.as_ref().is_none_or(|names| names.iter().any(|name| name == scenario))
+    }
+
     /// Whether it has a rate.
     pub(crate) fn is_open(&self) -> bool {
         !self.of_peak.is_empty() || self.run.load.rate.is_some() || self.run.load.load.is_some()
@@ -284,4 +289,6 @@ pub struct Load {
     pub peak_load: Option<String>,
     /// Rounds of its cells, if different from the suite's.
     pub rounds: Option<u64>,
+    /// The only scenarios that are measured under it; `None`: all of them.
+    pub scenarios: Option<Vec<String>>,
 }

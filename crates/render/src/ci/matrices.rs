@@ -1,6 +1,7 @@
-//! The checks of suites and of client libraries: a group for each row of their tables, a check for each cell.
+//! The checks of suites, boards and client libraries: a group for each row of their tables, a check for each cell.
 
 use candor_report::document::Outcome;
+use candor_report::experiment::board::{self, Board};
 use candor_report::experiment::clients::{self, Clients};
 use candor_report::experiment::figures::Percentiles;
 use candor_report::experiment::matrix::{FailedTrial, Heading, grouped};
@@ -29,6 +30,26 @@ impl Checks {
         let report = compose::suite(suite, Depth::Short);
         of_matrix(&suite.heading, cells, &suite.failures, findings::suite(suite), time_s, report)
             .with(figures)
+    }
+
+    /// Of a board: that each server has a score in each profile, and that each trial was made.
+    pub fn of_board(board: &Board) -> Self {
+        let rows = board.profiles.iter().flat_map(|profile| {
+            profile.rows.iter().map(|row| (profile.name(), check_of_board(row)))
+        });
+        let figures = board.profiles.iter().flat_map(|profile| {
+            profile.rows.iter().map(|row| {
+                let cell = format!("{} {}", profile.name(), row.server);
+                let times = Percentiles {
+                    p50_ns: row.p50_ns,
+                    p99_ns: row.p99_ns,
+                    ..Percentiles::default()
+                };
+                figures_of(&cell, row.rate_per_s, &times)
+            })
+        });
+        let report = compose::board(board, Depth::Short);
+        of_matrix(&board.heading, rows, &board.failures, Vec::new(), 0.0, report).with(figures)
     }
 
     /// Of client libraries: that requests of each cell succeed, and that the server counted as many.
@@ -90,6 +111,13 @@ fn check_of_suite(name: String, cell: &suite::Cell) -> Check {
     judged(name, cell.trials.len(), cell.representative.is_some(), || {
         all_failed.then(|| format!("no request succeeded ({why})"))
     })
+}
+
+fn check_of_board(row: &board::Row) -> Check {
+    Check::unless(
+        row.server.clone(),
+        row.unscored.as_ref().map(|why| format!("{}: {why}", row.server)),
+    )
 }
 
 fn check_of_clients(name: String, cell: &clients::Cell) -> Check {

@@ -3,7 +3,7 @@
 //! ```text
 //!  run/ the page of a run: charts.rs over course.rs (its intervals, joined to as many as fit), loader.rs;
 //!                  short.rs, one screen of it
-//!  peak.rs, sweep.rs, comparison.rs, suite.rs, clients.rs
+//!  peak.rs, sweep.rs, comparison.rs, suite.rs, board.rs, clients.rs
 //!  history.rs      results that were kept
 //!    curve.rs      latency against rate, of peaks and sweeps
 //!    found.rs      findings at the head of a page; tables of short pages
@@ -15,6 +15,7 @@
 //!  connections.rs  its connections, their bytes and paths
 //! ```
 
+mod board;
 mod bounds;
 mod clients;
 mod comparison;
@@ -34,6 +35,7 @@ mod words;
 #[cfg(test)]
 mod tests;
 
+pub use board::page as board;
 pub use clients::{in_words, page as clients};
 pub use comparison::{misses as misses_of_comparison, page as comparison, sentence};
 pub use history::{difference, list as results, trend};

@@ -1,18 +1,20 @@
 //! Pages of experiments in all forms, and with malicious text.
 
 use crate::print::html::poison::{self, PAYLOADS, parsed, readable};
+use candor_report::experiment::board::Board;
 use candor_report::experiment::clients::Clients;
 use candor_report::experiment::comparison::Comparison;
 use candor_report::experiment::peak::Peak;
 use candor_report::experiment::suite::{Suite, Utilization};
 use candor_report::experiment::sweep::Sweep;
+use candor_report::findings;
 use candor_report::{Style, json};
 
 use crate::{Depth, Page, csv};
 use candor_report::testing;
 use candor_report::testing::clients::sample as sample_clients;
 use candor_report::testing::experiments::{
-    sample_comparison, sample_peak, sample_suite, sample_sweep,
+    sample_board, sample_comparison, sample_peak, sample_suite, sample_sweep,
 };
 
 #[test]
@@ -137,6 +139,7 @@ fn short_pages_have_the_answer_and_what_it_rests_on() {
         ("peak", super::peak(&sample_peak(), Depth::Short)),
         ("sweep", super::sweep(&sample_sweep(), Depth::Short)),
         ("suite", super::suite(&sample_suite(2), Depth::Short)),
+        ("board", super::board(&sample_board(), Depth::Short)),
         ("clients", super::clients(&sample_clients(), Depth::Short)),
         ("comparison", super::comparison(&sample_comparison(), Depth::Short)),
     ] {
@@ -179,6 +182,7 @@ fn the_worst_short_pages_fit_on_a_screen() {
         .collect();
     suite.failures = vec![suite.failures[0].clone(); 9];
     suite.failures[0].why = long(3).repeat(9);
+    fits_on_a_screen(&super::board(&findings::board(&suite), Depth::Short));
     let page = super::suite(&suite, Depth::Short);
     fits_on_a_screen(&page);
     let text = page.text(Style::PLAIN);
@@ -220,6 +224,16 @@ fn the_worst_short_pages_fit_on_a_screen() {
         }));
     }
     fits_on_a_screen(&super::clients(&clients, Depth::Short));
+}
+
+#[test]
+fn a_board_in_all_forms() {
+    let board = sample_board();
+    forms("board", |depth| super::board(&board, depth), &csv::board(&board));
+    testing::golden("golden/board.html", &readable(&super::board(&board, Depth::Full).html()));
+    assert_eq!(Board::from_json(&json::any(&board)).unwrap(), board);
+    assert!(Board::from_json("{}").is_err());
+    poison::check(&board, |one| super::board(one, Depth::Full).html(), &PAYLOADS);
 }
 
 #[test]

@@ -3,11 +3,13 @@
 //!
 //! The first line names the columns, with units. A field without a figure is empty.
 
+mod board;
 mod clients;
 mod steps;
 mod suite;
 mod trials;
 
+pub use board::csv as board;
 pub use clients::{COLUMNS as CLIENTS_COLUMNS, csv as clients};
 pub use steps::steps;
 pub use suite::{COLUMNS as SUITE_COLUMNS, csv as suite};

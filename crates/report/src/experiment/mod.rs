@@ -4,6 +4,7 @@
 //! renderings. The runs themselves are [`crate::Document`]s; these documents have the figures of
 //! them that renderings need.
 
+pub mod board;
 pub mod clients;
 pub mod comparison;
 pub mod figures;

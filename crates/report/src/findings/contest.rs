@@ -31,7 +31,7 @@ pub(super) enum Measure {
 }
 
 /// What one server or client did in a place.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct Entrant<'a> {
     name: &'a str,
     /// The figure of the run that speaks for it.
@@ -83,6 +83,36 @@ impl<'a> Entrant<'a> {
         let by_round = by_round.filter_map(|(round, one)| Some((round, one.filter(sound)?)));
         Some(Entrant { name, shown, by_round: by_round.collect(), is_bound })
     }
+
+    /// What it did in several places: the geometric mean of its figures, in the rounds that all of them have.
+    pub(super) fn mean_of(all: &[&Entrant<'a>]) -> Option<Self> {
+        let first = all.first()?;
+        let mean = |figures: Vec<f64>| {
+            (figures.iter().map(|one| one.ln()).sum::<f64>() / figures.len() as f64).exp()
+        };
+        let of_round = |round: &u64| {
+            let figures = all.iter().map(|one| one.by_round.get(round).copied());
+            Some((*round, mean(figures.collect::<Option<Vec<_>>>()?)))
+        };
+        let by_round: BTreeMap<u64, f64> = first.by_round.keys().filter_map(of_round).collect();
+        (!by_round.is_empty()).then(|| Entrant {
+            name: first.name,
+            shown: mean(all.iter().map(|one| one.shown).collect()),
+            by_round,
+            is_bound: all.iter().any(|one| one.is_bound),
+        })
+    }
+
+    /// The geometric mean over rounds.
+    pub(super) fn mean(&self) -> f64 {
+        let logs = self.by_round.values().map(|one| one.ln());
+        (logs.sum::<f64>() / self.by_round.len() as f64).exp()
+    }
+
+    /// Whether it could have done better.
+    pub(super) fn is_bound(&self) -> bool {
+        self.is_bound
+    }
 }
 
 impl Ratio {
@@ -103,6 +133,16 @@ impl Ratio {
     /// One round cannot tell variants apart.
     fn is_level(self) -> bool {
         self.ends.is_none_or(|(low, high)| low <= 1.0 && high >= 1.0)
+    }
+
+    /// Whether its interval is above 1.
+    pub(super) fn is_above_1(self) -> bool {
+        self.ends.is_some_and(|(low, _)| low > 1.0)
+    }
+
+    /// The ends of its interval, if there is one.
+    pub(super) fn ends(self) -> Option<(f64, f64)> {
+        self.ends
     }
 
     fn is_tie(self) -> bool {

@@ -6,10 +6,12 @@
 //!
 //! ```text
 //!  suite.rs      of servers
+//!    board.rs    scores and ranks
 //!  clients.rs    of client libraries
 //!    contest.rs  who is ahead of whom, as the rounds of both tell
 //! ```
 
+mod board;
 mod clients;
 mod contest;
 mod suite;
@@ -17,6 +19,7 @@ mod suite;
 #[cfg(test)]
 mod tests;
 
+pub use board::board;
 pub use clients::findings as clients;
 pub use suite::findings as suite;
 pub use suite::{Place, places};

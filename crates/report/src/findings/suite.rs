@@ -175,6 +175,34 @@ impl Ailment {
     }
 }
 
+/// Why a cell has no score on a board, in half a sentence; `None`: it has one. Every round of it has to have a run
+/// that can be used, that held the rate, and whose requests got the expected responses.
+pub(super) fn unscored(suite: &Suite, cell: &Cell) -> Option<String> {
+    let found = cell.trials.iter().find_map(|trial| {
+        let figures = &trial.figures;
+        let is_failing = figures.failed_share.is_some_and(|share| share > FAILED_ABOVE);
+        match &figures.target_ended {
+            Some(why) => Some(format!("it ended in mid-run: {why}")),
+            None if is_failing => Some(format!("it fails requests: {}", failed(figures)?)),
+            None if figures.unusable => {
+                Some(format!("a run cannot be used: {}", list(&figures.warnings)))
+            }
+            None if is_saturated(figures) => {
+                Some(format!("it held {} of the rate", fmt_share(figures.achieved_share?)))
+            }
+            None => None,
+        }
+    });
+    let is_missing = || {
+        let (made, of) = (cell.trials.len(), cell.rounds.unwrap_or(suite.heading.rounds));
+        let prefix = format!("{} round ", cell.name());
+        let failure = suite.failures.iter().find(|one| one.trial.starts_with(&prefix));
+        let why = failure.map_or(String::new(), |one| format!(": {}", one.why));
+        ((made as u64) < of).then(|| format!("{made} of {of} runs were made{why}"))
+    };
+    found.or_else(is_missing)
+}
+
 fn is_saturated(figures: &Figures) -> bool {
     figures.achieved_share.is_some_and(|share| share < SATURATED_BELOW)
 }
@@ -298,7 +326,7 @@ fn comparable(cell: &Cell, measure: Measure) -> Option<Entrant<'_>> {
 }
 
 /// Whether the loader was at its limit.
-fn is_bound(figures: &Figures) -> bool {
+pub(super) fn is_bound(figures: &Figures) -> bool {
     figures.warnings.iter().any(|id| id == "loader-cpu")
 }
 

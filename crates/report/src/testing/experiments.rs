@@ -309,3 +309,49 @@ pub fn sample_suite(scenarios: usize) -> Suite {
         complete: false,
     }
 }
+
+/// The board of three servers in two profiles, closed and at a rate, in three rounds: the first is the fastest and
+/// takes the least CPU time, the next two are level, and the last one fails a profile.
+pub fn sample_board() -> crate::experiment::board::Board {
+    let mut suite = sample_suite(2);
+    suite.heading.rounds = 3;
+    suite.cells.retain(|cell| cell.of_peak.is_none());
+    suite.cells.extend(
+        suite
+            .cells
+            .clone()
+            .into_iter()
+            .filter(|one| one.scenario == "scenario0")
+            .map(|cell| Cell { load: "fixed".to_owned(), ..cell }),
+    );
+    for cell in &mut suite.cells {
+        let is_open = cell.load == "fixed";
+        let is_first = cell.server == "embedded";
+        let one = cell.trials[0].clone();
+        cell.trials = (1..=3)
+            .map(|round| {
+                let mut trial = suites::Trial { round, ..one.clone() };
+                let noise = 1.0 + 0.001 * ((round * 7 + cell.server.len() as u64) % 3) as f64;
+                let figures = &mut trial.figures;
+                figures.warnings.clear();
+                figures.loader_cpu_share = Some(0.31);
+                figures.target_cpu_us = Some(noise * if is_first { 10.0 } else { 20.0 });
+                figures.rate_per_s = Some(noise * if is_first { 20_000.0 } else { 10_000.0 });
+                if is_open {
+                    figures.asked_per_s = Some(2000.0);
+                    figures.rate_per_s = Some(1999.0);
+                    figures.achieved_share = Some(0.9995);
+                }
+                if cell.server == "h2o" && cell.scenario == "scenario1" {
+                    (figures.failed_share, figures.failures) =
+                        (Some(0.2), "status 2000".to_owned());
+                }
+                trial
+            })
+            .collect();
+        cell.settle();
+    }
+    suite.complete = true;
+    suite.failures.clear();
+    crate::findings::board(&suite)
+}

@@ -225,6 +225,12 @@ fn httparena_answers_are_computed() {
     for wrong in ["/baseline11", "/baseline11?a=1", "/baseline11?a=x&b=1"] {
         assert_eq!(client.get(wrong).status, 404, "{wrong}");
     }
+    for (body, sum) in [("20", Some("599")), ("", Some("579")), ("x", None)] {
+        let answer = client.ask("POST", "/baseline11?a=123&b=456", &[], body.as_bytes());
+        assert_eq!((answer.status == 200).then(|| answer.text()).as_deref(), sum, "{body}");
+    }
+    assert_eq!(client.get("/pipeline").text(), "ok");
+    assert_eq!(client.get("/json/7?m=2").body, client.get("/httparena_json/7?m=2").body);
     let answer = client.get("/httparena_json/50?m=3");
     let value: serde_json::Value = serde_json::from_slice(&answer.body).unwrap();
     let items = value["items"].as_array().unwrap();

@@ -1,16 +1,16 @@
-//! `candor report` of an experiment: a peak, a sweep, a comparison, a suite or a matrix of client
+//! `candor report` of an experiment: a peak, a sweep, a comparison, a suite, a board or a matrix of client
 //! libraries, rendered again.
 
 use std::path::Path;
 
-use candor_report::experiment::{clients, comparison, peak, suite, sweep};
+use candor_report::experiment::{board, clients, comparison, peak, suite, sweep};
 use candor_report::read::{self, ReadError};
 use serde::Serialize;
 
 use super::{Asked, cannot_read};
 use crate::console;
 use crate::exit::UserError;
-use crate::forms::{CLIENTS, COMPARISON, Forms, PEAK, SUITE, SWEEP};
+use crate::forms::{BOARD, CLIENTS, COMPARISON, Forms, PEAK, SUITE, SWEEP};
 
 /// The rendering of an experiment's document; `None` if it is not one.
 pub(super) fn render(
@@ -23,6 +23,7 @@ pub(super) fn render(
         Some(sweep::FORMAT) => rendered(&SWEEP, text, asked),
         Some(comparison::FORMAT) => rendered(&COMPARISON, text, asked),
         Some(suite::FORMAT) => rendered(&SUITE, text, asked),
+        Some(board::FORMAT) => rendered(&BOARD, text, asked),
         Some(clients::FORMAT) => rendered(&CLIENTS, text, asked),
         _ => return Ok(None),
     };

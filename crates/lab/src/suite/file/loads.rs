@@ -4,7 +4,7 @@ use candor_plan::Options;
 use candor_plan::suggest::did_you_mean;
 use candor_plan::units::parse_share;
 
-use super::super::model::Load;
+use super::super::model::{Load, Scenario};
 use super::tables::LoadTable;
 use crate::error::LabError;
 use crate::matrix::file::Reader;
@@ -16,6 +16,7 @@ impl Reader<'_> {
         &self,
         tables: Vec<LoadTable>,
         is_open: bool,
+        known: &[Scenario],
     ) -> Result<Vec<Load>, LabError> {
         let names: Vec<String> = tables.iter().map(|one| one.name.get_ref().clone()).collect();
         let first =
@@ -69,7 +70,10 @@ impl Reader<'_> {
                 ));
             }
             let rounds = one.rounds.as_ref().map(|rounds| self.rounds(rounds)).transpose()?;
+            let scenarios =
+                one.scenarios.as_ref().map(|names| self.named(names, known)).transpose()?;
             loads.push(Load {
+                scenarios,
                 name: one.name.into_inner(),
                 run: self.found(one.run),
                 of_peak,
@@ -85,6 +89,7 @@ impl Reader<'_> {
                 of_peak: Vec::new(),
                 peak_load: None,
                 rounds: None,
+                scenarios: None,
             });
         }
         loads.sort_by_key(|one| !one.of_peak.is_empty());

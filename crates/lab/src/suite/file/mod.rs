@@ -79,7 +79,7 @@ impl Reader<'_> {
             names => self.protocols(names)?,
         };
         let is_open = table.run.load.rate.is_some() || table.run.load.load.is_some();
-        let loads = self.loads(table.load, is_open)?;
+        let loads = self.loads(table.load, is_open, &scenarios)?;
         if let Some(command) = &table.profile_command
             && let Err(problem) = words::split(command.get_ref())
         {

@@ -99,6 +99,7 @@ pub(super) struct LoadTable {
     pub(super) of_peak: Vec<Spanned<String>>,
     pub(super) peak_load: Option<Spanned<String>>,
     pub(super) rounds: Option<Spanned<u64>>,
+    pub(super) scenarios: Option<Vec<Spanned<String>>>,
     #[serde(default)]
     pub(super) run: Options,
 }
