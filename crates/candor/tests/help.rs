@@ -52,6 +52,7 @@ fn what_help_leaves_out_is_refused() {
                 "out" => "json:f",
                 "rate" | "requests" => "10",
                 "tag" => "a=b",
+                "watch" => "prometheus:http://h/m#x",
                 "linger" | "think-time" => "1s",
                 _ => "f",
             };

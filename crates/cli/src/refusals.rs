@@ -30,6 +30,7 @@ const OF_SINGLE_RUNS: &[Refusal] = &[
     refusal("abort-if", |of| !of.output.abort_if.is_empty(), SINGLE),
     refusal("tag", |of| !of.output.tag.is_empty(), SINGLE),
     refusal("linger", |of| of.output.linger.is_some(), SINGLE),
+    refusal("watch", |of| !of.output.watch.is_empty(), SINGLE),
 ];
 
 const DECIDED_BY_SEARCHES: &[Refusal] = &[
@@ -53,6 +54,7 @@ const OUTPUTS: &[Refusal] = &[
     refusal("hlog", |of| of.output.hlog.is_some(), NO_RESULT),
     refusal("trace", |of| of.output.trace.is_some(), NO_RESULT),
     refusal("out", |of| !of.output.out.is_empty(), NO_RESULT),
+    refusal("watch", |of| !of.output.watch.is_empty(), NO_RESULT),
     refusal("expect", has_objectives, NO_RESULT),
 ];
 

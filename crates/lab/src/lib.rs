@@ -24,6 +24,7 @@ pub mod sweep;
 pub mod target;
 pub mod trial;
 pub mod verify;
+pub mod watch;
 
 pub use credentials::Credentials;
 pub use engine_runner::{EngineRunner, Maker};

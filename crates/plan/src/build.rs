@@ -235,6 +235,7 @@ impl Options {
             strict: self.output.strict,
             tags: self.output.tag.clone(),
             linger_ns: self.output.linger.map(|one| one.get()),
+            watch: self.output.watch.clone(),
         }
     }
 }

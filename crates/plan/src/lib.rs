@@ -42,6 +42,7 @@ pub mod build;
 pub mod describe;
 pub mod options;
 mod outputs;
+pub mod watch;
 
 pub use error::PlanError;
 pub use kept::Kept;

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::str::FromStr;
 
 use crate::values::{ValueError, from_text, refuse};
+use crate::watch::Watch;
 
 /// The outputs of a run: the places of results, and the objectives. They are not part of the plan.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -33,6 +34,8 @@ pub struct Outputs {
     pub tags: Vec<Tag>,
     /// How long the final metrics are there at most, until they were read once more; `None`: they are not waited for.
     pub linger_ns: Option<u64>,
+    /// Figures of the server's own that are asked for during the run.
+    pub watch: Vec<Watch>,
 }
 
 /// A label of metrics.

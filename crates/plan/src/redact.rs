@@ -309,7 +309,7 @@ pub fn kind_of_option(name: &str) -> Option<Kind> {
         "auth" => Some(Kind::Auth),
         "header" | "headers" => Some(Kind::Header),
         "subprotocol" => Some(Kind::Name),
-        "out" | "path" | "proxy" | "target-ready" | "url" => Some(Kind::Url),
+        "out" | "path" | "proxy" | "target-ready" | "url" | "watch" => Some(Kind::Url),
         "build" | "command" | "profile-command" | "run" | "target" => Some(Kind::Command),
         "env" | "form" | "target-env" => Some(Kind::Setting),
         "arguments" | "body" | "files" | "json" | "script-arg" | "stream-end" | "stream-error"

@@ -7,6 +7,7 @@ mod otlp;
 mod receiver;
 mod remote_write;
 mod sent;
+mod watch;
 
 use std::fs;
 use std::io::{Read, Write};

@@ -190,12 +190,16 @@ fn run_to(
     let asked = Asked { shares_stdout, ..Asked::of(&outputs) };
     let shown = Some((plan.clone(), facts.clone()));
     let show = Show::start(asked, "", Some(Arc::clone(&interrupt)), shown)?;
-    let mut written = written.show(show, &plan).abort_if(conditions, Arc::clone(&interrupt));
+    let mut written = written
+        .show(show, &plan)
+        .abort_if(conditions, Arc::clone(&interrupt))
+        .watch(&outputs.watch)?;
     let made = match &fleet {
         Some(fleet) => measure::run_fleet(&mut site, &plan, fleet, &interrupt, &mut written),
         None => measure::run_part(&mut site, &plan, part, &interrupt, &mut written),
     };
     let (mut run, beside) = made?;
+    let watched = written.watched();
     written.settle(&mut run.record);
     let mut document = Document::new(&facts, &plan, &run.record);
     beside.finish(&site, &run.record, &mut document, interrupt.is_asked());
@@ -208,6 +212,7 @@ fn run_to(
     {
         document.set_aborted(why);
     }
+    document.watched = watched;
     document.tags = tags(&outputs, keep.is_some());
     let is_kept = outputs.keep && last::keep(outputs.quiet, || json::render(&document));
     // Files first: the reader of the standard output may be slow.

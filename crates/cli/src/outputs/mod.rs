@@ -19,12 +19,15 @@ use std::thread;
 
 use candor_engine::Observer;
 use candor_lab::Interrupt;
+use candor_lab::watch::Watcher;
 use candor_plan::redact::refused;
+use candor_plan::watch::Watch;
 use candor_plan::{Out, Place, Plan, Tag};
 use candor_record::{RunRecord, Stretch, Traced};
 use candor_render::ci::{self, Checks};
 use candor_render::{Depth, Page, compose, csv, hgrm, hlog};
 use candor_report::document::Judgement;
+use candor_report::document::watched::Watched;
 use candor_report::json;
 use candor_report::{AbortRule, Document, Facts};
 
@@ -120,13 +123,15 @@ pub(crate) struct Outputs {
     shown: Option<Following>,
     /// Conditions that end the run.
     abort: Option<Abort>,
+    /// Figures of the server's own.
+    watcher: Option<Watcher>,
     list: Vec<Box<dyn Output>>,
 }
 
 impl Outputs {
     /// No outputs, only the progress display.
     pub(crate) fn shown(show: Show) -> Self {
-        Outputs { show, shown: None, abort: None, list: Vec::new() }
+        Outputs { show, shown: None, abort: None, watcher: None, list: Vec::new() }
     }
 
     /// The outputs of a run of `plan`. Refuses an output that cannot be written, before anything is
@@ -173,6 +178,30 @@ impl Outputs {
     pub(crate) fn abort_if(mut self, rules: Vec<AbortRule>, interrupt: Arc<Interrupt>) -> Self {
         self.abort = (!rules.is_empty()).then(|| Abort::new(rules, interrupt));
         self
+    }
+
+    /// Asks for these figures at the end of each interval.
+    pub(crate) fn watch(mut self, asked: &[Watch]) -> Result<Self, UserError> {
+        let failed = |why| UserError::could_not_run(format!("cannot start a thread: {why}"));
+        self.watcher = match asked {
+            [] => None,
+            asked => Some(Watcher::start(asked).map_err(failed)?),
+        };
+        Ok(self)
+    }
+
+    /// The figures that were asked for. What is missing of them is said.
+    pub(crate) fn watched(&mut self) -> Vec<Watched> {
+        let watched = self.watcher.take().map_or(Vec::new(), Watcher::end);
+        for one in watched.iter().filter(|one| one.missing > 0) {
+            let (missing, why) = (one.missing, one.why.as_deref().unwrap_or_default());
+            let all = one.samples.len() as u64 + missing;
+            console::say(format_args!(
+                "candor: --watch {}: {missing} of {all} values are missing: {why}",
+                one.query
+            ));
+        }
+        watched
     }
 
     /// The condition that stopped the run.
@@ -240,6 +269,9 @@ impl Observer for Outputs {
     fn stretch(&mut self, stretch: &Stretch<'_>) {
         if let Some(abort) = &mut self.abort {
             abort.see(stretch.summary);
+        }
+        if let Some(watcher) = &self.watcher {
+            watcher.interval(stretch.summary.end_ns);
         }
         self.show.stretch(stretch);
         if let Some(record) = self.shown.as_mut().and_then(|run| run.follow(stretch)) {

@@ -18,6 +18,8 @@ const MOST_BYTES: u64 = 4 << 20;
 pub(crate) struct Answer {
     pub(crate) status: u16,
     pub(crate) body: Vec<u8>,
+    /// Whether it has more bytes than are read.
+    pub(crate) is_cut: bool,
 }
 
 /// The address of a URL without TLS, if it is allowed.
@@ -59,9 +61,12 @@ pub(crate) fn ask(method: &str, url: &str, patience: Duration) -> Result<Answer,
     let mut stream = TcpStream::connect_timeout(&address, patience).map_err(failed)?;
     stream.set_write_timeout(Some(patience)).map_err(failed)?;
     let (path, authority) = (&parsed.path, &parsed.authority);
+    let authorization = parsed.authorization.as_ref();
+    let authorization =
+        authorization.map_or(String::new(), |value| format!("Authorization: {value}\r\n"));
     // HTTP/1.0: no chunks, and the connection ends with the response.
     let request = format!(
-        "{method} {path} HTTP/1.0\r\nHost: {authority}\r\nAccept: application/json\r\nConnection: close\r\n\r\n"
+        "{method} {path} HTTP/1.0\r\nHost: {authority}\r\nAccept: application/json, text/plain;q=0.9, */*;q=0.1\r\n{authorization}Connection: close\r\n\r\n"
     );
     stream.write_all(request.as_bytes()).map_err(failed)?;
     let mut bytes = Vec::new();
@@ -82,7 +87,8 @@ pub(crate) fn ask(method: &str, url: &str, patience: Duration) -> Result<Answer,
             break;
         }
     }
-    parse(&bytes).ok_or_else(|| format!("{url}: not an HTTP response"))
+    let answer = parse(&bytes).ok_or_else(|| format!("{url}: not an HTTP response"))?;
+    Ok(Answer { is_cut: bytes.len() as u64 > MOST_BYTES, ..answer })
 }
 
 /// The header block, and the offset of the body.
@@ -107,7 +113,7 @@ pub(crate) fn parse(bytes: &[u8]) -> Option<Answer> {
     let (head, at) = head(bytes)?;
     let status = head.strip_prefix("HTTP/")?.split(' ').nth(1)?.parse().ok()?;
     let end = length(head).map_or(bytes.len(), |n| (at + n).min(bytes.len()));
-    Some(Answer { status, body: bytes[at..end].to_vec() })
+    Some(Answer { status, body: bytes[at..end].to_vec(), is_cut: false })
 }
 
 /// Reads the STATS document of `url`: responses so far, and how often they are counted.

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use super::group::group;
 use crate::outputs::{Out, ReportDepth, Tag};
 use crate::values::{PositiveNanos, one_or_many};
+use crate::watch::Watch;
 
 group! {
     "Output",
@@ -63,6 +64,16 @@ group! {
         /// For --out prometheus. A signal ends the wait, and an interrupted run does not wait.
         #[arg(long, value_name = "TIME")]
         pub linger: Option<PositiveNanos>,
+
+        /// Ask for a metric of the server at the end of each interval; may be repeated
+        ///
+        /// URL is a page of metrics in Prometheus' text format, and QUERY selects series of it: a name, and labels with
+        /// their values in braces; if several match, their sum is taken. If URL ends with /api/v1/query, it is Prometheus'
+        /// own API, and QUERY is any expression. The values are in the result, and on the page under the rate. A source
+        /// that fails is a note, and does not touch the run.
+        #[arg(long, value_name = "prometheus:URL#QUERY")]
+        #[serde(deserialize_with = "one_or_many")]
+        pub watch: Vec<Watch>,
 
         /// Print no report and no progress
         #[arg(short, long)]

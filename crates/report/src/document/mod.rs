@@ -29,6 +29,7 @@ pub mod streams;
 pub mod target;
 mod time;
 pub mod users;
+pub mod watched;
 
 use std::collections::BTreeMap;
 
@@ -55,6 +56,7 @@ use realised::Realised;
 use streams::Streams;
 pub use time::rfc3339;
 use users::Users;
+use watched::Watched;
 
 /// The value of [`Document::format`] that this version writes.
 pub const FORMAT: &str = "candor.result/3";
@@ -195,6 +197,9 @@ pub struct Document {
     /// profiled target are not comparable.
     #[serde(default)]
     pub profile: Option<profile::Profile>,
+    /// Figures that the server had of itself, at the end of each interval. Omitted if none were asked for.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub watched: Vec<Watched>,
     /// For a part of a run: the data for merging. Omitted for a whole run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub part: Option<Part>,
@@ -459,6 +464,7 @@ impl Document {
             connection_rate: ConnectionRate::of(record),
             target: None,
             profile: None,
+            watched: Vec::new(),
             part: Part::of(record),
             verdicts: Vec::new(),
             expectations: Vec::new(),

@@ -14,6 +14,7 @@ use candor_report::document::Document;
 use candor_report::document::latency::{DecodeError, Distribution};
 use candor_report::document::streams::Streams;
 use candor_report::document::target::ResourceSample;
+use candor_report::shorten;
 
 /// The group of charts over the time of the run, which move together.
 const TOGETHER: &str = "time";
@@ -121,6 +122,9 @@ pub(super) fn over_time(document: &Document, course: &Course<'_>) -> Vec<Chart> 
             _ => from_zero(axis, unit, &series),
         };
         charts.push(Chart::new(id, title, time.clone(), y).about(about).all(series));
+        if id == RATE.id {
+            charts.extend(watched(document, &time));
+        }
     }
     for chart in &mut charts {
         chart.together = Some(TOGETHER);
@@ -273,6 +277,35 @@ fn asked_per_s(document: &Document, at_s: f64) -> Option<f64> {
         begin_s = end_s;
     }
     None
+}
+
+/// What the server said of itself, a chart for each figure.
+fn watched<'a>(document: &'a Document, time: &'a Axis) -> impl Iterator<Item = Chart> + 'a {
+    document.watched.iter().zip(1..).map(|(one, n)| {
+        let series = vec![Series::line(shorten(&one.query, 60), 0, one.course())];
+        let low = series[0].value.iter().flatten().copied().fold(0.0, f64::min);
+        let (axis, unit) = match one.is_counter {
+            true => ("a second", Unit::Rate),
+            false => ("value", Unit::Count),
+        };
+        let y = match low < 0.0 {
+            true => {
+                let high = series[0].value.iter().flatten().copied().fold(0.0, f64::max);
+                Axis::span(axis, unit, low, high)
+            }
+            false => from_zero(axis, unit, &series),
+        };
+        let missing = match (&one.why, one.missing) {
+            (Some(why), missing @ 1..) => format!(" {missing} values are missing: {why}."),
+            _ => String::new(),
+        };
+        let about = match one.is_counter {
+            true => format!("The growth of a counter of {}.{missing}", one.source),
+            false => format!("At the end of each interval, of {}.{missing}", one.source),
+        };
+        let title = format!("Watched: {}", shorten(&one.query, 100));
+        Chart::new(format!("watch{n}"), title, time.clone(), y).about(about).all(series)
+    })
 }
 
 /// The resources of a managed target.
