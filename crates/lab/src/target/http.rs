@@ -1,7 +1,7 @@
 //! One plain request, to check whether a target is ready and to get its own figures. Load is the
 //! engine's task.
 
-use std::io::{Read, Write};
+use std::io::{ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::time::{Duration, Instant};
 
@@ -69,19 +69,24 @@ pub(crate) fn ask(method: &str, url: &str, patience: Duration) -> Result<Answer,
         "{method} {path} HTTP/1.0\r\nHost: {authority}\r\nAccept: application/json, text/plain;q=0.9, */*;q=0.1\r\n{authorization}Connection: close\r\n\r\n"
     );
     stream.write_all(request.as_bytes()).map_err(failed)?;
+    let late = || format!("{url}: no complete response within {patience:?}");
     let mut bytes = Vec::new();
     let mut piece = [0; 16 * 1024];
     loop {
         let left = patience.saturating_sub(begun.elapsed());
         if left.is_zero() {
-            return Err(format!("{url}: no complete response within {patience:?}"));
+            return Err(late());
         }
         stream.set_read_timeout(Some(left)).map_err(failed)?;
         match stream.read(&mut piece) {
             Ok(0) => break,
             Ok(n) => bytes.extend_from_slice(&piece[..n]),
-            Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
-            Err(error) => return Err(failed(error)),
+            Err(error) => match error.kind() {
+                ErrorKind::Interrupted => {}
+                // The kernel's word for a time that is over.
+                ErrorKind::WouldBlock | ErrorKind::TimedOut => return Err(late()),
+                _ => return Err(failed(error)),
+            },
         }
         if bytes.len() as u64 > MOST_BYTES || is_whole(&bytes) {
             break;
