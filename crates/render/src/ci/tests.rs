@@ -185,7 +185,7 @@ fn a_cell_that_failed_or_was_not_measured_is_not_met() {
     suite.cells.truncate(2);
     suite.cells[0].trials.iter_mut().for_each(|one| {
         (one.figures.scheduled, one.figures.failed) = (10, 10);
-        one.figures.failures = "status 10".to_owned();
+        one.figures.failures = "10 × status 500".to_owned();
     });
     suite.cells[1].trials.clear();
     suite.cells[1].representative = None;
@@ -195,7 +195,7 @@ fn a_cell_that_failed_or_was_not_measured_is_not_met() {
         .map(|(_, _, outcome)| outcome.unwrap())
         .collect();
     assert_eq!(found[0].0, "failure");
-    assert!(found[0].1.contains("no request succeeded (status 10)"), "{found:?}");
+    assert!(found[0].1.contains("no request succeeded (10 × status 500)"), "{found:?}");
     assert_eq!(found[1].0, "error");
     assert!(found[1].1.contains("it was not measured"), "{found:?}");
 }

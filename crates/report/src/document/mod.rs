@@ -14,6 +14,7 @@ pub mod addresses;
 mod asked;
 mod check;
 pub mod counts;
+mod failures;
 pub mod goodput;
 pub mod hiccups;
 mod judged;

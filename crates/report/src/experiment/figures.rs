@@ -3,6 +3,7 @@
 //! A run's document has everything; an experiment of a hundred runs needs a line for each. This
 //! module only selects and converts figures of the document.
 
+use candor_plan::units::fmt_count;
 use serde::{Deserialize, Serialize};
 
 use crate::document::Document;
@@ -33,7 +34,7 @@ pub struct Figures {
     pub failed: u64,
     /// The same as a share of scheduled requests, in [0, 1]; null if there are none.
     pub failed_share: Option<f64>,
-    /// The most frequent failures by kind, e.g. `status 12, reset 3`.
+    /// The most frequent failures by kind, e.g. `12 × status 500, 3 × reset`.
     pub failures: String,
     /// due → done.
     pub response: Percentiles,
@@ -201,15 +202,11 @@ impl Figures {
     }
 }
 
+/// Bounded: a result has room for a reason and not for a list.
 fn failures(document: &Document) -> String {
-    let ledger = &document.ledger;
-    let others =
-        [("shed", ledger.shed), ("unsent", ledger.unsent), ("unfinished", ledger.unfinished)];
-    let errors = document.errors.iter().map(|one| (one.kind.as_str(), one.count));
-    let mut kinds: Vec<_> = errors.chain(others).filter(|(_, count)| *count > 0).collect();
-    kinds.sort_by_key(|&(_, count)| std::cmp::Reverse(count));
+    let kinds = document.failures().into_iter().take(3);
     let text: Vec<_> =
-        kinds.iter().take(3).map(|(kind, count)| format!("{kind} {count}")).collect();
+        kinds.map(|(kind, count)| format!("{} × {kind}", fmt_count(count))).collect();
     text.join(", ")
 }
 
@@ -254,7 +251,7 @@ mod tests {
         let broken = Figures::of(&testing::broken());
         assert!(broken.unusable && broken.failed > 1000, "{broken:?}");
         assert!(broken.rate_per_s.unwrap() < testing::broken().rate.achieved_per_s.unwrap() + 1.0);
-        assert!(broken.failures.starts_with("timeout "), "{}", broken.failures);
+        assert!(broken.failures.contains(" × timeout, "), "{}", broken.failures);
         assert_eq!(broken.failures.split(", ").count(), 3);
     }
 

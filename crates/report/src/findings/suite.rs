@@ -279,7 +279,7 @@ fn sentence(server: &str, ailment: Ailment, cells: &[&Cell], of: usize, names: &
     }
 }
 
-/// `12.3 % (status 3200, reset 3)`.
+/// `12.3 % (3,200 × status 500, 3 × reset)`.
 fn failed(figures: &Figures) -> Option<String> {
     let share = fmt_share(figures.failed_share?);
     Some(match figures.failures.as_str() {

@@ -206,7 +206,7 @@ fn a_rate_that_the_loader_limited_is_a_lower_bound() {
 fn what_broke_is_told_with_figures() {
     let failing = with(drifting("a", "hello", 9.0, STEADY), |figures| {
         figures.failed_share = Some(0.25);
-        figures.failures = "status 12".to_owned();
+        figures.failures = "12 × status 500".to_owned();
     });
     let ended = with(cell("b", "hello", &[10.0]), |figures| {
         figures.unusable = true;
@@ -221,7 +221,7 @@ fn what_broke_is_told_with_figures() {
     assert_eq!(
         found(vec![failing, ended, unusable, stalled, sound]),
         [
-            (Kind::Broken, "a fails requests: hello 25.0 % (status 12).".to_owned()),
+            (Kind::Broken, "a fails requests: hello 25.0 % (12 × status 500).".to_owned()),
             (Kind::Broken, "b ended in mid-run in hello: it ended by signal 11.".to_owned()),
             (Kind::Broken, "c has no usable run in hello: no-rate.".to_owned()),
             (Kind::Slowed, "d stood still in hello: the longest response took 2 s.".to_owned()),

@@ -22,17 +22,20 @@ pub(super) fn dominate(document: &Document) -> Option<Finding> {
     }
     let kinds = document.errors.iter().map(|one| (one.kind.as_str(), one.count));
     let most = kinds.chain([("unfinished", unfinished)]).max_by_key(|(_, count)| *count);
-    let most = most.map_or("an unknown kind", |(kind, _)| kind);
+    let (most, count) = most.unwrap_or(("an unknown kind", 0));
+    let statuses = document.unexpected_statuses();
+    let status = statuses.first().filter(|one| most == "status" && one.count > count / 2);
+    let named = status.map_or(most.to_owned(), |one| format!("{most} {}", one.status));
     let (failed_of, share_shown) =
         (format!("{} of {}", fmt_count(failed), fmt_count(ledger.sent)), fmt_share(share));
     Some(Finding {
         severity: Severity::Warning,
         sentence: match is_all {
             true => format!(
-                "No request succeeded: {failed_of} sent requests failed (most often: {most})."
+                "No request succeeded: {failed_of} sent requests failed (most often: {named})."
             ),
             false => format!(
-                "{failed_of} sent requests failed ({share_shown}), most of them with {most}: latencies cover only \
+                "{failed_of} sent requests failed ({share_shown}), most of them with {named}: latencies cover only \
                  the rest."
             ),
         },
@@ -136,6 +139,7 @@ mod tests {
         let mut document = testing::failing(404);
         let verdict = found(&document, "errors-dominate").unwrap();
         assert_eq!(verdict.evidence["error_share"], 1.0);
+        assert!(verdict.sentence.contains("(most often: status 404)"), "{}", verdict.sentence);
         assert!(verdict.remedy.contains("`candor try`"), "{}", verdict.remedy);
         (document.ledger.unfinished, document.ledger.errors) = (document.ledger.errors, 0);
         document.errors.clear();
