@@ -76,9 +76,10 @@ fn a_head_that_answers_nothing_but_errors_or_hangs_or_does_not_start_is_red() {
         sentence
     };
     let errors = why("embedded --path /status/503");
-    assert!(errors.contains("no request of head succeeded in 7 of 7 runs (status "), "{errors}");
+    assert!(errors.contains("no request of head succeeded in 7 of 7 runs ("), "{errors}");
+    assert!(errors.contains(" × status 503)."), "{errors}");
     let hang = why("embedded --path /fault/hang");
-    assert!(hang.contains("no request of head succeeded in 7 of 7 runs (unfinished "), "{hang}");
+    assert!(hang.contains("no request of head succeeded in 7 of 7 runs (2 × unfinished"), "{hang}");
     let missing = why("false {port}");
     assert!(missing.contains("head could not be measured: target head: "), "{missing}");
 }
@@ -88,6 +89,21 @@ fn a_base_that_does_not_start_is_an_error() {
     let all = [&["ci"][..], &SHORT, &["base=false {port}", "head=embedded"]].concat();
     let outcome = Candor::start(&all).finish_within(PATIENCE).unwrap();
     assert_eq!(outcome.code(), 1, "{}", outcome.stderr);
+}
+
+#[test]
+fn a_base_of_which_no_request_succeeds_is_an_error() {
+    for (path, kind) in [("/status/500", "× status 500"), ("/fault/hang", "2 × unfinished")] {
+        let base = format!("base=embedded --path {path}");
+        let arguments = ["--drain", "0s", "--primary", "p50", "--report", "none"];
+        let (outcome, document) = ci(&[&arguments[..], &[&base, "head=embedded"]].concat());
+        assert_eq!(outcome.code(), 1, "{path}: {}{}", outcome.stdout, outcome.stderr);
+        let why = "no request of base succeeded in 7 of 7 runs (";
+        assert!(outcome.stderr.contains(why), "{}", outcome.stderr);
+        assert!(outcome.stderr.contains(kind), "{}", outcome.stderr);
+        assert!(!outcome.stderr.contains("times as long"), "{}", outcome.stderr);
+        assert_eq!(document["cautions"].to_string().contains("left out"), false);
+    }
 }
 
 #[test]

@@ -168,10 +168,12 @@ impl Comparing {
             console::misses(compose::misses_of_comparison(&comparison));
         }
         let nothing_worked = comparison.variants.iter().any(Variant::is_failed);
+        let has_baseline = comparison.variants.first().is_some_and(|one| !one.is_failed());
         Ok(match (stopped, comparison.gate()) {
             // A server that does not start is slower than any limit.
             (Some(_), Some(Gate::NotMet)) if broken => Exit::ExpectationNotMet,
             (Some(why), _) => Exit::stopped(&why),
+            (None, Some(_)) if !has_baseline => Exit::CouldNotRun,
             (None, Some(gate)) => gate.into(),
             (None, None) if nothing_worked && !self.outputs.allow_failures => Exit::CouldNotRun,
             (None, None) => Exit::Fine,

@@ -11,7 +11,7 @@ use candor_plan::units::{fmt_digits, fmt_plural};
 use candor_report::document::Judgement;
 use candor_report::document::Outcome;
 use candor_report::experiment::comparison::{
-    Change, Conclusion, Finding, Limit, Metric, Noise, Variant,
+    Change, Conclusion, Finding, Limit, Metric, Noise, Trial, Variant,
 };
 use candor_stats::bootstrap::{RESAMPLES, cliffs_delta};
 use candor_stats::rounds::{self, Shift};
@@ -135,10 +135,10 @@ fn of_variant(
     let is_claim = primary.is_some_and(|one| one.conclusion == Conclusion::Worse);
     let percent = |share: f64| fmt_digits(share * 100.0);
     let (outcome, found) = match (variant.failure(baseline), change) {
-        (Some(failure), _) => (Outcome::NotMet, failure),
-        (None, _) if baseline.is_failed() => {
-            (Outcome::CannotTell, format!("no request of {} succeeded", baseline.name))
+        _ if baseline.is_failed() => {
+            (Outcome::CannotTell, baseline.nothing_worked().unwrap_or_default())
         }
+        (Some(failure), _) => (Outcome::NotMet, failure),
         (None, None) => (Outcome::CannotTell, too_few()),
         (None, Some(change)) => {
             let floor = noise.map_or(Some(0.0), |one| one.floor).unwrap_or(f64::INFINITY);
@@ -327,7 +327,9 @@ pub(crate) fn cautions(variants: &[Variant]) -> Vec<String> {
                 variant.name
             ));
         }
-        let unusable = variant.trials.iter().filter(|one| one.figures.unusable).count();
+        // That nothing worked is said as a failure, with its reason.
+        let is_unusable = |one: &&Trial| one.figures.unusable && !one.figures.nothing_worked();
+        let unusable = variant.trials.iter().filter(is_unusable).count();
         if unusable > 0 {
             all.push(format!(
                 "{unusable} of {runs} runs of {} are left out: they ended early, or their figures cannot be true",

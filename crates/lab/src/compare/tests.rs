@@ -166,7 +166,7 @@ fn fail(figures: &mut Figures, share: f64) {
     figures.failed = (REQUESTS as f64 * share) as u64;
     figures.ok = figures.scheduled - figures.failed;
     figures.failed_share = Some(share);
-    figures.failures = format!("status {}", figures.failed);
+    figures.failures = format!("{} × status 500", figures.failed);
     if share == 1.0 {
         (figures.rate_per_s, figures.response) = (Some(0.0), Percentiles::default());
     }
@@ -178,7 +178,7 @@ fn a_variant_that_fails_is_not_met_however_fast_it_is() {
     let all = gate(|figures, slot| fail(figures, f64::from(u8::from(slot.variant == 1))));
     assert_eq!(all.0, Gate::NotMet);
     assert!(
-        all.1.contains("no request of S1 succeeded in 10 of 10 runs (status 2000)"),
+        all.1.contains("no request of S1 succeeded in 10 of 10 runs (2000 × status 500)"),
         "{}",
         all.1
     );
@@ -193,6 +193,14 @@ fn a_variant_that_fails_is_not_met_however_fast_it_is() {
     assert_eq!(gate(|figures, _| fail(figures, 0.02)).0, Gate::Met, "the baseline fails as often");
     let baseline = gate(|figures, slot| fail(figures, 1.0 - slot.variant as f64));
     assert_eq!(baseline.0, Gate::CannotTell, "{}", baseline.1);
+    let why = "cannot tell, no request of S0 succeeded in 10 of 10 runs (2000 × status 500).";
+    assert!(baseline.1.contains(why), "{}", baseline.1);
+    let both = gate(|figures, _| fail(figures, 1.0));
+    assert_eq!(both.0, Gate::CannotTell, "nothing to compare with: {}", both.1);
+    let most = gate(|figures, slot| {
+        fail(figures, f64::from(u8::from(slot.variant == 0 && slot.round > 2)));
+    });
+    assert!(most.1.contains("no request of S0 succeeded in 8 of 10 runs"), "{}", most.1);
 }
 
 #[test]

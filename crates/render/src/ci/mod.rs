@@ -106,7 +106,8 @@ impl Checks {
     /// Of a comparison: that each variant works, and the limit if there is one.
     pub fn of_comparison(comparison: &Comparison) -> Self {
         let others = (1..comparison.variants.len()).filter(|at| !comparison.is_twin(*at));
-        let works = others.clone().map(|variant| {
+        let works = (0..comparison.variants.len()).filter(|at| !comparison.is_twin(*at));
+        let works = works.map(|variant| {
             let name = format!("{} works", comparison.variants[variant].name);
             Check::unless(name, comparison.failure(variant))
         });

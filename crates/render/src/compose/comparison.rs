@@ -10,7 +10,7 @@ use crate::page::chart::{Across, COLOURS, Chart, Dot, Mark, Series, from_zero};
 use crate::page::{Column, Depth, Page, Table};
 use candor_report::Tone;
 use candor_report::experiment::comparison::{
-    Change, Comparison, Conclusion, Finding, Metric, Noise,
+    Change, Comparison, Conclusion, Finding, Metric, Noise, Variant,
 };
 use candor_report::shorten;
 
@@ -116,7 +116,7 @@ fn standing(comparison: &Comparison, variant: usize) -> (Tone, &'static str) {
     if comparison.is_twin(variant) {
         return (Tone::Strong, "NOISE");
     }
-    if comparison.failure(variant).is_some() {
+    if comparison.failure(variant).or_else(|| comparison.failure(0)).is_some() {
         return (Tone::Bad, "FAILED");
     }
     match comparison.primary_of(variant).map(|one| one.conclusion) {
@@ -140,13 +140,19 @@ pub fn sentence(comparison: &Comparison, variant: usize) -> String {
                 percent(*floor),
                 name(0)
             ),
-            None => format!("The noise floor in {metric} is not known: too few rounds have it."),
+            None => {
+                let why = comparison.why_too_few(variant);
+                let why = why.unwrap_or_else(|| "too few rounds have it".to_owned());
+                format!("The noise floor in {metric} is not known: {why}.")
+            }
         };
     }
     let Some(primary) = comparison.primary_of(variant) else {
         return format!("Nothing is known of {}.", name(variant));
     };
-    if let Some(failure) = comparison.failure(variant) {
+    // Without a baseline, how the variant did is no difference.
+    let has_baseline = comparison.variants.first().is_some_and(|one| !one.is_failed());
+    if let Some(failure) = comparison.failure(variant).filter(|_| has_baseline) {
         return format!(
             "{} failed, so it is not compared with {}: {failure}.",
             name(variant),
@@ -321,7 +327,11 @@ pub fn misses(comparison: &Comparison) -> Vec<String> {
             let missed = comparison.judgements().filter(|one| !one.met());
             missed.map(|one| one.sentence.clone()).collect()
         }
-        None => (1..comparison.variants.len()).filter_map(|at| comparison.failure(at)).collect(),
+        None => {
+            let baseline = comparison.variants.first().and_then(Variant::nothing_worked);
+            let others = (1..comparison.variants.len()).filter_map(|at| comparison.failure(at));
+            baseline.into_iter().chain(others).collect()
+        }
     }
 }
 
@@ -416,7 +426,7 @@ mod tests {
     use candor_report::document::Judgement;
     use candor_report::document::Outcome;
     use candor_report::document::{Host, Tool};
-    use candor_report::experiment::comparison::{FORMAT, Limit, Trial, Variant};
+    use candor_report::experiment::comparison::{FORMAT, Limit, Trial};
     use candor_report::experiment::figures::Figures;
 
     use crate::csv;

@@ -275,15 +275,8 @@ impl Variant {
         if let Some(why) = &self.broken {
             return Some(format!("{} could not be measured: {why}", self.name));
         }
-        let failed = || self.trials.iter().filter(|trial| trial.figures.nothing_worked());
-        if let Some(first) = failed().next() {
-            let runs = fmt_plural(self.trials.len() as u64, "run");
-            let failures = &first.figures.failures;
-            return Some(format!(
-                "no request of {} succeeded in {} of {runs} ({failures})",
-                self.name,
-                failed().count()
-            ));
+        if let Some(why) = self.nothing_worked() {
+            return Some(why);
         }
         let (mine, theirs) = (self.failed_share()?, baseline.failed_share().unwrap_or(0.0));
         (mine - theirs > FAILURES).then(|| {
@@ -297,6 +290,18 @@ impl Variant {
         })
     }
 
+    /// In how many of its runs no request succeeded, and why. `None`: in none.
+    pub fn nothing_worked(&self) -> Option<String> {
+        let failed = || self.trials.iter().filter(|trial| trial.figures.nothing_worked());
+        let failures = &failed().next()?.figures.failures;
+        let runs = fmt_plural(self.trials.len() as u64, "run");
+        Some(format!(
+            "no request of {} succeeded in {} of {runs} ({failures})",
+            self.name,
+            failed().count()
+        ))
+    }
+
     /// The median over its runs of the share of failed requests.
     fn failed_share(&self) -> Option<f64> {
         let shares: Vec<f64> =
@@ -304,8 +309,12 @@ impl Variant {
         (!shares.is_empty()).then(|| median(&shares))
     }
 
-    /// Why its runs lack a figure of this metric: they had too few responses. `None`: they do not.
+    /// Why its runs lack a figure of this metric: no request succeeded, or they had too few responses. `None`: they do
+    /// not.
     pub fn why_missing(&self, metric: Metric) -> Option<String> {
+        if let Some(why) = self.nothing_worked() {
+            return Some(why);
+        }
         let q = metric.quantile()?;
         let lack = |trial: &&Trial| metric.of(&trial.figures).is_none();
         let counts: Vec<f64> =
