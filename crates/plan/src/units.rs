@@ -20,7 +20,7 @@ mod moment;
 
 pub use human::{
     fmt_bytes, fmt_count, fmt_digits, fmt_duration_ns, fmt_per_second, fmt_plural, fmt_rate,
-    fmt_share, fmt_short,
+    fmt_share, fmt_short, with_commas,
 };
 pub use moment::Utc;
 

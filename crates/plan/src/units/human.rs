@@ -53,10 +53,13 @@ pub fn fmt_short(value: f64) -> String {
     }
 }
 
-/// The three digits that matter of a number below a thousand.
+/// The three digits that matter of a number, and all of those before its point: `9.87`, `-32.1`, `1,790`.
 pub fn fmt_digits(value: f64) -> String {
-    let decimals = if value >= 99.95 { 0 } else { 1 + usize::from(value < 9.995) };
-    format!("{value:.decimals$}")
+    let decimals = match value.abs() {
+        size if size >= 99.95 => 0,
+        size => 1 + usize::from(size < 9.995),
+    };
+    with_commas(&format!("{value:.decimals$}"))
 }
 
 /// `value` in the first unit in which it has at most three digits before the point.
@@ -102,6 +105,17 @@ pub fn fmt_count(count: u64) -> String {
     text
 }
 
+/// A written number with separated thousands: `-1,790.5`.
+pub fn with_commas(number: &str) -> String {
+    let digits = number.trim_start_matches(['-', '+']);
+    let sign = &number[..number.len() - digits.len()];
+    let (whole, fraction) = digits.split_at(digits.find('.').unwrap_or(digits.len()));
+    match whole.parse() {
+        Ok(whole) => format!("{sign}{}{fraction}", fmt_count(whole)),
+        Err(_) => number.to_owned(),
+    }
+}
+
 /// An asked rate as it was typed: `20,000/s`, `30/m`, `0.01/s`.
 pub fn fmt_rate(rate: Rate) -> String {
     match as_typed(rate) {
@@ -131,7 +145,7 @@ pub fn fmt_share(share: f64) -> String {
         p if p > 99.995 && p < 100.0 => ">99.99 %".to_owned(),
         p if p < 0.0995 => format!("{p:.3} %"),
         p if p < 9.995 || (99.0..100.0).contains(&p) => format!("{p:.2} %"),
-        p => format!("{p:.1} %"),
+        p => format!("{} %", with_commas(&format!("{p:.1}"))),
     }
 }
 

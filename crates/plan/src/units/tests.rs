@@ -236,10 +236,19 @@ fn shares_are_never_rounded_to_all_or_nothing() {
         (0.999_999, ">99.99 %"),
         (1.0, "100 %"),
         (1.02, "102.0 %"),
+        (17.901, "1,790.1 %"),
         (f64::NAN, "–"),
     ] {
         assert_eq!(fmt_share(share), text);
     }
+}
+
+#[test]
+fn digits_are_as_many_below_zero_and_thousands_have_commas() {
+    let shown = [9.876, 32.14, 181.4, 1790.1, -9.876, -32.14, -1790.1].map(fmt_digits);
+    assert_eq!(shown, ["9.88", "32.1", "181", "1,790", "-9.88", "-32.1", "-1,790"]);
+    let written = ["-1234.50", "+1000", "12", "inf"].map(with_commas);
+    assert_eq!(written, ["-1,234.50", "+1,000", "12", "inf"]);
 }
 
 fn same(a: Rate, b: Rate) -> bool {
