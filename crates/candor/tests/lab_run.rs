@@ -542,6 +542,34 @@ fn a_search_without_repetitions_cannot_tell() {
     assert_eq!(peak["answer"]["confidence"], "poor");
 }
 
+/// 503 to everything: a search ends with its first run, and no rate is called saturated.
+#[test]
+fn a_target_that_fails_every_request_is_told_with_its_status() {
+    let target = Target::start(&[]);
+    let url = target.url("/status/503");
+    let short = ["-c", "2", "-d", "100ms", "--warm-up", "0"];
+    for objective in [&[][..], &["--objective", "p99 < 10ms"]] {
+        let search = [&["peak", &*url, "--json", "peak.json"], &short[..], objective].concat();
+        let outcome = Candor::start(&search).finish();
+        assert_eq!(outcome.code(), 1, "{}{}", outcome.stdout, outcome.stderr);
+        assert!(outcome.stdout.contains("FAILED"), "{}", outcome.stdout);
+        let peak = json(&outcome.file("peak.json"));
+        assert_valid("peak", &peak);
+        let said = peak["sentences"][0].as_str().unwrap();
+        assert!(
+            said.starts_with("No request succeeded: ") && said.ends_with(" × status 503."),
+            "{said}"
+        );
+        assert_eq!(peak["steps"].as_array().map(Vec::len), Some(1));
+    }
+    let rates = ["sweep", &*url, "--rates", "100,200", "--rounds", "1"];
+    let swept = Candor::start(&[&rates, &short[..]].concat()).finish();
+    assert_eq!(swept.code(), 1, "{}{}", swept.stdout, swept.stderr);
+    let words: Vec<&str> = swept.stdout.split_whitespace().collect();
+    assert!(words.join(" ").contains("(10 × status 503)"), "{}", swept.stdout);
+    assert!(!swept.stdout.to_lowercase().contains("saturated"), "{}", swept.stdout);
+}
+
 #[test]
 fn an_interrupted_search_keeps_what_it_has() {
     let target = serve("--truth fifo --service-time 5ms");

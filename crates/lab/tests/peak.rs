@@ -11,6 +11,7 @@ use candor_report::document::hiccups::Hiccups;
 use candor_report::document::latency::Distribution;
 use candor_report::experiment::peak::{Confidence, Peak, Phase, Step, StepOutcome, Who};
 use candor_report::{Document, Expectation, Facts};
+use candor_stats::bootstrap::Random;
 use candor_testkit::sim::{Fifo, Reaction, ok_bytes};
 
 fn settings(objectives: &[&str]) -> Settings {
@@ -400,4 +401,96 @@ fn every_run_has_a_name_and_a_seed_of_its_own() {
     assert!(names.0.iter().all(|(name, seed)| seen.insert(name.clone()) && *seed >= 1));
     let seeds: std::collections::HashSet<u64> = names.0.iter().map(|(_, seed)| *seed).collect();
     assert_eq!(seeds.len(), names.0.len());
+}
+
+/// One at a time, of which this share has another status.
+fn failing(share: f64, status: u16) -> impl Runner {
+    let mut seed = 3;
+    Simulated::new(move || {
+        seed += 1;
+        let (mut fifo, mut random) = (Fifo::new(MS), Random::new(seed));
+        move |at_ns: u64, _: u64, _: u64| {
+            let failed = format!("HTTP/1.1 {status} \r\nContent-Length: 2\r\n\r\nno");
+            let bytes = if random.unit() < share { failed.into_bytes() } else { ok_bytes() };
+            Reaction::Answer { at_ns: fifo.done_ns(at_ns), bytes }
+        }
+    })
+}
+
+#[test]
+fn a_search_in_which_nothing_succeeds_stops_at_its_first_load_and_says_why() {
+    for objectives in [&["p99 < 5ms"][..], &[]] {
+        let peak = search(&plan(S), &settings(objectives), &mut failing(1.0, 503));
+        assert_eq!(peak.steps.iter().map(|step| step.trials.len()).sum::<usize>(), 1);
+        assert!(peak.nothing_worked() && peak.answer.is_none() && peak.cannot_tell.is_none());
+        let failed = peak.steps[0].trials[0].figures.failed;
+        let count = candor_plan::units::fmt_count(failed);
+        assert_eq!(peak.sentences, [format!("No request succeeded: {count} × status 503.")]);
+        let partial = peak.partial.unwrap();
+        assert_eq!(partial, format!("no request succeeded: {count} × status 503"));
+    }
+}
+
+#[test]
+fn errors_that_decide_are_named() {
+    let said = |objective: &str, share: f64| {
+        let peak = search(&plan(2 * S), &settings(&[objective]), &mut failing(share, 500));
+        peak.sentences
+            .iter()
+            .any(|one| one.contains("of the requests failed (") && one.contains("× status 500"))
+    };
+    assert!(said("p99 < 300ms", 0.1));
+    assert!(said("errors < 1%", 0.1));
+    assert!(!said("p99 < 1us", 0.001), "they do not decide it");
+}
+
+/// Whatever a noisy machine does, and whenever its time is over.
+#[test]
+fn only_rates_that_were_run_are_named_and_counted_as_in_the_table() {
+    let (mut unconfirmed, mut confirmed) = (0, 0);
+    for kind in KINDS {
+        for seed in 1..=6 {
+            let mut machine = Machine::new(kind, seed);
+            let mut runner = Simulated::new(move || Fifo::new((MS as f64 / machine.next()) as u64));
+            let few =
+                Settings { most_time_ns: Some((20 + 10 * seed) * S), ..settings(&["p99 < 5ms"]) };
+            let plan = plan(S).with(|parts| parts.seed = seed).unwrap();
+            let peak = search(&plan, &few, &mut runner);
+            let Some(answer) = peak.answer else { continue };
+            let is_it = |step: &&Step| {
+                step.phase == Phase::Search && step.rate_per_s == Some(answer.rate_per_s)
+            };
+            let step = peak.steps.iter().find(is_it).expect("a rate that was run");
+            let counts =
+                format!("met it in {} of {} run", step.met().unwrap(), step.counted().len());
+            assert!(peak.sentences.iter().any(|one| one.contains(&counts)), "{:?}", peak.sentences);
+            assert!(answer.low_repeated.is_none_or(|one| one.of > 0));
+            let is_said = peak.sentences.iter().any(|one| one.contains("No rate is confirmed"));
+            assert_eq!(is_said, answer.low_per_s.is_none(), "{:?}", peak.sentences);
+            *if is_said { &mut unconfirmed } else { &mut confirmed } += 1;
+        }
+    }
+    assert!(unconfirmed > 5 && confirmed > 0, "{unconfirmed} {confirmed}");
+}
+
+#[test]
+fn the_run_that_stands_for_a_rate_has_the_median_p99_and_that_of_a_closed_loop_the_median_rate() {
+    let peak = search(&plan(S), &settings(&["p99 < 5ms"]), &mut Simulated::new(|| Fifo::new(MS)));
+    let shown = |rate_per_s: Option<f64>| {
+        let mut step = peak.steps[0].clone();
+        let runs = [(30.0, Some(20)), (10.0, Some(1000)), (20.0, Some(5)), (40.0, None)];
+        step.rate_per_s = rate_per_s;
+        step.trials = runs
+            .map(|(rate_per_s, p99_ms)| {
+                let mut trial = peak.steps[0].trials[0].clone();
+                trial.figures.rate_per_s = Some(rate_per_s);
+                trial.figures.response.p99_ns = p99_ms.map(|ms: u64| ms * MS);
+                trial
+            })
+            .into();
+        let figures = &step.representative().unwrap().figures;
+        (figures.rate_per_s.unwrap(), figures.response.p99_ns)
+    };
+    assert_eq!(shown(Some(50.0)), (30.0, Some(20 * MS)));
+    assert_eq!(shown(None), (20.0, Some(5 * MS)));
 }

@@ -156,15 +156,15 @@ impl Search {
         self.settle();
     }
 
-    /// The ends as far as they are known: those that are being confirmed, or else the gap.
+    /// The ends as far as they are known, each a rate that had a run: those that are being confirmed, or else the gap.
     pub fn ends(&self) -> (Option<End>, Option<End>) {
         let (below, above) = self.gap();
         let end = |side: &Side, gap: Option<f64>, is_low: bool| match side.end {
-            Some((rate, agreed, disagreed)) => {
+            Some((rate, agreed, disagreed)) if self.runs(side) > 0 => {
                 let confirmed = self.is_confirmed(side, is_low);
                 Some(End { rate, agreed, disagreed, confirmed })
             }
-            None => {
+            _ => {
                 let rate = gap?;
                 let one = self.tried.iter().find(|one| one.rate == rate)?;
                 let (agreed, disagreed) =

@@ -31,7 +31,7 @@ Examples:
       Starts the server on the first half of the cores, and ends it. `candor sweep --peak
       peak.json` continues from there.
 
-Each run takes --duration [default here: 5s] after --warm-up [1s]. Both ends of the result are confirmed by
+Each run takes --duration after --warm-up. Both ends of the result are confirmed by
 repetitions in random order: eight of eight runs agree, or 12 of 13. If they do not, the result is a wider
 interval, with 95 % confidence, or `cannot tell`. Exit codes as of `candor run`; 3: no rate meets the
 objectives, 6: cannot tell.";
@@ -133,13 +133,10 @@ fn precision(text: &str) -> Result<f64, String> {
 }
 
 fn exit(made: &Made<Peak>) -> Exit {
-    let Made { document: peak, outputs: outputs @ Outputs { strict, .. }, is_interrupted } = made;
-    let mut trials = peak.steps.iter().flat_map(|step| &step.trials);
-    let nothing_worked = trials.all(|trial| trial.figures.nothing_worked());
+    let Made { document: peak, outputs: Outputs { strict, .. }, is_interrupted } = made;
     match (&peak.partial, &peak.answer) {
         (Some(_), _) if *is_interrupted => Exit::Interrupted,
         (Some(_), _) => Exit::CouldNotRun,
-        (None, None) if nothing_worked && !outputs.allow_failures => Exit::CouldNotRun,
         _ if peak.cannot_tell.is_some() => Exit::CannotTell,
         (None, None) => Exit::ExpectationNotMet,
         (None, Some(_)) if *strict && peak.limit.who == Who::Loader => Exit::NotTrustworthy,

@@ -86,6 +86,11 @@ impl Search<'_> {
         tried: &mut BTreeMap<u32, f64>,
     ) -> Result<(), SearchEnd> {
         let at = self.run_once(Phase::Ceiling, connections, None)?;
+        let mut runs = self.steps.iter().flat_map(|step| &step.trials);
+        if runs.all(|one| one.figures.nothing_worked()) {
+            let why = self.steps[at].trials.last().map(|one| one.figures.failures.clone());
+            return Err(SearchEnd::Failed(why.unwrap_or_default()));
+        }
         let rates = self.steps[at].counted().into_iter().filter_map(|one| one.figures.rate_per_s);
         tried.insert(connections, rates.fold(0.0, f64::max));
         Ok(())

@@ -258,6 +258,8 @@ enum SearchEnd {
     Error(LabError),
     /// A run ended before its time.
     Ended(String),
+    /// No request succeeded, for this reason: at other loads none would.
+    Failed(String),
     /// The time of the search does not suffice for another run.
     TimeOver,
 }
@@ -266,7 +268,7 @@ impl SearchEnd {
     fn into_error(self) -> LabError {
         match self {
             SearchEnd::Error(error) => error,
-            SearchEnd::Ended(_) => LabError::Interrupted,
+            SearchEnd::Ended(_) | SearchEnd::Failed(_) => LabError::Interrupted,
             SearchEnd::TimeOver => LabError::Usage(
                 "the most time of the search is shorter than one of its runs".to_owned(),
             ),
@@ -279,6 +281,7 @@ impl std::fmt::Display for SearchEnd {
         match self {
             SearchEnd::Error(error) => error.fmt(f),
             SearchEnd::Ended(why) => f.write_str(why),
+            SearchEnd::Failed(why) => write!(f, "no request succeeded: {why}"),
             SearchEnd::TimeOver => f.write_str("its time was over"),
         }
     }

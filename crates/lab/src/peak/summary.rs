@@ -2,7 +2,7 @@
 
 use candor_plan::units::{fmt_duration_ns, fmt_per_second, fmt_plural, fmt_share};
 use candor_report::experiment::peak::{
-    Answer, Ceiling, Confidence, Limit, Peak, Phase, Repeated, Step, Who,
+    Answer, Ceiling, Confidence, Judged, Limit, Peak, Phase, Repeated, Step, Who,
 };
 use candor_report::experiment::trial::Trial;
 use candor_stats::threshold::{self, End};
@@ -14,6 +14,8 @@ use super::ceiling::CONFIRMATIONS;
 const NEAR: f64 = 0.05;
 /// Ends that are further apart than this share of the upper one say nothing.
 const FAR: f64 = 0.5;
+/// A loader that uses less than this share of a core is not what is at its limit.
+const IDLE: f64 = 0.5;
 /// A target that uses more than this share of its cores is at its limit.
 const CPU_LIMIT: f64 = 0.9;
 
@@ -47,7 +49,7 @@ pub(super) fn of_edge(search: &threshold::Search) -> Option<Answer> {
         rate_per_s,
         low_per_s: confirmed(low),
         high_per_s: confirmed(high),
-        low_repeated: low.map(repeated),
+        low_repeated: low.map(repeated).filter(|one| one.of > 0),
         high_repeated: high.map(repeated),
         bracket_share: high.map(|high| (high.rate - rate_per_s) / high.rate),
         confidence: confidence(confirmed(low), confirmed(high)),
@@ -176,10 +178,19 @@ pub(super) fn limit(steps: &[Step], target_cores: usize) -> Limit {
             trials.iter().flat_map(|trial| &trial.loader_findings).map(String::as_str).collect();
         findings.sort_unstable();
         findings.dedup();
-        let why = format!(
-            "The loader, or its machine, was at its limit ({}), so the target may do more.{loader}",
-            findings.join(", ")
-        );
+        // Requests that leave late from an idle loader wait for its machine.
+        let why = match loader_cpu.filter(|share| *share < IDLE) {
+            Some(share) => format!(
+                "The loader's machine delayed it ({}), although its busiest thread used only {} of a core: the \
+                 target may do more.",
+                findings.join(", "),
+                fmt_share(share)
+            ),
+            None => format!(
+                "The loader, or its machine, was at its limit ({}), so the target may do more.{loader}",
+                findings.join(", ")
+            ),
+        };
         return Limit { who: Who::Loader, why };
     }
     match mean(&|trial| trial.figures.target_cpu_share) {
@@ -212,6 +223,10 @@ pub(super) fn limit(steps: &[Step], target_cores: usize) -> Limit {
 pub(super) fn sentences(peak: &Peak) -> Vec<String> {
     let mut said = Vec::new();
     if let Some(why) = &peak.partial {
+        if peak.nothing_worked() {
+            let why = why.strip_prefix("no").map_or(why.clone(), |rest| format!("No{rest}"));
+            return vec![format!("{why}.")];
+        }
         said.push(format!("The search is incomplete: {why}."));
     }
     if let Some(why) = &peak.cannot_tell {
@@ -222,15 +237,16 @@ pub(super) fn sentences(peak: &Peak) -> Vec<String> {
     match (&peak.answer, peak.objectives.is_empty()) {
         (None, true) => said.push("No throughput was found.".to_owned()),
         (None, false) => {
-            let tried = peak.steps.iter().filter(|step| step.phase == Phase::Search);
-            let rates = tried.filter_map(|step| step.rate_per_s).min_by(f64::total_cmp);
-            said.push(match rates {
+            let lowest = searched(peak)
+                .min_by(|a, b| a.rate_per_s.unwrap_or(0.0).total_cmp(&b.rate_per_s.unwrap_or(0.0)));
+            said.push(match lowest.and_then(|step| step.rate_per_s) {
                 Some(rate) => format!(
                     "No rate meets {objectives}: not even {}, the lowest one tried.",
                     fmt_per_second(rate)
                 ),
                 None => format!("No rate that could meet {objectives} was tried."),
             });
+            said.extend(lowest.and_then(failures));
         }
         (Some(answer), true) => {
             let connections = peak.ceiling.map_or(0, |ceiling| ceiling.connections);
@@ -257,13 +273,14 @@ pub(super) fn sentences(peak: &Peak) -> Vec<String> {
         }
         (Some(answer), false) => {
             let rate = fmt_per_second(answer.rate_per_s);
-            said.push(match is_certain {
-                true => format!("{rate} is the highest rate that meets {objectives}."),
-                false => {
-                    format!("In these runs, {rate} is the highest rate that met {objectives}.")
-                }
+            said.push(match (is_certain, answer.low_per_s) {
+                (true, _) => format!("{rate} is the highest rate that meets {objectives}."),
+                (false, Some(_)) => format!(
+                    "In these runs {rate} met {objectives}; whether a higher rate does is not known."
+                ),
+                (false, None) => format!("No rate is confirmed to meet {objectives}."),
             });
-            said.extend(repetitions(answer));
+            said.extend(repetitions(peak, answer));
         }
     }
     if !peak.plan.work.journeys().is_empty() {
@@ -275,17 +292,75 @@ pub(super) fn sentences(peak: &Peak) -> Vec<String> {
     said
 }
 
-/// How often the runs at the ends agreed.
-fn repetitions(answer: &Answer) -> Option<String> {
-    let told = |one: Repeated, what: &str| {
-        let Repeated { rate_per_s, agreed, of } = one;
-        format!("{} {what} in {agreed} of {}", fmt_per_second(rate_per_s), fmt_plural(of, "run"))
+/// The steps of the search for the edge.
+fn searched(peak: &Peak) -> impl Iterator<Item = &Step> {
+    peak.steps.iter().filter(|step| step.phase == Phase::Search)
+}
+
+/// How often the runs at the ends agreed: of those that count, as in the table of all loads.
+fn repetitions(peak: &Peak, answer: &Answer) -> Option<String> {
+    let told = |rate_per_s: f64, is_low: bool| {
+        let step = searched(peak).find(|step| step.rate_per_s == Some(rate_per_s))?;
+        let (met, of) = (step.met()?, step.counted().len());
+        let (what, agreed) = if is_low { ("met it", met) } else { ("missed it", of - met) };
+        let (rate, runs) = (fmt_per_second(rate_per_s), fmt_plural(of as u64, "run"));
+        Some(format!("{rate} {what} in {agreed} of {runs}"))
     };
-    let low = answer.low_repeated.filter(|one| one.of > 0).map(|one| told(one, "met it"));
-    let high = answer.high_repeated.filter(|one| one.of > 0).map(|one| told(one, "missed it"));
+    let low = told(answer.rate_per_s, true);
+    let high = answer.high_repeated.and_then(|high| told(high.rate_per_s, false));
     let ends: Vec<String> = low.into_iter().chain(high).collect();
     let width = answer
         .bracket_share
         .map_or(String::new(), |share| format!("; these are {} apart", fmt_share(share)));
     (!ends.is_empty()).then(|| format!("{}{width}.", ends.join(", ")))
+}
+
+/// That requests failed, where this decided: an objective for errors was missed, or so many failed that the percentile
+/// is among them, for which there is no figure.
+fn failures(step: &Step) -> Option<String> {
+    let figures = &step.representative()?.figures;
+    let share = figures.failed_share.filter(|share| *share > 0.0)?;
+    let decides = |one: &Judged| one.measured.is_none() || one.expression.starts_with("err");
+    step.judged.iter().filter(|one| one.standing != "met").any(decides).then(|| {
+        format!(
+            "There {} of the requests failed ({}); in a percentile they count as infinitely slow.",
+            fmt_share(share),
+            figures.failures
+        )
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use candor_report::experiment::figures::Figures;
+    use candor_report::experiment::peak::StepOutcome;
+
+    #[test]
+    fn a_loader_that_is_late_and_idle_is_not_called_at_its_limit() {
+        let why = |cpu_share: f64| {
+            let trial = Trial {
+                name: "001".to_owned(),
+                figures: Figures { loader_cpu_share: Some(cpu_share), ..Figures::default() },
+                held: true,
+                loader_findings: vec!["send-lag".to_owned()],
+                disturbed: false,
+                met: None,
+            };
+            let step = Step {
+                phase: Phase::Confirm,
+                connections: 1,
+                rate_per_s: None,
+                trials: vec![trial],
+                judged: Vec::new(),
+                outcome: StepOutcome::Measured,
+            };
+            let Limit { who, why } = limit(&[step], 0);
+            assert_eq!(who, Who::Loader);
+            why
+        };
+        let idle = "The loader's machine delayed it (send-lag), although its busiest thread used only 4.13 % of a core";
+        assert!(why(0.0413).starts_with(idle), "{}", why(0.0413));
+        assert!(why(0.97).contains("at its limit (send-lag)") && why(0.97).contains("97.0 %"));
+    }
 }

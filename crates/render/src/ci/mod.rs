@@ -145,12 +145,14 @@ impl Checks {
             false => format!("a rate meets {}", peak.objectives.join(" and ")),
         };
         let outcome = match (&peak.answer, &peak.cannot_tell, &peak.partial) {
+            _ if peak.nothing_worked() => Outcome::NotMet,
             (_, Some(_), _) | (_, _, Some(_)) => Outcome::CannotTell,
             (Some(_), None, None) => Outcome::Met,
             (None, None, None) => Outcome::NotMet,
         };
         let trials = peak.steps.iter().flat_map(|one| &one.trials);
-        let rate = peak.answer.map(|one| ("candor_peak_per_second".to_owned(), one.rate_per_s));
+        let rate = peak.answer.filter(|_| peak.is_confirmed());
+        let rate = rate.map(|one| ("candor_peak_per_second".to_owned(), one.rate_per_s));
         Checks {
             title: format!("candor peak {}", peak.plan.target.url),
             file: NO_FILE.to_owned(),
@@ -174,7 +176,7 @@ impl Checks {
                 let sentence = format!("{name}: cannot tell: it was not measured.");
                 return Check { name, outcome: Outcome::CannotTell, sentence };
             }
-            let failed = row.trials.iter().all(|one| one.figures.nothing_worked());
+            let failed = row.nothing_worked();
             let why = &row.trials[0].figures.failures;
             Check::unless(name, failed.then(|| format!("no request succeeded ({why})")))
         });

@@ -10,6 +10,7 @@ use crate::page::chart::{Across, Chart, Mark, Points, Series, from_zero};
 use crate::page::{Block, Column, Depth, Figure, NOTHING, Page, Table};
 use candor_report::Tone;
 use candor_report::experiment::peak::{Confidence, Peak, Step, StepOutcome, Who};
+use candor_report::experiment::trial::Trial;
 
 /// The page of a peak.
 pub fn page(peak: &Peak, depth: Depth) -> Page {
@@ -24,6 +25,7 @@ pub fn page(peak: &Peak, depth: Depth) -> Page {
     let cores = trials::who_had(&peak.subject.cores, &peak.subject.loader_cores);
     header.remark(cores.unwrap_or_default());
     let (tone, word) = match peak.answer.map(|answer| answer.confidence) {
+        _ if peak.nothing_worked() => (Tone::Bad, "FAILED"),
         _ if peak.partial.is_some() => (Tone::Doubtful, "NOT DONE"),
         _ if peak.cannot_tell.is_some() => (Tone::Doubtful, "CANNOT TELL"),
         None => (Tone::Bad, "NO ANSWER"),
@@ -39,7 +41,10 @@ pub fn page(peak: &Peak, depth: Depth) -> Page {
     header.blocks.push(Block::Figures(figures(peak)));
     page.section("rates", "Latency against rate").chart(against_rate(peak));
     page.section("ceiling", "Closed loop").chart(ceiling(peak));
-    page.section("steps", "Every load").beyond_short(|section| section.table(table(peak)));
+    page.section("steps", "Every load").beyond_short(|section| {
+        section.table(table(peak));
+        notes(peak).into_iter().for_each(|note| section.remark(note));
+    });
     let mut facts = vec![("Load", describe::load(&peak.plan))];
     facts.extend(peak.objectives.iter().map(|one| ("Objective", one.clone())));
     facts.push(("Limit", peak.limit.why.clone()));
@@ -54,6 +59,10 @@ fn figures(peak: &Peak) -> Vec<Figure> {
         let ends = match (answer.low_per_s, answer.high_per_s) {
             (Some(low), Some(high)) => {
                 format!("95 % interval {} to {}", fmt_per_second(low), fmt_per_second(high))
+            }
+            (Some(_), None) => "or higher: no upper end is confirmed".to_owned(),
+            _ if !peak.objectives.is_empty() => {
+                return (NOTHING.to_owned(), "no rate is confirmed".to_owned());
             }
             _ => "not confirmed".to_owned(),
         };
@@ -87,7 +96,8 @@ fn against_rate(peak: &Peak) -> Chart {
         })
         .collect();
     let mark = |at: f64, label: &str| Mark { across: Across::Up, at, label: label.to_owned() };
-    let marks = peak.answer.map(|answer| mark(answer.rate_per_s, "peak"));
+    let is_told = peak.objectives.is_empty() || peak.is_confirmed();
+    let marks = peak.answer.filter(|_| is_told).map(|answer| mark(answer.rate_per_s, "peak"));
     curve::against_rate(&points, marks.into_iter().collect(), &["p99", "p90", "p50"])
 }
 
@@ -132,23 +142,89 @@ fn table(peak: &Peak) -> Table {
     table
 }
 
+/// Which run a row shows, and why a figure may be missing in it.
+fn notes(peak: &Peak) -> Vec<String> {
+    let mut notes = vec![
+        "Each row is one run: of those that count the middle one by p99, in a closed loop by rate."
+            .to_owned(),
+    ];
+    let shown = peak.curve().into_iter().filter_map(|step| Some((step, step.representative()?)));
+    let lacks = |(step, trial): &(&Step, &Trial)| {
+        step.met().is_some() && trial.figures.response.p99_ns.is_none()
+    };
+    if shown.into_iter().any(|one| lacks(&one)) {
+        notes.push(
+            "– in p99: the run had too few independent requests for an interval of it; the objective is \
+             judged by the run's own percentile, and repetitions make up for its noise."
+                .to_owned(),
+        );
+    }
+    notes
+}
+
 /// How often the objectives were met, and what may have made the figures.
 fn judged(step: &Step) -> String {
-    let counted = step.counted();
-    let met = counted.iter().filter(|trial| trial.met == Some(true)).count();
-    let mut words = vec![match counted.iter().any(|trial| trial.met.is_some()) {
-        true => format!("met in {met} of {}", counted.len()),
-        false => String::new(),
-    }];
+    let counted = step.counted().len();
+    let met = step.met().map(|met| format!("met in {met} of {counted}"));
+    let mut words = vec![met.unwrap_or_default()];
     // How the outcome is told without the runs' own, in documents of older versions, and if the rate was not held.
     if words[0].is_empty() || step.outcome == StepOutcome::NotHeld {
         words.push(step.outcome.word().to_owned());
     }
     words.extend(trials::loader_findings(step.trials.iter()).into_iter().map(str::to_owned));
-    match step.trials.iter().filter(|trial| trial.disturbed).count() {
-        0 => {}
-        disturbed => words.push(format!("{disturbed} disturbed")),
+    let disturbed = step.trials.iter().filter(|trial| trial.disturbed).count();
+    match (disturbed, step.trials.len() - counted) {
+        (0, _) => {}
+        (_, 0) => words.push(format!("{disturbed} disturbed")),
+        (_, left_out) => words.push(format!("{disturbed} disturbed, {left_out} of them left out")),
     }
     words.retain(|word| !word.is_empty());
     words.join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use candor_report::Style;
+    use candor_report::testing::experiments::sample_peak;
+
+    #[test]
+    fn what_is_not_confirmed_is_no_peak() {
+        let mut peak = sample_peak();
+        let told = |peak: &Peak| {
+            let Figure(_, rate, sure) = figures(peak).swap_remove(0);
+            (rate, sure, against_rate(peak).marks.len())
+        };
+        let interval = "95 % interval 700/s to 720/s".to_owned();
+        assert_eq!(told(&peak), ("700/s".to_owned(), interval, 1));
+        peak.answer.as_mut().unwrap().low_per_s = None;
+        let nothing = (NOTHING.to_owned(), "no rate is confirmed".to_owned(), 0);
+        assert_eq!(told(&peak), nothing);
+        // A throughput was measured, if not often enough for an interval.
+        peak.objectives.clear();
+        assert_eq!(told(&peak), ("700/s".to_owned(), "not confirmed".to_owned(), 1));
+    }
+
+    #[test]
+    fn a_row_counts_the_runs_that_count() {
+        let mut step = sample_peak().steps.remove(2);
+        let run = |disturbed, met| Trial { disturbed, met: Some(met), ..step.trials[0].clone() };
+        step.trials = vec![
+            run(true, true),
+            run(true, false),
+            run(false, true),
+            run(true, false),
+            run(true, false),
+        ];
+        assert_eq!((step.met(), step.counted().len()), (Some(1), 2));
+        assert_eq!(judged(&step), "met in 1 of 2, 4 disturbed, 3 of them left out");
+    }
+
+    #[test]
+    fn a_percentile_that_is_missing_is_explained() {
+        let mut peak = sample_peak();
+        assert_eq!(notes(&peak).len(), 1);
+        peak.steps[2].trials[0].figures.response.p99_ns = None;
+        assert!(page(&peak, Depth::Full).text(Style::PLAIN).contains("too few independent"));
+    }
 }

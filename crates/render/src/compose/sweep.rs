@@ -73,7 +73,9 @@ pub fn page(sweep: &Sweep, depth: Depth) -> Page {
 fn held(page: &mut Page, sweep: &Sweep) {
     let rows: Vec<(&Row, &Figures)> =
         sweep.rows.iter().filter_map(|row| Some((row, &row.shown()?.figures))).collect();
-    let (saturated, held): (Vec<_>, Vec<_>) = rows.iter().partition(|(row, _)| row.saturated);
+    let (failed, others): (Vec<_>, Vec<_>) = rows.iter().partition(|(row, _)| row.nothing_worked());
+    let (saturated, held): (Vec<_>, Vec<_>) =
+        others.into_iter().partition(|(row, _)| row.saturated);
     // Runs too short for p99 have a median.
     let has_tail = held.iter().all(|(_, figures)| figures.response.p99_ns.is_some());
     let name = if has_tail { "p99" } else { "p50" };
@@ -93,9 +95,22 @@ fn held(page: &mut Page, sweep: &Sweep) {
         let sentence = format!("{count} of {of} rates: {name} {tails}.");
         page.header.standing(Tone::Good, "HELD", sentence);
     }
+    let why = |(row, figures): &(&Row, &Figures)| {
+        format!("{} ({})", fmt_per_second(row.rate_per_s), figures.failures)
+    };
+    let all: Vec<String> = failed.iter().map(why).collect();
+    if !all.is_empty() {
+        let (count, list) = (all.len(), findings::list(&all));
+        let sentence = format!("{count} of {of} rates: no request succeeded at {list}.");
+        page.header.standing(Tone::Bad, "FAILED", sentence);
+    }
     let achieved = |(row, figures): &(&Row, &Figures)| {
         let achieved = or_nothing(figures.rate_per_s, fmt_per_second);
-        format!("{} ({achieved} achieved)", fmt_per_second(row.rate_per_s))
+        let rate = fmt_per_second(row.rate_per_s);
+        match figures.failures.as_str() {
+            "" => format!("{rate} ({achieved} achieved)"),
+            failures => format!("{rate} ({achieved} achieved; {failures})"),
+        }
     };
     let all: Vec<String> = saturated.iter().map(achieved).collect();
     if !all.is_empty() {
@@ -132,7 +147,12 @@ fn table(sweep: &Sweep, pick: fn(&Figures) -> &Percentiles) -> Table {
         }));
         cells.push(or_nothing(figures.failed_share, fmt_share));
         cells.extend(has_target.then(|| or_nothing(figures.target_cpu_share, fmt_share)));
-        cells.push(if row.saturated { "(saturated)".to_owned() } else { String::new() });
+        let mark = match row.saturated {
+            _ if row.nothing_worked() => "(failed)",
+            true => "(saturated)",
+            false => "",
+        };
+        cells.push(mark.to_owned());
         table.row(cells);
     }
     table.without_unknown();
@@ -155,7 +175,7 @@ fn notes(sweep: &Sweep) -> Vec<String> {
          in the CSV."
             .to_owned(),
     ];
-    if sweep.rows.iter().any(|row| row.saturated) {
+    if sweep.rows.iter().any(|row| row.saturated && !row.nothing_worked()) {
         notes.push(
             "(saturated): less than 99 % of the rate was achieved, so response times grow with \
              the length of the run."
@@ -172,4 +192,29 @@ fn notes(sweep: &Sweep) -> Vec<String> {
         ));
     }
     notes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use candor_report::Style;
+    use candor_report::testing::experiments::sample_sweep;
+
+    #[test]
+    fn a_rate_at_which_nothing_succeeds_is_not_saturated() {
+        let mut sweep = sample_sweep();
+        sweep.rows.iter_mut().for_each(|row| {
+            row.trials.iter_mut().for_each(|trial| {
+                let figures = &mut trial.figures;
+                (figures.scheduled, figures.ok, figures.failed) = (500, 0, 500);
+                figures.failures = "500 × status 503".to_owned();
+                trial.held = false;
+            })
+        });
+        sweep.rows.iter_mut().for_each(Row::settle);
+        let text = page(&sweep, Depth::Full).text(Style::PLAIN);
+        assert!(text.contains("FAILED") && text.contains("(500 × status 503)"), "{text}");
+        assert!(text.contains("(failed)"), "{text}");
+        assert!(!text.to_lowercase().contains("saturated"), "{text}");
+    }
 }

@@ -39,7 +39,7 @@ impl Document {
         kinds.extend(others.map(|one| (one.kind.clone(), one.count)));
         kinds.retain(|(_, count)| *count > 0);
         kinds.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
-        if ledger.sent > 0 || self.warm_up.succeeded() > 0 {
+        if ledger.sent > 0 || self.warm_up.succeeded() > 0 || self.parts.count > 0 {
             return kinds;
         }
         let errors = self.warm_up_errors.iter().map(|one| (one.kind.as_str(), one.count));
@@ -57,6 +57,7 @@ impl Document {
 mod tests {
     use candor_record::StatusCount;
 
+    use crate::experiment::figures::Figures;
     use crate::testing;
 
     fn of(kind: &str, count: u64) -> (String, u64) {
@@ -85,10 +86,16 @@ mod tests {
         document.ledger = Default::default();
         (document.ledger.scheduled, document.ledger.unsent) = (300, 300);
         document.warm_up = Default::default();
+        document.warm_up_errors.clear();
         (document.warm_up.scheduled, document.warm_up.sent) = (10, 10);
         document.warm_up.unfinished = 10;
         let expected = [of("unfinished in the warm-up", 10), of("unsent", 300)];
         assert_eq!(document.failures(), expected);
+        // A closed loop has nothing due meanwhile, and is as broken.
+        document.ledger = Default::default();
+        assert_eq!(document.failures(), expected[..1]);
+        assert!(Figures::of(&document).nothing_worked());
+        (document.ledger.scheduled, document.ledger.unsent) = (300, 300);
         document.warm_up.ok = 1;
         assert_eq!(document.failures(), [of("unsent", 300)]);
     }

@@ -188,7 +188,11 @@ const UNVERIFIED: &str = "tls-unverified";
 impl Figures {
     /// Whether no request of the run ended as intended.
     pub fn nothing_worked(&self) -> bool {
-        self.scheduled > 0 && self.failed >= self.scheduled
+        match self.scheduled {
+            // Nothing was due: what the warm-up sent had no response.
+            0 => self.ok == 0 && !self.failures.is_empty(),
+            scheduled => self.failed >= scheduled,
+        }
     }
 
     /// Whether the target was profiled: then the figures are not comparable.

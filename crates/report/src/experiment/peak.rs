@@ -265,6 +265,17 @@ impl Peak {
         read::read(text)
     }
 
+    /// Whether runs were made, and no request of any of them succeeded.
+    pub fn nothing_worked(&self) -> bool {
+        let mut trials = self.steps.iter().flat_map(|step| &step.trials);
+        !self.steps.is_empty() && trials.all(|trial| trial.figures.nothing_worked())
+    }
+
+    /// Whether its answer is confirmed: with objectives, that repetitions met them at this rate.
+    pub fn is_confirmed(&self) -> bool {
+        self.answer.is_some_and(|answer| answer.low_per_s.is_some())
+    }
+
     /// Open steps by rate, those with the same rate one after the other.
     pub fn curve(&self) -> Vec<&Step> {
         let mut steps: Vec<&Step> =
@@ -303,11 +314,21 @@ impl Step {
         })
     }
 
-    /// Its representative: the median by rate of the runs that count.
+    /// Its representative: of the runs that count the median by p99 of response time, in a closed loop by rate.
     pub fn representative(&self) -> Option<&Trial> {
-        let mut by_rate = self.counted();
+        let mut runs = self.counted();
         let rate = |trial: &&Trial| trial.figures.rate_per_s.unwrap_or(0.0);
-        by_rate.sort_by(|a, b| rate(a).total_cmp(&rate(b)));
-        by_rate.get((by_rate.len().max(1) - 1) / 2).copied()
+        match self.rate_per_s {
+            None => runs.sort_by(|a, b| rate(a).total_cmp(&rate(b))),
+            Some(_) => runs.sort_by_key(|one| one.figures.response.p99_ns.unwrap_or(u64::MAX)),
+        }
+        runs.get((runs.len().max(1) - 1) / 2).copied()
+    }
+
+    /// How many of the runs that count met the objectives; `None` if none was judged.
+    pub fn met(&self) -> Option<usize> {
+        let counted = self.counted();
+        let is_judged = counted.iter().any(|trial| trial.met.is_some());
+        is_judged.then(|| counted.iter().filter(|trial| trial.met == Some(true)).count())
     }
 }

@@ -84,6 +84,11 @@ impl Row {
         self.trials.get(usize::try_from(self.representative?).ok()?)
     }
 
+    /// Whether no request succeeded in any of its runs: then it is not saturated, but broken.
+    pub fn nothing_worked(&self) -> bool {
+        !self.trials.is_empty() && self.trials.iter().all(|trial| trial.figures.nothing_worked())
+    }
+
     /// Chooses the representative, and determines whether the rate was held.
     pub fn settle(&mut self) {
         let p99 =
