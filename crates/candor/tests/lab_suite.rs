@@ -54,6 +54,10 @@ fn ran(directory: &Path, suite: &str, arguments: &[&str]) -> Outcome {
     start(directory, suite, arguments).finish()
 }
 
+fn in_one_line(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
 fn trials(directory: &Path) -> Vec<String> {
     let mut names: Vec<String> = fs::read_dir(directory.join("tiny-results/trials"))
         .into_iter()
@@ -735,6 +739,30 @@ fn a_comparison_finds_what_is_there() {
     let few = ran(directory.path(), TINY, &few);
     assert_eq!(few.code(), 6, "{}{}", few.stdout, few.stderr);
     assert!(few.stdout.contains("CANNOT TELL"), "{}", few.stdout);
+    let needed = "at least 4 results with rate of both are needed, and there are 2";
+    assert!(in_one_line(&few.stdout).contains(needed), "{}", few.stdout);
+    let same = ["compare", "runs/old.r1.json", "runs/old.r1.json"];
+    let refusal = ["runs/old.r1.json: this is the same result as"];
+    ran(directory.path(), TINY, &same).assert_refused(2, &refusal);
+}
+
+/// What the load alone says is said before the first run.
+#[test]
+fn a_load_with_too_few_requests_for_the_percentile_is_told_first() {
+    let directory = tempfile::tempdir().unwrap();
+    let target = Target::start(&[]);
+    let url = target.url("/");
+    let told = |more: &[&str]| {
+        let load = ["-c", "2", "-R", "100", "-d", "100ms", "--warm-up", "0", "--rounds", "6"];
+        let arguments = [&["compare", &*url, &*url][..], &load, more].concat();
+        let stderr = ran(directory.path(), TINY, &arguments).stderr;
+        let at =
+            stderr.find("p99 needs at least 368 responses in a run, and at most 10 are due")?;
+        Some(stderr.find("round 1 of 6").is_none_or(|begun| at < begun))
+    };
+    assert_eq!(told(&[]), Some(true));
+    assert_eq!(told(&["--primary", "p50"]), None);
+    assert_eq!(told(&["--primary", "rate"]), None);
 }
 
 #[test]
@@ -756,7 +784,10 @@ fn a_variant_that_fails_or_hangs_is_not_met() {
         }
         let quiet = compare(&[&good, &bad], &["-q", "--fail-if-slower", "5%"]);
         assert!(quiet.stdout.is_empty() && quiet.stderr.contains("not met"), "{}", quiet.stderr);
-        assert_eq!(compare(&[&bad, &good], &["--fail-if-slower", "5%"]).code(), 6, "{path}");
+        let base = compare(&[&bad, &good], &["--fail-if-slower", "5%"]);
+        assert_eq!(base.code(), 1, "nothing to compare with: {path}");
+        let why = "no request of A succeeded in 6 of 6 runs";
+        assert!(in_one_line(&base.stdout).contains(why), "{}", base.stdout);
         assert_eq!(compare(&[&good, &bad], &[]).code(), 1, "{path}");
     }
 }

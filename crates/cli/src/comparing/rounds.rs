@@ -7,9 +7,9 @@ use candor_lab::compare::{Entrant, Measured, Slot, interleaved};
 use candor_lab::target::cores::Split;
 use candor_lab::{Ahead, EngineRunner, LabError, Outcome, Runner, Running, Site, TargetSpec};
 use candor_plan::options::Options;
-use candor_plan::units::{fmt_duration_ns, fmt_per_second};
-use candor_plan::{Load, Plan};
-use candor_report::experiment::comparison::Comparison;
+use candor_plan::units::{fmt_count, fmt_duration_ns, fmt_per_second};
+use candor_plan::{Arrivals, Load, Plan, Segment};
+use candor_report::experiment::comparison::{Comparison, Metric};
 use candor_report::json;
 use candor_report::{Document, Facts};
 
@@ -21,7 +21,7 @@ use crate::files::Disk;
 use crate::measure::Watched;
 use crate::scenario::Chosen;
 use crate::show::Asked;
-use crate::{input, target_flags};
+use crate::{console, input, target_flags};
 
 /// A variant, ready to be measured.
 #[derive(Clone)]
@@ -62,6 +62,11 @@ pub(super) fn measure(
     let load = load_of(&plans);
     make_directory(flags.keep.as_deref())?;
     let settings = comparing.settings(is_open);
+    if let Some(why) = plans.iter().find_map(|plan| too_few_requests(plan, settings.primary))
+        && !options.output.quiet
+    {
+        console::say(format_args!("candor: {why}"));
+    }
     let names: Vec<&str> = variants.iter().map(|one| one.name.as_str()).collect();
     let title = format!("{command} {}", names.join(", "));
     let shares_stdout = plans.iter().any(|plan| plan.work.script().is_some());
@@ -172,6 +177,37 @@ impl Variant {
         let document = made?;
         stopped.map(|()| document)
     }
+}
+
+/// Why no run of this plan can have the metric that decides, if that is known beforehand.
+fn too_few_requests(plan: &Plan, primary: Metric) -> Option<String> {
+    let needed = primary.responses_needed()?;
+    let most = most_requests(plan).filter(|most| *most < needed)?;
+    let by_p50 = if primary == Metric::P50 { "" } else { ", or decide by --primary p50" };
+    Some(format!(
+        "{} needs at least {} responses in a run, and at most {} are due, so nothing will be concluded; make runs {} \
+         times as long (--duration){by_p50}",
+        primary.name(),
+        fmt_count(needed),
+        fmt_count(most),
+        fmt_count(needed.div_ceil(most.max(1)))
+    ))
+}
+
+/// The most requests that are due in the window, where the plan alone says so.
+fn most_requests(plan: &Plan) -> Option<u64> {
+    let Load::Open(open) = &plan.load else { return plan.stop.count };
+    let window_s = plan.stop.duration_ns? as f64 / 1e9;
+    let rate = |segment: &Segment| match segment {
+        Segment::Hold { rate, .. } => Some(rate.per_s_f64()),
+        _ => None,
+    };
+    let rates: Option<Vec<f64>> = open.segments.iter().map(rate).collect();
+    // Users make several requests, and other arrivals come in any number.
+    let is_even = open.arrivals == Arrivals::Constant && plan.work.journeys().is_empty();
+    let most =
+        (rates.filter(|_| is_even)?.into_iter().fold(0.0, f64::max) * window_s).ceil() as u64;
+    Some(plan.stop.count.map_or(most, |count| most.min(count)))
 }
 
 /// The load in words, if all have the same.

@@ -73,6 +73,15 @@ pub(crate) fn limit(
     limit
 }
 
+/// Says of what cannot be told that a signal ended the rounds.
+pub(crate) fn interrupt(limit: &mut Limit) {
+    let open = limit.judgements.iter_mut().filter(|one| one.outcome == Outcome::CannotTell);
+    for one in open {
+        let word = format!("{}, ", Outcome::CannotTell.word());
+        one.sentence = one.sentence.replacen(&word, &format!("{word}interrupted: "), 1);
+    }
+}
+
 fn cannot_tell(judgement: &mut Judgement, why: &str) {
     judgement.outcome = Outcome::CannotTell;
     judgement.sentence =
@@ -91,10 +100,17 @@ pub(crate) fn expectations(name: &str, runs: &[Vec<Judgement>]) -> Vec<Judgement
         let measured: Vec<f64> = all.iter().filter_map(|one| one.measured).collect();
         let expression = format!("{name}: {}", all[0].expression);
         let runs = fmt_plural(all.len() as u64, "run");
-        let example = all.iter().find(|one| one.outcome == outcome).map_or("", |one| &one.sentence);
+        // Without what the sentence begins with already.
+        let example = all.iter().find(|one| one.outcome == outcome).map_or(String::new(), |one| {
+            let said = format!("{}: {}, ", one.expression, one.outcome.word());
+            match one.sentence.strip_prefix(&said) {
+                Some(found) => format!("; in one of them {found}"),
+                None => format!(". {}", one.sentence),
+            }
+        });
         Judgement {
             sentence: format!(
-                "{expression}: {}; met in {} of {runs}, missed in {}. {example}",
+                "{expression}: {}; met in {} of {runs}, missed in {}{example}",
                 outcome.word(),
                 count(Outcome::Met),
                 count(Outcome::NotMet),
@@ -150,7 +166,19 @@ fn of_variant(
                 }
             };
             let Change { estimate, low, high } = change;
-            let found = format!("{name} is slower by {} … {} %{told}", percent(low), percent(high));
+            let found = match (low < 0.0, high > 0.0) {
+                (false, _) => {
+                    format!("{name} is slower by {} … {} %{told}", percent(low), percent(high))
+                }
+                (true, true) => format!(
+                    "{name} is between {} % faster and {} % slower{told}",
+                    percent(-low),
+                    percent(high)
+                ),
+                (true, false) => {
+                    format!("{name} is faster by {} … {} %{told}", percent(-high), percent(-low))
+                }
+            };
             if high.max(estimate + floor) <= slower {
                 (Outcome::Met, found)
             } else if low > slower && is_claim && estimate > floor {

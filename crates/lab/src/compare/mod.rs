@@ -178,6 +178,7 @@ pub fn interleaved(
         rounds_asked: settings.rounds,
         cautions: Vec::new(),
         partial: stopped.is_some(),
+        interrupted: matches!(stopped, Some(LabError::Interrupted)),
     };
     Ok(Outcome { document: whole.judged(settings), stopped })
 }
@@ -224,6 +225,7 @@ struct Whole {
     cautions: Vec<String>,
     expectations: Vec<Judgement>,
     partial: bool,
+    interrupted: bool,
 }
 
 impl Whole {
@@ -233,7 +235,12 @@ impl Whole {
             judge::rounds_needed(self.variants.len(), settings.confidence, self.interleaved);
         let noise = settings.has_twin.then(|| judge::noise(&findings));
         let limit = settings.slower_limit.map(|slower| {
-            judge::limit(&self.variants, &findings, slower, rounds_needed, noise.as_ref())
+            let mut limit =
+                judge::limit(&self.variants, &findings, slower, rounds_needed, noise.as_ref());
+            if self.interrupted {
+                judge::interrupt(&mut limit);
+            }
+            limit
         });
         let mut cautions = self.cautions;
         cautions.extend(judge::cautions(&self.variants));
@@ -257,6 +264,7 @@ impl Whole {
             noise,
             expectations: self.expectations,
             partial: self.partial,
+            interrupted: self.interrupted,
         }
     }
 }

@@ -37,6 +37,14 @@ pub fn saved(groups: &[Group], settings: &Settings, about: About) -> Result<Comp
              or run it again without a profiler"
         )));
     }
+    let all: Vec<&(String, Document)> = groups.iter().flat_map(|one| &one.results).collect();
+    for (at, (file, document)) in all.iter().enumerate() {
+        if let Some((other, _)) = all[..at].iter().find(|(_, other)| other == document) {
+            return Err(LabError::Usage(format!(
+                "{file}: this is the same result as {other}, and has no difference from itself; give another one"
+            )));
+        }
+    }
     // The number of results is the number of rounds; too few of them are a conclusion and not an
     // error.
     let most = groups.iter().map(|one| one.results.len() as u64).max().unwrap_or(0);
@@ -53,6 +61,7 @@ pub fn saved(groups: &[Group], settings: &Settings, about: About) -> Result<Comp
         rounds_asked: most,
         expectations: Vec::new(),
         partial: false,
+        interrupted: false,
     };
     Ok(whole.judged(settings))
 }

@@ -174,7 +174,19 @@ fn fail(figures: &mut Figures, share: f64) {
 
 #[test]
 fn a_variant_that_fails_is_not_met_however_fast_it_is() {
-    assert_eq!(gate(|_, _| {}).0, Gate::Met);
+    let same = gate(|_, _| {});
+    assert_eq!(same.0, Gate::Met);
+    assert!(same.1.contains("S1 is between ") && same.1.contains(" % faster and "), "{}", same.1);
+    let faster = gate(|figures, slot| {
+        let p50 = figures.response.p50_ns.map(|ns| ns / (1 + slot.variant as u64));
+        figures.response.p50_ns = p50;
+    });
+    assert!(
+        faster.1.contains("S1 is faster by 4") || faster.1.contains("S1 is faster by 5"),
+        "{}",
+        faster.1
+    );
+    assert!(!faster.1.contains('-'), "{}", faster.1);
     let all = gate(|figures, slot| fail(figures, f64::from(u8::from(slot.variant == 1))));
     assert_eq!(all.0, Gate::NotMet);
     assert!(
@@ -259,6 +271,17 @@ fn an_interruption_keeps_the_rounds_that_are_whole() {
     assert!(matches!(outcome.stopped, Some(LabError::Interrupted)));
     assert!(outcome.document.partial);
     assert_eq!(outcome.document.primary_of(1).unwrap().rounds, 7, "fifteen runs, seven pairs");
+    assert!(outcome.document.interrupted);
+    let mut made = 0;
+    let mut early = |_: Slot| {
+        made += 1;
+        Ok(Measured { interrupted: made == 5, ..measured(TWO_MS.run(1.0, &mut random)) })
+    };
+    let gated = Settings { slower_limit: Some(0.05), ..settings(10, 1) };
+    let outcome = interleaved(&entrants(2), &gated, about(), &mut early).unwrap();
+    let said = &outcome.document.limit.unwrap().judgements[0].sentence;
+    let expected = "cannot tell, interrupted: 2 rounds have p50 of both, and 6 are needed.";
+    assert!(said.ends_with(expected), "{said}");
 }
 
 #[test]
@@ -405,7 +428,7 @@ fn an_objective_has_the_outcome_of_most_runs_of_head() {
     let (outcome, judgement) = gate(&upto(5, Gate::NotMet, Gate::CannotTell));
     assert_eq!((outcome, judgement.measured), (Gate::NotMet, Some(4.5)));
     let said =
-        "S2: p99 < 1s: not met; met in 0 of 8 runs, missed in 5. p99 < 1s: not met, as measured.";
+        "S2: p99 < 1s: not met; met in 0 of 8 runs, missed in 5; in one of them as measured.";
     assert_eq!(judgement.sentence, said);
 }
 

@@ -56,10 +56,18 @@ pub(super) fn junit(checks: &Checks) -> String {
 /// Of the length of a time.
 const NO_TIME: &str = "1970-01-01T00:00:00";
 
-fn case(text: &mut String, group: &str, Check { name, outcome, sentence }: &Check) {
-    let (class, name) = (xml(group), xml(name));
+/// The sentence of a check beside its name, which it begins with.
+fn finding(Check { name, sentence, .. }: &Check) -> &str {
+    sentence
+        .strip_prefix(name.as_str())
+        .and_then(|rest| rest.strip_prefix(": "))
+        .unwrap_or(sentence)
+}
+
+fn case(text: &mut String, group: &str, check: &Check) {
+    let (class, name) = (xml(group), xml(&check.name));
     let _ = write!(text, "    <testcase classname=\"candor.{class}\" name=\"{name}\" time=\"0\"");
-    let (element, kind) = match outcome {
+    let (element, kind) = match check.outcome {
         Outcome::Met => {
             *text += "/>\n";
             return;
@@ -67,7 +75,7 @@ fn case(text: &mut String, group: &str, Check { name, outcome, sentence }: &Chec
         Outcome::NotMet => ("failure", "not-met"),
         Outcome::CannotTell => ("error", "cannot-tell"),
     };
-    let sentence = xml(sentence);
+    let sentence = xml(finding(check));
     let _ = writeln!(
         text,
         ">\n      <{element} type=\"{kind}\" message=\"{sentence}\">{sentence}</{element}>\n    </testcase>"
@@ -78,13 +86,14 @@ fn case(text: &mut String, group: &str, Check { name, outcome, sentence }: &Chec
 /// what deserves a look a warning; if there is nothing of that, a notice.
 pub(super) fn github(checks: &Checks) -> String {
     let mut text = String::new();
-    for Check { name, outcome, sentence } in checks.all() {
-        let level = match outcome {
+    for check in checks.all() {
+        let level = match check.outcome {
             Outcome::Met => continue,
             Outcome::NotMet => "error",
             Outcome::CannotTell => "warning",
         };
-        let _ = writeln!(text, "::{level} title={}::{}", property(name), data(sentence));
+        let (title, found) = (property(&check.name), data(finding(check)));
+        let _ = writeln!(text, "::{level} title={title}::{found}");
     }
     for warning in &checks.warnings {
         let title = property(&format!("{}: {}", checks.title, warning.name));
@@ -106,17 +115,18 @@ pub(super) fn github_summary(checks: &Checks) -> String {
     let columns = ["", "check", "finding"].map(|name| Column::new(name, Kind::Words));
     let mut table = Table::new(columns);
     for group in &checks.groups {
-        for Check { name, outcome, sentence } in &group.list {
+        for check in &group.list {
+            let Check { name, outcome, .. } = check;
             let mark = match outcome {
                 Outcome::Met => "✅",
                 Outcome::NotMet => "❌",
                 Outcome::CannotTell => "❔",
             };
-            let check = match checks.groups.len() {
+            let title = match checks.groups.len() {
                 1 => name.clone(),
                 _ => format!("{}: {name}", group.name),
             };
-            table.row([format!("{mark} {}", outcome.word()), check, sentence.clone()]);
+            table.row([format!("{mark} {}", outcome.word()), title, finding(check).to_owned()]);
         }
     }
     page.header.table(table);

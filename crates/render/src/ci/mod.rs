@@ -118,7 +118,7 @@ impl Checks {
         });
         let floor = comparison.noise.as_ref().and_then(|one| one.floor);
         let floor = floor.map(|share| ("candor_noise_floor".to_owned(), share));
-        let names: Vec<&str> = comparison.variants.iter().map(|one| one.name.as_str()).collect();
+        let names = compose::entrants(comparison);
         let trials = comparison.variants.iter().flat_map(|one| &one.trials);
         let cautions = comparison.cautions.iter();
         Checks {

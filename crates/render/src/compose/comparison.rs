@@ -1,6 +1,6 @@
 //! The page of a comparison: what is concluded in a sentence, the change of every metric, and every round.
 
-use candor_plan::units::{fmt_duration_ns, fmt_per_second, fmt_plural, fmt_share};
+use candor_plan::units::{fmt_duration_ns, fmt_per_second, fmt_plural, fmt_share, with_commas};
 
 use super::found::{LINE, compact, counted, in_lines};
 use super::words::gate;
@@ -12,6 +12,7 @@ use candor_report::Tone;
 use candor_report::experiment::comparison::{
     Change, Comparison, Conclusion, Finding, Metric, Noise, Variant,
 };
+use candor_report::findings::list;
 use candor_report::shorten;
 
 /// The most variants whose source is told on one screen, and the longest name of one.
@@ -20,8 +21,7 @@ const NAME: usize = 12;
 
 /// The page of a comparison.
 pub fn page(comparison: &Comparison, depth: Depth) -> Page {
-    let names: Vec<&str> = comparison.variants.iter().map(|one| one.name.as_str()).collect();
-    let title = format!("Comparison of {}", names.join(" and "));
+    let title = format!("Comparison of {}", list(&entrants(comparison)));
     if depth == Depth::Short {
         return short(comparison, &title);
     }
@@ -52,6 +52,12 @@ pub fn page(comparison: &Comparison, depth: Depth) -> Page {
     again(&mut page, compared, &comparison.host, &comparison.arguments);
     made_by(&mut page, &comparison.tool, &comparison.format);
     page
+}
+
+/// The names of what is compared: the baseline, measured once more, is not another variant.
+pub fn entrants(comparison: &Comparison) -> Vec<&str> {
+    let variants = comparison.variants.iter().enumerate();
+    variants.filter(|(at, _)| !comparison.is_twin(*at)).map(|(_, one)| one.name.as_str()).collect()
 }
 
 /// The same on one screen: what is concluded, and one table.
@@ -103,7 +109,11 @@ fn opening(page: &mut Page, comparison: &Comparison, load: &str) {
         (false, _) => "saved before, not interleaved",
     };
     let count = fmt_plural(comparison.rounds_asked, rounds_noun(comparison));
-    let partial = if comparison.partial { " (ended early: complete rounds only)" } else { "" };
+    let partial = match (comparison.interrupted, comparison.partial) {
+        (true, _) => " (interrupted: complete rounds only)",
+        (false, true) => " (ended early: complete rounds only)",
+        (false, false) => "",
+    };
     page.header.text(format!("{load} · {count} {how}{partial}"));
     page.header.remark(format!(
         "{} {} · {} · seed {}",
@@ -123,6 +133,7 @@ fn standing(comparison: &Comparison, variant: usize) -> (Tone, &'static str) {
         Some(Conclusion::Better) => (Tone::Good, "BETTER"),
         Some(Conclusion::Worse) => (Tone::Bad, "WORSE"),
         Some(Conclusion::Noise) => (Tone::Strong, "NO CHANGE"),
+        _ if comparison.interrupted => (Tone::Doubtful, "INTERRUPTED"),
         Some(Conclusion::TooFew) | None => (Tone::Doubtful, "TOO FEW"),
     }
 }
@@ -141,8 +152,9 @@ pub fn sentence(comparison: &Comparison, variant: usize) -> String {
                 name(0)
             ),
             None => {
-                let why = comparison.why_too_few(variant);
-                let why = why.unwrap_or_else(|| "too few rounds have it".to_owned());
+                let twins = [0, variant].into_iter().filter_map(|at| comparison.variants.get(at));
+                let mut failed = twins.filter_map(Variant::nothing_worked);
+                let why = failed.next().unwrap_or_else(|| "too few rounds have it".to_owned());
                 format!("The noise floor in {metric} is not known: {why}.")
             }
         };
@@ -169,6 +181,15 @@ pub fn sentence(comparison: &Comparison, variant: usize) -> String {
                 primary.rounds,
             )
         });
+        if comparison.interrupted && primary.rounds < comparison.rounds_needed {
+            return format!(
+                "Interrupted after {} of {}: nothing can be concluded of {} against {}.",
+                primary.rounds,
+                fmt_plural(comparison.rounds_asked, rounds_noun(comparison)),
+                name(variant),
+                name(0)
+            );
+        }
         return format!(
             "Nothing can be concluded of {} against {}: {why}.",
             name(variant),
@@ -235,7 +256,7 @@ fn table(comparison: &Comparison, variant: usize) -> Table {
     let mut table = Table::new(columns);
     for finding in comparison.of_variant(variant) {
         let unit = if finding.metric.is_difference() { " pt" } else { " %" };
-        let signed = |share: f64| format!("{:+.2}", share * 100.0);
+        let signed = |share: f64| with_commas(&format!("{:+.2}", share * 100.0));
         table.row([
             format!("{}{}", finding.metric.name(), if finding.primary { " *" } else { "" }),
             figure(finding.metric, finding.baseline),
@@ -270,7 +291,7 @@ fn table_of_all(comparison: &Comparison) -> Table {
             or_nothing(finding.and_then(|one| Some((one, one.change?))), |(finding, change)| {
                 let unit = if finding.metric.is_difference() { " pt" } else { " %" };
                 let mark = if finding.is_claim() { " !" } else { "" };
-                format!("{:+.2}{unit}{mark}", change.estimate * 100.0)
+                with_commas(&format!("{:+.2}", change.estimate * 100.0)) + unit + mark
             })
         };
         table.row([one.name.clone()].into_iter().chain(Metric::ALL.map(change)));
@@ -366,11 +387,38 @@ fn changes(comparison: &Comparison) -> Chart {
     let x = Axis::things("metric", metrics.iter().map(|one| one.name().to_owned()).collect());
     let baseline = comparison.variants.first().map_or("", |one| one.name.as_str());
     let chart = Chart::new("changes-chart", "Change of each metric", x, y).about(format!(
-        "Against {baseline}, each with its interval. One that does not reach the line is a difference; \
-         more of a rate is better, more of anything else is worse."
+        "Against {baseline}, each with its {} interval; more of a rate is better, more of anything else is worse. {}",
+        whole_percent(comparison.confidence),
+        differences(comparison)
     ));
     let mark = Mark { across: Across::Along, at: 0.0, label: "no change".to_owned() };
     Chart { marks: vec![mark], ..chart.all(series) }
+}
+
+/// Which intervals of the chart are differences, as the table has it.
+fn differences(comparison: &Comparison) -> String {
+    let claims = |variant: usize| {
+        let claims = comparison.of_variant(variant).filter(|one| one.is_claim());
+        let names: Vec<&str> = claims.map(|one| one.metric.name()).collect();
+        let name = &comparison.variants[variant].name;
+        (!names.is_empty()).then(|| format!("{} of {name}", list(&names)))
+    };
+    let all: Vec<String> = (1..comparison.variants.len()).filter_map(claims).collect();
+    let claimed = match all.as_slice() {
+        [] => "No difference is claimed.".to_owned(),
+        all => format!("Differences: {}.", all.join("; ")),
+    };
+    let is_beside = |one: &Finding| {
+        let excludes_zero = one.change.is_some_and(|change| change.low > 0.0 || change.high < 0.0);
+        excludes_zero && !one.is_claim()
+    };
+    match comparison.findings.iter().any(is_beside) {
+        true => format!(
+            "{claimed} Others are within noise, even if their interval does not reach the line: of several metrics \
+             chance alone keeps one from it."
+        ),
+        false => claimed,
+    }
 }
 
 /// The figures of every run, in the order of rounds.
@@ -411,7 +459,7 @@ fn in_unit(metric: Metric, value: f64) -> f64 {
 /// Two digits that matter: `0.31`, `4.1`, `12`.
 fn percent(share: f64) -> String {
     let percent = share * 100.0;
-    format!("{percent:.*}", decimals(percent))
+    with_commas(&format!("{percent:.*}", decimals(percent)))
 }
 
 /// What was typed as a percentage, as it was typed: `95 %`, `99.9 %`.
@@ -493,6 +541,7 @@ mod tests {
             noise: None,
             expectations: Vec::new(),
             partial: false,
+            interrupted: false,
         }
     }
 
@@ -562,5 +611,38 @@ mod tests {
         let csv = csv::comparison(&comparison);
         assert!(csv.lines().nth(1).unwrap().ends_with(",1,\"a,b.json\""), "{csv}");
         assert_eq!(csv.lines().count(), 3);
+    }
+
+    #[test]
+    fn an_interruption_is_said_where_nothing_can_be_concluded() {
+        let few = Finding { rounds: 3, ..finding(Metric::P99, 0.04, Conclusion::TooFew) };
+        let mut stopped = comparison(vec![few]);
+        (stopped.partial, stopped.interrupted, stopped.limit) = (true, true, None);
+        assert_eq!(standing(&stopped, 1).1, "INTERRUPTED");
+        assert_eq!(
+            sentence(&stopped, 1),
+            "Interrupted after 3 of 10 rounds: nothing can be concluded of new against old."
+        );
+        let text = page(&stopped, Depth::Full).text(Style::PLAIN);
+        let words: Vec<&str> = text.split_whitespace().collect();
+        assert!(words.join(" ").contains("(interrupted: complete rounds only)"), "{text}");
+        stopped.findings[0].conclusion = Conclusion::Worse;
+        assert_eq!(standing(&stopped, 1).1, "WORSE", "it is known by then");
+    }
+
+    #[test]
+    fn the_chart_says_which_intervals_are_differences_as_the_table_does() {
+        // Neither interval reaches zero, and chance alone may have kept one from it.
+        let worse = finding(Metric::P99, 0.041, Conclusion::Worse);
+        let noise = finding(Metric::P50, 0.053, Conclusion::Noise);
+        let said = differences(&comparison(vec![worse.clone(), noise.clone()]));
+        assert!(
+            said.starts_with("Differences: p99 of new. Others are within noise, even if"),
+            "{said}"
+        );
+        assert_eq!(differences(&comparison(vec![worse])), "Differences: p99 of new.");
+        assert!(
+            differences(&comparison(vec![noise])).starts_with("No difference is claimed. Others")
+        );
     }
 }

@@ -37,7 +37,7 @@ mod tests;
 
 pub use board::page as board;
 pub use clients::{in_words, page as clients};
-pub use comparison::{misses as misses_of_comparison, page as comparison, sentence};
+pub use comparison::{entrants, misses as misses_of_comparison, page as comparison, sentence};
 pub use history::{difference, list as results, trend};
 pub use peak::page as peak;
 pub use run::page as run;

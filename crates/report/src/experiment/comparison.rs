@@ -62,6 +62,9 @@ pub struct Comparison {
     pub expectations: Vec<Judgement>,
     /// Whether it ended before all rounds were made.
     pub partial: bool,
+    /// Whether a signal ended it; omitted if none did.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub interrupted: bool,
 }
 
 /// One variant.
@@ -166,6 +169,12 @@ impl Metric {
     /// Whether changes are differences and not ratios: a share may be zero.
     pub fn is_difference(self) -> bool {
         self == Metric::Errors
+    }
+
+    /// The fewest independent responses of a run that bound it, if it is a percentile.
+    pub fn responses_needed(self) -> Option<u64> {
+        let q = Quantile::nearest(self.quantile()?);
+        (1u64..).find(|n| order::is_bounded(*n, q, order::CONFIDENCE))
     }
 
     /// The share of responses below its figure, if it is a percentile.
@@ -315,7 +324,7 @@ impl Variant {
         if let Some(why) = self.nothing_worked() {
             return Some(why);
         }
-        let q = metric.quantile()?;
+        let needed = metric.responses_needed()?;
         let lack = |trial: &&Trial| metric.of(&trial.figures).is_none();
         let counts: Vec<f64> =
             self.trials.iter().filter(lack).map(|trial| trial.figures.ok as f64).collect();
@@ -323,8 +332,6 @@ impl Variant {
             return None;
         }
         let few = median(&counts) as u64;
-        let needed =
-            (1u64..).find(|n| order::is_bounded(*n, Quantile::nearest(q), order::CONFIDENCE))?;
         Some(match few < needed {
             true => format!(
                 "{} needs at least {} responses in a run, and {} of {} had {}; make runs {} times as long{}",
@@ -420,9 +427,14 @@ impl Comparison {
         self.variants.get(variant)?.failure(self.variants.first()?)
     }
 
-    /// Why too little is known of the variant at this place to conclude something.
+    /// Why too little is known of the variant at this place to conclude something. `None`: there are too few rounds.
     pub fn why_too_few(&self, variant: usize) -> Option<String> {
         let both = [self.variants.first()?, self.variants.get(variant)?];
+        // Of so few saved results, longer ones would not help.
+        let are_few = both.iter().any(|one| (one.trials.len() as u64) < self.rounds_needed);
+        if are_few && !self.interleaved {
+            return both.into_iter().find_map(Variant::nothing_worked);
+        }
         both.into_iter().find_map(|one| one.why_missing(self.primary))
     }
 }

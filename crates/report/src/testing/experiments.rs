@@ -227,6 +227,7 @@ pub fn sample_comparison() -> Comparison {
         noise: None,
         expectations: Vec::new(),
         partial: false,
+        interrupted: false,
     }
 }
 
