@@ -7,6 +7,8 @@ use ratatui_core::text::{Line, Span};
 use super::super::state::{Done, State, Steps};
 use super::{Block, Painter, Tone, clock, run};
 
+/// Before the figures of the current step.
+const INDENT: &str = "  ";
 /// The most steps ahead to name.
 const MOST_NEXT: usize = 5;
 
@@ -70,10 +72,14 @@ fn present(painter: &Painter, state: &State, steps: &Steps) -> Vec<Line<'static>
     ])];
     if let Some(run) = run.filter(|run| run.last.is_some()) {
         let last = run.last.as_ref().map(|last| last.summary.response).unwrap_or_default();
-        for mut line in run::rate(painter, run, None).lines {
-            line.spans.insert(0, Span::raw("  "));
-            let p99 = last.p99_ns.or(last.max_ns).map(candor_plan::units::fmt_duration_ns);
-            line.spans.extend(p99.map(|p99| Span::raw(format!(" · p99 {p99}"))));
+        let p99 = last.p99_ns.or(last.max_ns).map(candor_plan::units::fmt_duration_ns);
+        let p99 = p99.map_or(String::new(), |p99| format!(" · p99 {p99}"));
+        // What is before and behind its pieces takes room of them.
+        let width = painter.width.saturating_sub(INDENT.len() + p99.chars().count());
+        let narrower = Painter { width, ..*painter };
+        for mut line in run::rate(&narrower, run, None).lines {
+            line.spans.insert(0, Span::raw(INDENT));
+            line.spans.push(Span::raw(p99.clone()));
             lines.push(line);
         }
     }

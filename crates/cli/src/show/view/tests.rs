@@ -266,6 +266,15 @@ fn pictures_are_as_they_were() {
     golden("explained", &State { explains: true, ..healthy() }, UNICODE, 100, 30);
 }
 
+/// Its figures are left out one by one where there is no room, from the end, and p99 stays.
+#[test]
+fn the_line_of_the_present_step_is_whole_at_any_width() {
+    for columns in 30..=100 {
+        let picture = text(&drawn(&experiment(5), UNICODE, columns, 24));
+        assert!(picture.lines().any(|line| line.ends_with(" · p99 1 ms")), "{columns}: {picture}");
+    }
+}
+
 #[test]
 fn before_the_first_interval_there_is_a_picture_too() {
     let mut state = State::default();
