@@ -68,6 +68,29 @@ fn what_help_leaves_out_is_refused() {
     }
 }
 
+/// An option that is refused is no part of the help, and a default is that of the command.
+#[test]
+fn experiments_tell_their_own_defaults() {
+    for command in ["peak", "sweep", "compare", "ci"] {
+        for flag in ["-h", "--help"] {
+            let text = help(&[command, flag]);
+            let words: Vec<&str> = text.split_whitespace().collect();
+            let default_of = |option: &str| {
+                let at = words.iter().position(|word| *word == option).expect(option);
+                let default = words[at..].iter().position(|word| *word == "[default:");
+                words[at + default.expect("a default") + 1].trim_end_matches([',', ']'])
+            };
+            assert_eq!(
+                (default_of("--duration"), default_of("--warm-up")),
+                ("5s", "1s"),
+                "{command}"
+            );
+            assert!(!options(&text).contains("profile-command"), "{command} {flag}");
+        }
+    }
+    assert_says(&help(&["run", "-h"]), &["[default: 10s", "--profile-command"]);
+}
+
 #[test]
 fn the_command_names_its_commands() {
     for arguments in [&["--help"][..], &["-h"], &["help"]] {

@@ -32,7 +32,7 @@ use crate::command::try_out::TryArguments;
 use crate::command::verify::VerifyArguments;
 use crate::console;
 use crate::exit::{Exit, UserError};
-use crate::{others, refusals};
+use crate::{input, others, refusals};
 
 const EXAMPLES_OF_ALL: &str = "\
 Examples:
@@ -533,9 +533,28 @@ pub(crate) fn command() -> clap::Command {
                 let is_refused = one.get_long().is_some_and(|long| refused.contains(&long));
                 // A URL behind the options of a group would stand among them.
                 let one = if one.is_positional() { one.help_heading(None::<&str>) } else { one };
-                one.hide(is_refused)
+                let is_hidden = one.is_hide_set() || is_refused;
+                one.hide(is_hidden)
             })
         })
+        .mut_subcommands(|command| match command.get_name() {
+            "peak" | "sweep" | "compare" | "ci" => command.mut_args(with_usual_length),
+            _ => command,
+        })
+}
+
+/// The length of an experiment's runs in the place of a single run's.
+fn with_usual_length(one: clap::Arg) -> clap::Arg {
+    let [single, usual] = match one.get_id().as_str() {
+        "duration" => ["[default: 10s", &format!("[default: {}", input::DURATION)],
+        "warm_up" => ["[default: 0]", &format!("[default: {}]", input::WARM_UP)],
+        _ => return one,
+    };
+    let told = |text: Option<&clap::builder::StyledStr>| {
+        text.map(|text| text.to_string().replace(single, usual)).unwrap_or_default()
+    };
+    let (short, long) = (told(one.get_help()), told(one.get_long_help()));
+    one.help(short).long_help(long)
 }
 
 /// Inserts `run` if no command was typed.

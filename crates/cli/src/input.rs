@@ -6,7 +6,6 @@
 use std::path::Path;
 
 use candor_plan::options::{Options, ReadFile, looks_like_plan};
-use candor_plan::values::Nanos;
 use candor_plan::{Secrets, holes, redact};
 use serde::de::IgnoredAny;
 
@@ -15,9 +14,9 @@ use crate::exit::UserError;
 use crate::files::Disk;
 
 /// The default length of an experiment's run.
-const DURATION: &str = "5s";
+pub(crate) const DURATION: &str = "5s";
 /// The default warm-up of an experiment's run.
-const WARM_UP_NS: u64 = 1_000_000_000;
+pub(crate) const WARM_UP: &str = "1s";
 
 /// The text of a file; `what` is its kind, for errors.
 pub(crate) fn text(what: &str, path: &Path) -> Result<String, UserError> {
@@ -115,7 +114,7 @@ pub(crate) fn set_usual_length(options: &mut Options) {
     {
         options.load.duration = DURATION.parse().ok();
     }
-    options.load.warm_up.get_or_insert(Nanos(WARM_UP_NS));
+    options.load.warm_up = options.load.warm_up.or_else(|| WARM_UP.parse().ok());
 }
 
 #[cfg(test)]

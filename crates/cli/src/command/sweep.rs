@@ -32,7 +32,7 @@ Examples:
   candor sweep --rates 1k,2k,5k,10k -c 100 --arrivals poisson URL
       Your own rates.
 
-Each rate runs for --duration [default here: 5s] after --warm-up [1s], once in each round, in an order
+Each rate runs for --duration after --warm-up, once in each round, in an order
 drawn for each round from --seed. Rows with less than 99 % of their rate are
 marked (saturated).";
 
