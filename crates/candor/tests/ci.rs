@@ -102,7 +102,7 @@ fn a_base_of_which_no_request_succeeds_is_an_error() {
         assert!(outcome.stderr.contains(why), "{}", outcome.stderr);
         assert!(outcome.stderr.contains(kind), "{}", outcome.stderr);
         assert!(!outcome.stderr.contains("times as long"), "{}", outcome.stderr);
-        assert_eq!(document["cautions"].to_string().contains("left out"), false);
+        assert!(!document["cautions"].to_string().contains("left out"));
     }
 }
 

@@ -294,6 +294,9 @@ fn a_search_ends_with_its_time_and_says_so() {
     let peak = search(&plan(2 * S), &short, &mut server);
     assert!(server.elapsed_ns() <= 25 * S);
     assert!(peak.partial.is_none() && peak.cannot_tell.unwrap().contains("25 s were over"));
+    let missed = Settings { most_time_ns: Some(25 * S), ..settings(&["p99 < 500us"]) };
+    let peak = search(&plan(2 * S), &missed, &mut Simulated::new(|| Fifo::new(MS)));
+    assert!(peak.sentences[1].starts_with("No rate met p99 < 500us: "), "{:?}", peak.sentences);
     let none = Settings { most_time_ns: Some(S), ..settings(&[]) };
     let error = find(&plan(2 * S), &none, &Facts::default(), &mut server, &mut ());
     assert!(matches!(error, Err(LabError::Usage(_))));

@@ -48,9 +48,8 @@ impl<'de> Deserialize<'de> for CommandWords {
             type Value = Vec<String>;
 
             fn expecting(&self, formatter: &mut fmt::Formatter) -> fmt::Result {
-                formatter.write_str(
-                    "a command, such as \"my-server --port {port}\" or its words in a list",
-                )
+                formatter
+                    .write_str("a command, such as \"my-server {port}\", or its words in a list")
             }
 
             fn visit_str<E: de::Error>(self, line: &str) -> Result<Self::Value, E> {

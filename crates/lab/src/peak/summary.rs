@@ -241,7 +241,8 @@ pub(super) fn sentences(peak: &Peak) -> Vec<String> {
                 .min_by(|a, b| a.rate_per_s.unwrap_or(0.0).total_cmp(&b.rate_per_s.unwrap_or(0.0)));
             said.push(match lowest.and_then(|step| step.rate_per_s) {
                 Some(rate) => format!(
-                    "No rate meets {objectives}: not even {}, the lowest one tried.",
+                    "No rate {} {objectives}: not even {}, the lowest one tried.",
+                    if is_certain { "meets" } else { "met" },
                     fmt_per_second(rate)
                 ),
                 None => format!("No rate that could meet {objectives} was tried."),

@@ -143,7 +143,7 @@ mod tests {
     fn a_credential_that_never_was_good_is_no_matter_of_time() {
         let verdict = found(&testing::failing(401), "auth-expired").unwrap();
         assert!(verdict.sentence.contains("no request succeeded"), "{}", verdict.sentence);
-        assert!(verdict.remedy.contains("Check the credential"), "{}", verdict.remedy);
+        assert!(verdict.remedy.contains("it took none"), "{}", verdict.remedy);
         assert!(found(&testing::failing(403), "auth-expired").is_none());
         let mut few = testing::healthy_open();
         few.statuses.push(candor_record::StatusCount { status: 401, count: 20 });

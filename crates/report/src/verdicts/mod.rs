@@ -258,11 +258,11 @@ mod tests {
             ids,
             [
                 "interrupted",
+                "errors-dominate",
                 "loader-cpu",
                 "send-lag",
                 "target-not-met",
                 "backlog-growing",
-                "errors-dominate",
                 "censored",
                 "fewer-connections",
                 "ports-exhausted",
@@ -302,6 +302,11 @@ mod tests {
         for document in spoilt_ones.into_iter().chain([&mut uneven]) {
             document.verdicts = judge(document);
         }
+        let mut early = testing::users_run().document();
+        for one in &mut early.users.as_mut().unwrap().journeys {
+            (one.completed, one.failed) = (0, 0);
+        }
+        early.verdicts = judge(&early);
         let mut greeted = testing::messages();
         greeted.parts.unasked = 1;
         greeted.verdicts = judge(&greeted);
@@ -317,6 +322,7 @@ mod tests {
             .chain([testing::failing(401), testing::renewed(1), testing::resolved_again(1, 0)])
             .chain([
                 spoilt, unsent, late, aborted, limited, agent, together, greeted, uneven, quic,
+                early,
             ]);
         let found: std::collections::BTreeSet<_> =
             documents.flat_map(|one| one.verdicts).map(|one| one.id).collect();
