@@ -383,8 +383,11 @@ fn is_listed(word: &str, hosts: &str) -> bool {
     names.any(|name| name.eq_ignore_ascii_case(word))
 }
 
-/// Whether a word is no command, and one letter or two from one.
+/// Whether a word is neither an option nor a command, and one letter or two from a command.
 fn is_nearly_command(word: &str) -> bool {
+    if word.starts_with('-') {
+        return false;
+    }
     let command = command();
     let names: Vec<&str> = command.get_subcommands().map(clap::Command::get_name).collect();
     !names.contains(&word) && names.iter().any(|name| is_near(word, name))
@@ -603,7 +606,7 @@ mod tests {
     #[test]
     fn a_mistyped_command_is_near_to_one() {
         for (word, is) in
-            [("compar", true), ("pek", true), ("run", false), ("shop", false), ("-c", false)]
+            [("compar", true), ("pek", true), ("run", false), ("shop", false), ("--load", false)]
         {
             assert_eq!(is_nearly_command(word), is, "{word}");
         }

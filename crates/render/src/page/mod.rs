@@ -332,10 +332,10 @@ impl Table {
         self.rows.iter_mut().for_each(|row| drop(row.drain(columns.clone())));
     }
 
-    /// Takes out the columns of which no row knows anything.
-    pub(super) fn without_unknown(&mut self) {
+    /// Takes out the columns of which no row knows anything, but for this one.
+    pub(super) fn without_unknown(&mut self, but: &str) {
         for at in (0..self.columns.len()).rev() {
-            if self.rows.iter().all(|row| row[at] == NOTHING) {
+            if self.columns[at].name != but && self.rows.iter().all(|row| row[at] == NOTHING) {
                 self.without(at..at + 1);
             }
         }
