@@ -2,10 +2,9 @@
 //!
 //! `candor URL` is `candor run URL`: a word that is not a command's name is an argument of `run`.
 
-use candor_plan::looks_like_plan;
 use candor_plan::options::EXAMPLES;
 use candor_plan::redact;
-use candor_plan::suggest::{did_you_mean, is_near};
+use candor_plan::suggest::is_near;
 use candor_report::visible;
 use candor_serve::ServeOptions;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
@@ -32,6 +31,7 @@ use crate::command::try_out::TryArguments;
 use crate::command::verify::VerifyArguments;
 use crate::console;
 use crate::exit::{Exit, UserError};
+use crate::meant::{HOSTS, is_name_of_file, is_nearly_command, may_be_host, no_host, no_plan};
 use crate::{input, others, refusals};
 
 const EXAMPLES_OF_ALL: &str = "\
@@ -284,6 +284,8 @@ fn is_message(text: &str) -> bool {
 /// The typed command. Ends the process on `--help`, `--version` and usage errors.
 pub(crate) fn parse(typed: &[String]) -> Command {
     let hosts = || std::fs::read_to_string(HOSTS).unwrap_or_default();
+    let all = command();
+    let commands: Vec<&str> = all.get_subcommands().map(clap::Command::get_name).collect();
     if let [_, name, rest @ ..] = typed
         && let Some(said) = others::instead(name, rest)
         && !may_be_host(name, &hosts())
@@ -293,12 +295,13 @@ pub(crate) fn parse(typed: &[String]) -> Command {
     }
     let matches = command().try_get_matches_from(with_command(typed));
     // What stands behind a mistyped command is wrong for a run.
-    let mistyped = typed.get(1).filter(|word| matches.is_err() && is_nearly_command(word));
+    let mistyped =
+        typed.get(1).filter(|word| matches.is_err() && is_nearly_command(word, &commands));
     let word = matches.as_ref().ok().and_then(only_word).or(mistyped.map(String::as_str));
     if let Some(word) = word
         && !may_be_host(word, &hosts())
     {
-        console::lines(&no_host(word));
+        console::lines(&no_host(word, &commands));
         std::process::exit(Exit::Usage as i32);
     }
     if let Some(word) = matches.as_ref().ok().and_then(any_url)
@@ -318,9 +321,6 @@ pub(crate) fn parse(typed: &[String]) -> Command {
     }
 }
 
-/// Names that this machine knows (hosts(5)).
-const HOSTS: &str = "/etc/hosts";
-
 /// What a run has for its URL.
 fn only_word(matches: &clap::ArgMatches) -> Option<&str> {
     let ("run", run) = matches.subcommand()? else { return None };
@@ -331,78 +331,6 @@ fn only_word(matches: &clap::ArgMatches) -> Option<&str> {
 fn any_url(matches: &clap::ArgMatches) -> Option<&str> {
     let ("run" | "ws" | "grpc" | "try", command) = matches.subcommand()? else { return None };
     command.get_one::<String>("url").map(String::as_str)
-}
-
-/// Ends of files that are given to Candor, of which none is a domain.
-const ENDS_OF_FILES: [&str; 10] =
-    [".toml", ".tml", ".json", ".yaml", ".yml", ".har", ".lua", ".txt", ".csv", ".bak"];
-
-/// Whether a word is more likely the name of a file than of a host; plans, which end in `.toml`, are looked for
-/// elsewhere.
-fn is_name_of_file(word: &str, hosts: &str) -> bool {
-    let lower = word.to_ascii_lowercase();
-    !word.contains([':', '/', '@', '?'])
-        && !looks_like_plan(word)
-        && ENDS_OF_FILES.iter().any(|end| lower.len() > end.len() && lower.ends_with(end))
-        && !is_listed(word, hosts)
-}
-
-/// The message for such a word; if there is no such file, it suggests a plan of the folder.
-fn no_plan(word: &str) -> String {
-    let shown = visible(&redact::refused(word)).into_owned();
-    if std::path::Path::new(word).exists() {
-        return format!(
-            "candor: the file \"{shown}\" is no plan: the name of a plan ends in .toml\n"
-        );
-    }
-    let files = std::fs::read_dir(".").into_iter().flatten().flatten();
-    let plans: Vec<String> = files
-        .filter_map(|file| file.file_name().into_string().ok())
-        .filter(|name| looks_like_plan(name))
-        .collect();
-    let hint = did_you_mean(word, plans.iter().map(String::as_str));
-    format!(
-        "candor: there is no file \"{shown}\", and a host of this name is http://{shown}/{}\n",
-        visible(&hint)
-    )
-}
-
-/// Whether a word can be meant as a URL. A single word without a dot is more likely a mistyped command, and would
-/// otherwise be looked up and get load, unless it stands in `hosts`, the text of [`HOSTS`].
-fn may_be_host(word: &str, hosts: &str) -> bool {
-    word.is_empty()
-        || word.contains(['.', ':', '/', '@', '?'])
-        || word.eq_ignore_ascii_case("localhost")
-        || is_listed(word, hosts)
-}
-
-/// Whether `hosts` has this name.
-fn is_listed(word: &str, hosts: &str) -> bool {
-    let names = hosts.lines().filter_map(|line| line.split('#').next());
-    let mut names = names.flat_map(|line| line.split_whitespace().skip(1));
-    names.any(|name| name.eq_ignore_ascii_case(word))
-}
-
-/// Whether a word is neither an option nor a command, and one letter or two from a command.
-fn is_nearly_command(word: &str) -> bool {
-    if word.starts_with('-') {
-        return false;
-    }
-    let command = command();
-    let names: Vec<&str> = command.get_subcommands().map(clap::Command::get_name).collect();
-    !names.contains(&word) && names.iter().any(|name| is_near(word, name))
-}
-
-/// The message for such a word.
-fn no_host(word: &str) -> String {
-    let shown = visible(&redact::refused(word)).into_owned();
-    let command = command();
-    let meant = match word.contains(['{', '}', '"', '\'']) {
-        // `-b {"a": 1}`: the shell has taken it apart.
-        true => "; if it belongs to a body or a header, write that in '…'".to_owned(),
-        false => did_you_mean(word, command.get_subcommands().map(clap::Command::get_name)),
-    };
-    format!("candor: \"{shown}\" is no command, and a URL would be http://{shown}/{meant}\n")
 }
 
 /// The command of these words.
@@ -590,26 +518,6 @@ mod tests {
         assert_eq!(resolved(&["candor", "run", "serve"]), ["candor", "run", "serve"]);
         assert_eq!(resolved(&["candor", "serve"]), ["candor", "serve"]);
         assert_eq!(resolved(&["candor", "--help"]), ["candor", "--help"]);
-    }
-
-    #[test]
-    fn a_host_has_a_dot_a_colon_a_slash_or_is_known() {
-        let hosts = "127.0.0.1 localhost\n10.0.0.7 Shop shop.internal # backend\n";
-        for word in ["a.b", "a:80", "a/", "//a", "[::1]", "u@a", "LOCALHOST", "shop", ""] {
-            assert!(may_be_host(word, hosts), "{word}");
-        }
-        for word in ["bech", "backend", "127", "10"] {
-            assert!(!may_be_host(word, hosts), "{word}");
-        }
-    }
-
-    #[test]
-    fn a_mistyped_command_is_near_to_one() {
-        for (word, is) in
-            [("compar", true), ("pek", true), ("run", false), ("shop", false), ("--load", false)]
-        {
-            assert_eq!(is_nearly_command(word), is, "{word}");
-        }
     }
 
     #[test]

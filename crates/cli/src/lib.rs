@@ -25,6 +25,7 @@ mod getopt;
 mod input;
 mod last;
 mod matrix;
+mod meant;
 mod measure;
 mod onlooker;
 mod others;
