@@ -224,7 +224,7 @@ fn refused_requests_in_a_row_are_a_finding() {
     let outcome = expired("file:token", "Take the credential more often");
     let found = "into the run on, no request succeeded";
     assert!(flat(&outcome.stdout).contains(found), "{}", outcome.stdout);
-    expired("bearer:short", "Check the credential");
+    expired("bearer:short", "it took none of the requests");
 }
 
 #[test]

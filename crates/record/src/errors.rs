@@ -146,12 +146,23 @@ impl ErrorKind {
         ErrorKind::CodingLimit,
     ];
 
-    /// Whether the response was complete, and only not the expected one.
+    /// Whether there was a response, and only not the expected one.
     pub fn has_response(self) -> bool {
         use ErrorKind::{Body, BodyLimit, GrpcCancelled, NoStream};
         use ErrorKind::{Status, StreamError, StreamUnended};
         matches!(self, Status | Body | BodyLimit | StreamError | StreamUnended | NoStream)
             || self >= GrpcCancelled
+    }
+
+    /// Whether that response was complete. The deadline of a call is one that we end, as a rule.
+    pub fn is_whole(self) -> bool {
+        use ErrorKind::{BodyLimit, GrpcDeadlineExceeded};
+        self.has_response() && !matches!(self, BodyLimit | GrpcDeadlineExceeded)
+    }
+
+    /// Whether that response is counted by its status too, as those of calls are not.
+    pub fn has_status(self) -> bool {
+        self.is_whole() && !(ErrorKind::GrpcCancelled..=ErrorKind::GrpcNoStatus).contains(&self)
     }
 
     /// The kind with this [`id`](Self::id).

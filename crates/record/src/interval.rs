@@ -405,10 +405,9 @@ impl Interval {
         figure::count(&mut self.broken_off_statuses, StatusCount { status, count });
     }
 
-    /// Complete responses to measured requests, expected or not. The deadline of a call is one that we end, as a rule.
+    /// Complete responses to measured requests, expected or not.
     pub fn answered(&self) -> u64 {
-        let is_cut = |kind| matches!(kind, ErrorKind::BodyLimit | ErrorKind::GrpcDeadlineExceeded);
-        let whole = ErrorKind::ALL.into_iter().filter(|&kind| kind.has_response() && !is_cut(kind));
+        let whole = ErrorKind::ALL.into_iter().filter(|kind| kind.is_whole());
         whole.map(|kind| self.ledger.error(kind)).fold(self.ledger.ok, u64::saturating_add)
     }
 

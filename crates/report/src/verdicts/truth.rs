@@ -3,7 +3,7 @@
 
 use candor_plan::units::{fmt_count, fmt_duration_ns};
 use candor_plan::{Arrivals, Load};
-use candor_record::{IntervalSummary, StatusCount, contradiction};
+use candor_record::{ErrorKind, IntervalSummary, StatusCount, contradiction};
 
 use super::{Finding, Severity};
 use crate::document::counts::{LedgerCounts, RequestRow, count_of};
@@ -217,27 +217,15 @@ fn counts(document: &Document, found: &mut Vec<String>) {
         let all = latencies.touched.saturating_add(untouched.count);
         equal("requests touched and untouched, and requests ok", all, ledger.ok);
     }
-    let failed = |kind: &str| count_of(&document.errors, kind);
-    let complete = [
-        "status",
-        "body",
-        "stream-error",
-        "stream-unended",
-        "no-stream",
-        "redirect-elsewhere",
-        "redirect-limit",
-        "redirect-unusable",
-        "coding-unasked",
-        "coding-damaged",
-        "coding-truncated",
-        "coding-trailing",
-        "coding-limit",
-    ];
-    let answered = complete.map(failed).into_iter().fold(ledger.ok, u64::saturating_add);
+    let failed = |of: fn(ErrorKind) -> bool| {
+        let kinds = ErrorKind::ALL.into_iter().filter(|kind| of(*kind));
+        kinds.map(|kind| count_of(&document.errors, kind.id())).fold(ledger.ok, u64::saturating_add)
+    };
     let sum = |counts: &mut dyn Iterator<Item = u64>| counts.fold(0, u64::saturating_add);
     let by_status = |all: &[StatusCount]| sum(&mut all.iter().map(|one| one.count));
     // Messages have no status.
-    let with_status = if document.plan.wire.websocket().is_some() { 0 } else { answered };
+    let is_websocket = document.plan.wire.websocket().is_some();
+    let with_status = if is_websocket { 0 } else { failed(ErrorKind::has_status) };
     equal("responses by status and in the ledger", by_status(&document.statuses), with_status);
     let by_kind = sum(&mut document.errors.iter().map(|one| one.count));
     equal("errors by kind and in the ledger", by_kind, ledger.errors);
@@ -269,6 +257,7 @@ fn counts(document: &Document, found: &mut Vec<String>) {
         let broken_off = ledger.broken_off;
         found.push(format!("{heard} responses to {broken_off} requests that were broken off"));
     }
+    let answered = failed(ErrorKind::is_whole);
     if document.rate.answered_in_window > answered {
         found.push(format!(
             "more responses within the window ({}) than at all ({answered})",
