@@ -250,7 +250,9 @@ fn a_board_scores_and_ranks_the_servers_of_a_suite() {
         for server in ["right", "other"] {
             let row = row(profile, server);
             assert!(row["loader_cpu_share"].as_f64().unwrap() > 0.0, "{row}");
-            assert!(row["cpu_us_per_request"].as_f64().unwrap() > 0.0, "{row}");
+            // Less than a hundredth of a second may be none at 300/s.
+            let cpu_us = row["cpu_us_per_request"].as_f64();
+            assert!(cpu_us.map_or(profile == 1, |us| us > 0.0), "{row}");
             assert_eq!(row["rate_ratio"].is_null(), profile == 0, "{row}");
         }
     }

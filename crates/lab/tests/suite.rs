@@ -655,7 +655,7 @@ fn the_suites_of_the_repository_are_right() {
         .filter(|path| !path.to_string_lossy().contains("http-clients"))
         .collect();
     files.sort();
-    assert_eq!(files.len(), 10, "{files:?}");
+    assert_eq!(files.len(), 11, "{files:?}");
     for path in files {
         let text = std::fs::read_to_string(&path).unwrap();
         let suite = file::parse(&path.display().to_string(), &text)
