@@ -1,5 +1,4 @@
-//! `candor bench` and `candor compare` from the outside: small suites and comparisons against the
-//! embedded target, in seconds.
+//! `candor bench` from the outside: small suites against the embedded target, in seconds.
 
 use std::fs;
 use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};
@@ -8,12 +7,12 @@ use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use crate::common::{CANDOR, Candor, Outcome, Target, assert_valid};
+use crate::common::{CANDOR, Candor, Outcome, assert_valid};
 use crate::tls;
 use candor_testkit::nginx::Nginx;
 use rustix::process::Signal;
 
-const TINY: &str = r#"
+pub(crate) const TINY: &str = r#"
 name = "tiny"
 scenarios = ["hello", "json"]
 protocols = ["h1"]
@@ -50,15 +49,15 @@ fn start(directory: &Path, suite: &str, arguments: &[&str]) -> Candor {
     })
 }
 
-fn ran(directory: &Path, suite: &str, arguments: &[&str]) -> Outcome {
+pub(crate) fn ran(directory: &Path, suite: &str, arguments: &[&str]) -> Outcome {
     start(directory, suite, arguments).finish()
 }
 
-fn in_one_line(text: &str) -> String {
+pub(crate) fn in_one_line(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-fn trials(directory: &Path) -> Vec<String> {
+pub(crate) fn trials(directory: &Path) -> Vec<String> {
     let mut names: Vec<String> = fs::read_dir(directory.join("tiny-results/trials"))
         .into_iter()
         .flatten()
@@ -156,123 +155,6 @@ fn a_suite_becomes_a_directory_that_says_everything() {
     // The same directory with other options.
     let other = ran(directory.path(), TINY, &["bench", "tiny.toml", "-d", "1s"]);
     other.assert_refused(2, &["tiny-results", "--out"]);
-}
-
-const BOARD: &str = r#"
-name = "tiny"
-scenarios = ["baseline", "echo-ws"]
-protocols = ["h1"]
-rounds = 2
-
-[run]
-connections = 2
-threads = 1
-duration = "200ms"
-warm-up = "0s"
-
-[[load]]
-name = "closed"
-
-[[load]]
-name = "fixed"
-scenarios = ["baseline"]
-[load.run]
-rate = "300"
-duration = "1s"
-
-[[scenario]]
-name = "baseline"
-request = [{ path = "/baseline11?a=13&b=42", expect-status = 200, expect-body = "candor:text/55" }]
-
-[[scenario]]
-name = "echo-ws"
-websocket = true
-request = [{ path = "/ws", body = "hello", expect-body = "candor:text/hello" }]
-
-[[server]]
-name = "right"
-embedded = true
-
-[[server]]
-name = "other"
-command = ["{candor}", "serve", "--listen", "127.0.0.1:{port}"]
-url = "http://127.0.0.1:{port}/"
-scenarios = ["baseline"]
-
-[[server]]
-name = "faulty"
-command = ["{candor}", "serve", "--listen", "127.0.0.1:{port}", "--fault", "close"]
-url = "http://127.0.0.1:{port}/"
-scenarios = ["baseline"]
-"#;
-
-/// A board is a suite with scores: the same directory, what each row rests on, and no score for a server that fails.
-#[test]
-fn a_board_scores_and_ranks_the_servers_of_a_suite() {
-    let directory = tempfile::tempdir().unwrap();
-    let outcome = ran(directory.path(), BOARD, &["board", "tiny.toml", "--format", "json"]);
-    // The server that closes every connection is a failure.
-    assert_eq!(outcome.code(), 1, "{}{}", outcome.stdout, outcome.stderr);
-    let board: serde_json::Value = serde_json::from_str(&outcome.stdout).unwrap();
-    assert_valid("board", &board);
-    let folder = directory.path().join("tiny-results");
-    let kept = fs::read_to_string(folder.join("board.json")).unwrap();
-    assert_eq!(board, serde_json::from_str::<serde_json::Value>(&kept).unwrap());
-    let text = |value: &serde_json::Value| value.as_str().unwrap_or_default().to_owned();
-    let profiles = board["profiles"].as_array().unwrap();
-    let names: Vec<_> = profiles
-        .iter()
-        .map(|one| ["scenario", "load", "measure"].map(|key| text(&one[key])).join(" "))
-        .collect();
-    // The load with a rate is for one of the scenarios.
-    let expected = [
-        "baseline closed throughput",
-        "baseline fixed cpu-per-request",
-        "echo-ws closed throughput",
-    ];
-    assert_eq!(names, expected);
-    let row = |profile: usize, server: &str| {
-        let rows = profiles[profile]["rows"].as_array().unwrap();
-        rows.iter().find(|row| row["server"] == server).unwrap()
-    };
-    for profile in [0, 1] {
-        // A busy machine may hold back the last requests of a rate, and CPU time is counted in hundredths of a second.
-        let first = &profiles[profile]["rows"][0];
-        match first["unscored"].as_str() {
-            Some(why) => assert!(
-                profile == 1 && ["of the rate", "is not known"].iter().any(|one| why.contains(one)),
-                "{first}"
-            ),
-            None => assert_eq!(first["score"]["high"], 100.0, "{first}"),
-        }
-        let faulty = row(profile, "faulty");
-        assert!(faulty["score"].is_null() && !faulty["unscored"].is_null(), "{faulty}");
-        for server in ["right", "other"] {
-            let row = row(profile, server);
-            assert!(row["loader_cpu_share"].as_f64().unwrap() > 0.0, "{row}");
-            // Less than a hundredth of a second may be none at 300/s.
-            let cpu_us = row["cpu_us_per_request"].as_f64();
-            assert!(cpu_us.map_or(profile == 1, |us| us > 0.0), "{row}");
-            assert_eq!(row["rate_ratio"].is_null(), profile == 0, "{row}");
-        }
-    }
-    let ratio = row(1, "right")["rate_ratio"].as_f64().unwrap();
-    assert!((0.5..=1.01).contains(&ratio), "{ratio}");
-    // Who is missing in a profile has no place in the standing over all of them.
-    let standing = board["standings"][0]["rows"].as_array().unwrap();
-    let scored: Vec<_> = standing.iter().filter(|row| !row["score"].is_null()).collect();
-    assert_eq!((scored.len(), text(&scored[0]["server"])), (1, "right".to_owned()));
-
-    // The same command makes no run again, nor does the suite's own; the page and the table say the same.
-    let before = trials(directory.path());
-    let again = ran(directory.path(), BOARD, &["board", "tiny.toml", "--servers", "right"]);
-    assert_eq!((again.code(), trials(directory.path())), (0, before), "{}", again.stderr);
-    for name in ["board.md", "board.html", "board.csv", "README.md", "suite.json"] {
-        assert!(folder.join(name).is_file(), "{name}");
-    }
-    let report =
-        ran(directory.path(), BOARD, &["report", "tiny-results/board.json", "--format", "csv"]);
-    assert_eq!(report.stdout, fs::read_to_string(folder.join("board.csv")).unwrap());
 }
 
 #[test]
@@ -693,103 +575,4 @@ fn a_suite_survives_the_replacement_of_its_program() {
     let outcome = running.finish();
     assert_eq!(outcome.code(), 0, "{}{}", outcome.stdout, outcome.stderr);
     assert_eq!(trials(directory.path()).len(), 8, "{}{}", outcome.stdout, outcome.stderr);
-}
-
-/// The delay server responds after a computed time. The difference is too large to be hidden by other
-/// work on the machine; small differences are tested without a clock.
-#[test]
-fn a_comparison_finds_what_is_there() {
-    let directory = tempfile::tempdir().unwrap();
-    let delay = |time: &str| format!("embedded --truth delay --service-time {time}");
-    let compare = |name: &str, time: &str, more: &[&str]| {
-        let variants = [format!("old={}", delay("2ms")), format!("{name}={}", delay(time))];
-        let mut arguments = vec!["compare", &variants[0], &variants[1]];
-        // Some 80 responses of the slower one: too few scatter too much for a figure.
-        arguments.extend(["-c", "4", "-d", "400ms", "--warm-up", "0", "--rounds", "6"]);
-        arguments.extend(["--primary", "p50", "--json", "comparison.json", "--keep", "runs"]);
-        arguments.extend(more);
-        ran(directory.path(), TINY, &arguments)
-    };
-    let slower = compare("new", "20ms", &["--fail-if-slower", "20%"]);
-    assert_eq!(slower.code(), 3, "{}{}", slower.stdout, slower.stderr);
-    assert!(slower.stdout.contains("slower at p50"), "{}", slower.stdout);
-    let text = fs::read_to_string(directory.path().join("comparison.json")).unwrap();
-    let document: serde_json::Value = serde_json::from_str(&text).unwrap();
-    assert_valid("comparison", &document);
-    assert_eq!(document["limit"]["judgements"][0]["outcome"], "not-met");
-    assert_eq!(fs::read_dir(directory.path().join("runs")).unwrap().count(), 12);
-
-    // The same from the kept results, as two sets, with a caution about that.
-    let files = |name: &str| {
-        let all: Vec<String> = (1..=6).map(|round| format!("runs/{name}.r{round}.json")).collect();
-        all.join(",")
-    };
-    let (old, new) = (files("old"), files("new"));
-    let arguments = ["compare", &old, &new, "--primary", "p50"];
-    let saved = ran(directory.path(), TINY, &arguments);
-    assert_eq!(saved.code(), 0, "{}{}", saved.stdout, saved.stderr);
-    assert!(saved.stdout.contains("not interleaved"), "{}", saved.stdout);
-    assert!(saved.stdout.contains("slower at p50"), "{}", saved.stdout);
-    // Two results a side are too few for the test.
-    let few = [
-        "compare",
-        "runs/old.r1.json,runs/old.r2.json",
-        "runs/new.r1.json,runs/new.r2.json",
-        "--fail-if-slower",
-        "20%",
-    ];
-    let few = ran(directory.path(), TINY, &few);
-    assert_eq!(few.code(), 6, "{}{}", few.stdout, few.stderr);
-    assert!(few.stdout.contains("CANNOT TELL"), "{}", few.stdout);
-    let needed = "at least 4 results with rate of both are needed, and there are 2";
-    assert!(in_one_line(&few.stdout).contains(needed), "{}", few.stdout);
-    let same = ["compare", "runs/old.r1.json", "runs/old.r1.json"];
-    let refusal = ["runs/old.r1.json: this is the same result as"];
-    ran(directory.path(), TINY, &same).assert_refused(2, &refusal);
-}
-
-/// What the load alone says is said before the first run.
-#[test]
-fn a_load_with_too_few_requests_for_the_percentile_is_told_first() {
-    let directory = tempfile::tempdir().unwrap();
-    let target = Target::start(&[]);
-    let url = target.url("/");
-    let told = |more: &[&str]| {
-        let load = ["-c", "2", "-R", "100", "-d", "100ms", "--warm-up", "0", "--rounds", "6"];
-        let arguments = [&["compare", &*url, &*url][..], &load, more].concat();
-        let stderr = ran(directory.path(), TINY, &arguments).stderr;
-        let at =
-            stderr.find("p99 needs at least 368 responses in a run, and at most 10 are due")?;
-        Some(stderr.find("round 1 of 6").is_none_or(|begun| at < begun))
-    };
-    assert_eq!(told(&[]), Some(true));
-    assert_eq!(told(&["--primary", "p50"]), None);
-    assert_eq!(told(&["--primary", "rate"]), None);
-}
-
-#[test]
-fn a_variant_that_fails_or_hangs_is_not_met() {
-    let directory = tempfile::tempdir().unwrap();
-    let target = Target::start(&[]);
-    let good = target.url("/");
-    for path in ["/status/500", "/delay/1m"] {
-        let bad = target.url(path);
-        let load = ["-c", "2", "-d", "100ms", "--warm-up", "0", "--drain", "50ms", "--rounds", "6"];
-        let compare = |variants: &[&str], more: &[&str]| {
-            let arguments = [&["compare"], variants, &load[..], more].concat();
-            ran(directory.path(), TINY, &arguments)
-        };
-        let gated = compare(&[&good, &bad], &["--fail-if-slower", "5%"]);
-        assert_eq!(gated.code(), 3, "{path}: {}{}", gated.stdout, gated.stderr);
-        for word in ["NOT MET", "FAILED", "no request of B succeeded in 6 of 6 runs"] {
-            assert!(gated.stdout.contains(word), "{path}, {word}: {}", gated.stdout);
-        }
-        let quiet = compare(&[&good, &bad], &["-q", "--fail-if-slower", "5%"]);
-        assert!(quiet.stdout.is_empty() && quiet.stderr.contains("not met"), "{}", quiet.stderr);
-        let base = compare(&[&bad, &good], &["--fail-if-slower", "5%"]);
-        assert_eq!(base.code(), 1, "nothing to compare with: {path}");
-        let why = "no request of A succeeded in 6 of 6 runs";
-        assert!(in_one_line(&base.stdout).contains(why), "{}", base.stdout);
-        assert_eq!(compare(&[&good, &bad], &[]).code(), 1, "{path}");
-    }
 }

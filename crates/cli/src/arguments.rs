@@ -284,8 +284,6 @@ fn is_message(text: &str) -> bool {
 /// The typed command. Ends the process on `--help`, `--version` and usage errors.
 pub(crate) fn parse(typed: &[String]) -> Command {
     let hosts = || std::fs::read_to_string(HOSTS).unwrap_or_default();
-    let all = command();
-    let commands: Vec<&str> = all.get_subcommands().map(clap::Command::get_name).collect();
     if let [_, name, rest @ ..] = typed
         && let Some(said) = others::instead(name, rest)
         && !may_be_host(name, &hosts())
@@ -293,7 +291,10 @@ pub(crate) fn parse(typed: &[String]) -> Command {
         console::lines(&said);
         std::process::exit(Exit::Usage as i32);
     }
-    let matches = command().try_get_matches_from(with_command(typed));
+    let all = command();
+    let commands: Vec<String> =
+        all.get_subcommands().map(|one| one.get_name().to_owned()).collect();
+    let matches = all.try_get_matches_from(with_command(typed));
     // What stands behind a mistyped command is wrong for a run.
     let mistyped =
         typed.get(1).filter(|word| matches.is_err() && is_nearly_command(word, &commands));

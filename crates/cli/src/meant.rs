@@ -59,20 +59,20 @@ fn is_listed(word: &str, hosts: &str) -> bool {
 }
 
 /// Whether a word is neither an option nor a command, and one letter or two from a command.
-pub(crate) fn is_nearly_command(word: &str, commands: &[&str]) -> bool {
+pub(crate) fn is_nearly_command(word: &str, commands: &[String]) -> bool {
     if word.starts_with('-') {
         return false;
     }
-    !commands.contains(&word) && commands.iter().any(|name| is_near(word, name))
+    !commands.iter().any(|name| name == word) && commands.iter().any(|name| is_near(word, name))
 }
 
 /// The message for such a word.
-pub(crate) fn no_host(word: &str, commands: &[&str]) -> String {
+pub(crate) fn no_host(word: &str, commands: &[String]) -> String {
     let shown = visible(&redact::refused(word)).into_owned();
     let meant = match word.contains(['{', '}', '"', '\'']) {
         // `-b {"a": 1}`: the shell has taken it apart.
         true => "; if it belongs to a body or a header, write that in '…'".to_owned(),
-        false => did_you_mean(word, commands.iter().copied()),
+        false => did_you_mean(word, commands.iter().map(String::as_str)),
     };
     format!("candor: \"{shown}\" is no command, and a URL would be http://{shown}/{meant}\n")
 }
@@ -94,14 +94,11 @@ mod tests {
 
     #[test]
     fn a_mistyped_command_is_near_to_one() {
+        let commands = ["compare", "peak", "run", "h2load"].map(str::to_owned);
         for (word, is) in
             [("compar", true), ("pek", true), ("run", false), ("shop", false), ("--load", false)]
         {
-            assert_eq!(
-                is_nearly_command(word, &["compare", "peak", "run", "h2load"]),
-                is,
-                "{word}"
-            );
+            assert_eq!(is_nearly_command(word, &commands), is, "{word}");
         }
     }
 }

@@ -202,28 +202,49 @@ fn a_redirect_leads_nowhere() {
     assert!(outside.is_untouched());
 }
 
+/// A target under a name, which an agent looks up in a file of its own.
+struct Renamed {
+    nginx: Nginx,
+    /// Where the policy does not allow to go.
+    outside: Outside,
+    fleet: Fleet,
+    url: String,
+}
+
+impl Renamed {
+    /// `None` without the right to mount.
+    fn start() -> Option<Self> {
+        if !crate::common::is_root("a namespace of mounts") {
+            return None;
+        }
+        let nginx = Nginx::start(true).unwrap();
+        let outside = Outside::listen(nginx.address().port());
+        let mut fleet = Fleet::start(1, "127.0.0.1");
+        resolve_to(&fleet, "127.0.0.1");
+        fleet.agents.clear();
+        let hosts = fleet.directory.path().join("hosts");
+        let bind = "mount --bind \"$0\" /etc/hosts && exec \"$@\"";
+        let own_hosts = ["unshare", "--mount", "sh", "-c", bind, hosts.to_str().unwrap()];
+        fleet.start_agent_as("a0", &own_hosts);
+        let url = format!("http://target.test:{}/", outside.port());
+        Some(Renamed { nginx, outside, fleet, url })
+    }
+}
+
+/// The name has this address from now on.
+fn resolve_to(fleet: &Fleet, address: &str) {
+    fs::write(fleet.directory.path().join("hosts"), format!("{address} target.test\n")).unwrap();
+}
+
 /// A name that means another address later: a run keeps the address that was checked, the next one is refused.
 #[test]
 fn a_name_that_changes_leads_nowhere() {
-    if !crate::common::is_root("a namespace of mounts") {
-        return;
-    }
-    let nginx = Nginx::start(true).unwrap();
-    let outside = Outside::listen(nginx.address().port());
-    let mut fleet = Fleet::start(1, "127.0.0.1");
-    let hosts = fleet.directory.path().join("hosts");
-    let resolve_to = |address: &str| fs::write(&hosts, format!("{address} target.test\n")).unwrap();
-    resolve_to("127.0.0.1");
-    fleet.agents.clear();
-    let bind = "mount --bind \"$0\" /etc/hosts && exec \"$@\"";
-    let own_hosts = ["unshare", "--mount", "sh", "-c", bind, hosts.to_str().unwrap()];
-    fleet.start_agent_as("a0", &own_hosts);
-    let url = format!("http://target.test:{}/", outside.port());
+    let Some(Renamed { nginx, outside, fleet, url }) = Renamed::start() else { return };
     // Each request has a connection of its own.
     let flags = ["-R", "200", "-c", "4", "-d", "2s", "--requests-per-connection", "1", &url];
     let run = fleet.measure(&flags);
     assert!(wait_until(PATIENCE, || lines(&nginx) > 50), "{}", fleet.log("a0"));
-    resolve_to("127.0.0.2");
+    resolve_to(&fleet, "127.0.0.2");
     let outcome = run.finish();
     assert_eq!(outcome.code(), 0, "{}{}", outcome.stdout, outcome.stderr);
     let document = outcome.document();
@@ -241,23 +262,10 @@ fn a_name_that_changes_leads_nowhere() {
 /// The same where names are resolved again: the policy decides, and what it does not allow is left out.
 #[test]
 fn a_name_that_is_resolved_again_leads_where_the_policy_allows() {
-    if !crate::common::is_root("a namespace of mounts") {
-        return;
-    }
-    let nginx = Nginx::start(true).unwrap();
-    let outside = Outside::listen(nginx.address().port());
-    let mut fleet = Fleet::start(1, "127.0.0.1");
-    let hosts = fleet.directory.path().join("hosts");
-    let resolve_to = |address: &str| fs::write(&hosts, format!("{address} target.test\n")).unwrap();
-    resolve_to("127.0.0.1");
-    fleet.agents.clear();
-    let bind = "mount --bind \"$0\" /etc/hosts && exec \"$@\"";
-    let own_hosts = ["unshare", "--mount", "sh", "-c", bind, hosts.to_str().unwrap()];
-    fleet.start_agent_as("a0", &own_hosts);
-    let url = format!("http://target.test:{}/", outside.port());
+    let Some(Renamed { nginx, outside, fleet, url }) = Renamed::start() else { return };
     let run = fleet.measure(&["-R", "200", "-c", "4", "-d", "2s", "--dns-refresh", "100ms", &url]);
     assert!(wait_until(PATIENCE, || lines(&nginx) > 50), "{}", fleet.log("a0"));
-    resolve_to("127.0.0.2");
+    resolve_to(&fleet, "127.0.0.2");
     let outcome = run.finish();
     assert_eq!(outcome.code(), 0, "{}{}", outcome.stdout, outcome.stderr);
     let document = outcome.document();

@@ -5,7 +5,7 @@ use super::{flag, float, table, whole};
 use candor_report::experiment::board::{Board, Measure, Profile, Row};
 
 /// The names of the columns, separated by commas, with units.
-const COLUMNS: &str = "board,scenario,protocol,load,measure,server,rank,shared,score,score_low,score_high,unscored,\
+pub(super) const COLUMNS: &str = "board,scenario,protocol,load,measure,server,rank,shared,score,score_low,score_high,unscored,\
     lower_bound,rounds,rate_per_s,asked_per_s,rate_ratio,response_p50_ns,response_p99_ns,cpu_us_per_request,\
     rss_peak_bytes,loader_cpu_share,failed_share";
 
@@ -49,18 +49,4 @@ fn row(name: &str, profile: &Profile, row: &Row) -> Vec<String> {
         float(row.loader_cpu_share),
         float(row.failed_share),
     ]
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    const PAGE: &str = include_str!("../../../../docs/suites.md");
-
-    #[test]
-    fn every_column_is_documented() {
-        for column in COLUMNS.split(',') {
-            assert!(PAGE.contains(&format!("`{column}`")), "docs/suites.md lacks {column}");
-        }
-    }
 }

@@ -62,17 +62,3 @@ fn row(clients: &Clients, cell: &Cell, trial: &Trial, represents: bool) -> Vec<S
     ]);
     fields
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    const PAGE: &str = include_str!("../../../../docs/clients.md");
-
-    #[test]
-    fn every_column_is_documented() {
-        for column in COLUMNS.split(',') {
-            assert!(PAGE.contains(&format!("| `{column}` |")), "docs/clients.md lacks {column}");
-        }
-    }
-}

@@ -125,6 +125,22 @@ mod tests {
     use super::*;
     use candor_report::testing;
 
+    /// Those of suites and of clients have rows of their own.
+    #[test]
+    fn every_column_is_documented() {
+        const SUITES: &str = include_str!("../../../../docs/suites.md");
+        const CLIENTS: &str = include_str!("../../../../docs/clients.md");
+        for (columns, page, (before, behind)) in [
+            (SUITE_COLUMNS, SUITES, ("| `", "` |")),
+            (CLIENTS_COLUMNS, CLIENTS, ("| `", "` |")),
+            (board::COLUMNS, SUITES, ("`", "`")),
+        ] {
+            for column in columns.split(',') {
+                assert!(page.contains(&format!("{before}{column}{behind}")), "{column}");
+            }
+        }
+    }
+
     #[test]
     fn every_row_has_every_column() {
         for document in testing::every_document() {

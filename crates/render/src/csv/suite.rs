@@ -67,17 +67,3 @@ fn row(suite: &Suite, cell: &Cell, trial: &Trial, represents: bool) -> Vec<Strin
     ]);
     fields
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    const PAGE: &str = include_str!("../../../../docs/suites.md");
-
-    #[test]
-    fn every_column_is_documented() {
-        for column in COLUMNS.split(',') {
-            assert!(PAGE.contains(&format!("| `{column}` |")), "docs/suites.md lacks {column}");
-        }
-    }
-}
