@@ -100,6 +100,7 @@ fn grpcio_counts_what_the_ledger_has() {
     let flags = ["-n", "6", "-c", "1", "-d", "{\"seq\": 1, \"status\": 5}", "candor.Echo/Unary"];
     let failed = measured(&[&["grpc", &address, "--allow-failures"][..], &flags].concat());
     assert_eq!(failed.at("/errors/0/kind"), "grpc-not-found");
+    assert_eq!(failed.count("/rate/answered_in_window"), 6, "they are responses");
     assert!(failed.text("/errors/0/example").contains("as asked for"));
     let count = server.counts();
     assert_eq!((count("unary"), count("distinct"), count("x-id: a")), (206, 200, 200));

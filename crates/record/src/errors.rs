@@ -625,3 +625,28 @@ impl<const N: usize> Figure for Tally<N> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::ErrorKind::{
+        Body, BodyLimit, CodingDamaged, GrpcDeadlineExceeded, GrpcUnavailable, NoStream, Reset,
+        Status,
+    };
+
+    /// A call that ends with an error is a response without a status; what was cut off is none.
+    #[test]
+    fn whole_responses_are_these() {
+        for (kind, expected) in [
+            (Status, (true, true)),
+            (Body, (true, true)),
+            (NoStream, (true, true)),
+            (CodingDamaged, (true, true)),
+            (GrpcUnavailable, (true, false)),
+            (GrpcDeadlineExceeded, (false, false)),
+            (BodyLimit, (false, false)),
+            (Reset, (false, false)),
+        ] {
+            assert_eq!((kind.is_whole(), kind.has_status()), expected, "{kind:?}");
+        }
+    }
+}

@@ -301,6 +301,16 @@ fn what_was_not_timed_has_no_value() {
 
 /// 1,000/s come, and 5 leave the backlog, in the first second.
 #[test]
+fn connections_that_may_become_more_have_a_range() {
+    let second = Second { scheduled: 1000, ok: 1000, slowest_ns: 2_000_000, ..Second::default() };
+    let picture =
+        |more: &str| text(&drawn(&run(&format!("{OPEN}{more}"), &[second; 3]), UNICODE, 80, 24));
+    assert!(picture("").contains("50 of 50 ·"), "{}", picture(""));
+    let more = picture("max-connections = 80\n");
+    assert!(more.contains("50 of 50 to 80 ·"), "{more}");
+}
+
+#[test]
 fn what_waits_in_the_backlog_was_asked_for() {
     let second = |scheduled, backlog| Second { scheduled, backlog, ..Second::default() };
     let state = run(OPEN, &[second(5, 995), second(0, 1995)]);

@@ -65,6 +65,11 @@ fn the_tail_without_the_requests_that_a_pause_touched_stands_beside_it() {
     let mut alike = document.clone();
     alike.latencies.untouched = Some(alike.latencies.response.clone());
     nothing(&alike);
+    // Nor where a backlog grew: who waits for seconds is touched by every pause.
+    let mut overloaded = document.clone();
+    let growing = testing::broken().verdicts.into_iter().find(|one| one.id == "backlog-growing");
+    overloaded.verdicts.extend(growing);
+    nothing(&overloaded);
     let mut fleet = document;
     fleet.machines.push(fleet.machines[0].clone());
     assert!(said(&fleet).contains("that a pause of the agent's machine touched"));
