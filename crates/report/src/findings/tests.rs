@@ -11,22 +11,13 @@ use crate::testing::experiments::sample_suite;
 /// Times of the rates of three rounds, by which everything in a round was faster or slower.
 const DRIFT: [f64; 3] = [1.0, 1.3, 0.8];
 
-/// A cell whose rounds had these rates.
-fn cell(server: &str, scenario: &str, rates: &[f64]) -> Cell {
-    let trials = rates.iter().zip(1..).map(|(rate, round)| Trial {
+/// A cell whose rounds had these figures.
+pub(super) fn measured(server: &str, scenario: &str, load: &str, rounds: Vec<Figures>) -> Cell {
+    let trials = rounds.into_iter().zip(1..).map(|(figures, round)| Trial {
         round,
         file: String::new(),
         started_at: String::new(),
-        figures: Figures {
-            rate_per_s: Some(*rate),
-            response: Percentiles {
-                p50_ns: Some(44_000_000),
-                p99_ns: Some((1e9 / rate) as u64),
-                max_ns: Some(2_000_000_000),
-                ..Percentiles::default()
-            },
-            ..Figures::default()
-        },
+        figures,
         per_second: Vec::new(),
         utilization: Vec::new(),
         kinds: Vec::new(),
@@ -35,7 +26,7 @@ fn cell(server: &str, scenario: &str, rates: &[f64]) -> Cell {
         server: server.to_owned(),
         scenario: scenario.to_owned(),
         protocol: "h1".to_owned(),
-        load: "closed".to_owned(),
+        load: load.to_owned(),
         of_peak: None,
         peak_per_s: None,
         rounds: None,
@@ -47,6 +38,21 @@ fn cell(server: &str, scenario: &str, rates: &[f64]) -> Cell {
     cell
 }
 
+/// One whose rounds had these rates.
+fn cell(server: &str, scenario: &str, rates: &[f64]) -> Cell {
+    let figures = rates.iter().map(|rate| Figures {
+        rate_per_s: Some(*rate),
+        response: Percentiles {
+            p50_ns: Some(44_000_000),
+            p99_ns: Some((1e9 / rate) as u64),
+            max_ns: Some(2_000_000_000),
+            ..Percentiles::default()
+        },
+        ..Figures::default()
+    });
+    measured(server, scenario, "closed", figures.collect())
+}
+
 /// One that is `times` as fast as 1,000/s, in the drift of the machine, and a little off it.
 fn drifting(server: &str, scenario: &str, times: f64, off: [f64; 3]) -> Cell {
     let rates: Vec<f64> =
@@ -54,7 +60,7 @@ fn drifting(server: &str, scenario: &str, times: f64, off: [f64; 3]) -> Cell {
     cell(server, scenario, &rates)
 }
 
-fn with(mut cell: Cell, change: impl Fn(&mut Figures)) -> Cell {
+pub(super) fn with(mut cell: Cell, change: impl Fn(&mut Figures)) -> Cell {
     cell.trials.iter_mut().for_each(|trial| change(&mut trial.figures));
     cell.settle();
     cell

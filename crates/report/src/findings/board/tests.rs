@@ -1,47 +1,22 @@
 //! Scores and ranks of boards whose figures are known.
 
 use super::*;
-use crate::experiment::suite::Trial;
+use crate::findings::tests::{measured, with};
 use crate::testing::experiments::sample_suite;
 
 /// A server in a profile: its figure in each round.
 fn cell(server: &str, scenario: &str, load: &str, figures: &[f64]) -> Cell {
     let is_open = load == "cpu";
-    let trials = figures.iter().zip(1..).map(|(figure, round)| Trial {
-        round,
-        file: String::new(),
-        started_at: String::new(),
-        figures: Figures {
-            rate_per_s: Some(if is_open { 1000.0 } else { *figure }),
-            asked_per_s: is_open.then_some(1000.0),
-            achieved_share: is_open.then_some(1.0),
-            target_cpu_us: Some(if is_open { *figure } else { 1.0 }),
-            loader_cpu_share: Some(0.25),
-            ..Figures::default()
-        },
-        per_second: Vec::new(),
-        utilization: Vec::new(),
-        kinds: Vec::new(),
+    let rounds = figures.iter().map(|figure| Figures {
+        rate_per_s: Some(if is_open { 1000.0 } else { *figure }),
+        asked_per_s: is_open.then_some(1000.0),
+        achieved_share: is_open.then_some(1.0),
+        target_cpu_us: Some(if is_open { *figure } else { 1.0 }),
+        loader_cpu_share: Some(0.25),
+        ..Figures::default()
     });
-    let mut cell = Cell {
-        server: server.to_owned(),
-        scenario: scenario.to_owned(),
-        protocol: "h1".to_owned(),
-        load: load.to_owned(),
-        of_peak: None,
-        peak_per_s: None,
-        rounds: Some(figures.len() as u64),
-        trials: trials.collect(),
-        representative: None,
-        spread: None,
-    };
-    cell.settle();
-    cell
-}
-
-fn with(mut cell: Cell, change: impl Fn(&mut Figures)) -> Cell {
-    cell.trials.iter_mut().for_each(|trial| change(&mut trial.figures));
-    cell
+    let cell = measured(server, scenario, load, rounds.collect());
+    Cell { rounds: Some(figures.len() as u64), ..cell }
 }
 
 fn of(cells: Vec<Cell>) -> Board {
