@@ -1,5 +1,6 @@
-//! Lets Lua's modules in C, such as LuaSocket, be loaded into the binary: it has LuaJIT in itself, and such a module
-//! finds Lua's functions only among the symbols that the program exports. Nothing else is decided here.
+//! How the binary is linked. Lua's modules in C, such as LuaSocket, can be loaded into it: it has LuaJIT in itself, and
+//! such a module finds Lua's functions only among the symbols that the program exports. Equal functions are one in a
+//! release. Nothing else is decided here.
 
 fn main() {
     let has = |name: &str| std::env::var_os(name).is_some();
@@ -8,6 +9,11 @@ fn main() {
         for names in ["lua_*", "luaL_*", "luaJIT_*"] {
             println!("cargo::rustc-link-arg-bins=-Wl,--export-dynamic-symbol={names}");
         }
+    }
+    // Rust links with lld here, and only there; others do not know the option.
+    let is = |name: &str, value: &str| std::env::var(name).is_ok_and(|one| one == value);
+    if is("PROFILE", "release") && is("TARGET", "x86_64-unknown-linux-gnu") {
+        println!("cargo::rustc-link-arg-bins=-Wl,--icf=all");
     }
     println!("cargo::rerun-if-changed=build.rs");
 }

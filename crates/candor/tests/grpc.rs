@@ -349,8 +349,12 @@ fn what_does_not_fit_is_refused() {
     says(&[&url, "candor.Echo/Unary", "-X", "GET"], "--method cannot be used with --call");
     says(&[&url, "candor.Echo/Unary", "--proto", "none.proto"], "there is no such file");
     says(&[&url, "candor.Echo/Unary", "--import-path", "."], "add --proto FILE");
-    says(&["127.0.0.1:1", "candor.Echo/Unary"], "reflection");
-    says(&[&h1, "candor.Echo/Unary"], "give the schema with --proto FILE or --protoset FILE");
+    for silent in ["127.0.0.1:1", &h1] {
+        let outcome = candor(&["grpc", silent, "candor.Echo/Unary"]);
+        assert_eq!(outcome.code(), 1, "{}", outcome.stderr);
+        assert!(outcome.stderr.contains("(reflection): "), "{}", outcome.stderr);
+        assert!(outcome.stderr.contains("--proto FILE or --protoset FILE"), "{}", outcome.stderr);
+    }
     let outcome = candor(&["--deadline", "1s", "http://127.0.0.1:1/"]);
     assert!(outcome.stderr.contains("it is for calls of gRPC; add --call"), "{}", outcome.stderr);
 }

@@ -54,7 +54,7 @@ fn the_last_result_is_rendered_in_any_form() {
     assert_eq!(both.stdout, run.stdout);
     // `./last` is a file and not the last result.
     let file = candor(&state, &["report", "./last"]);
-    file.assert_refused(1, &["cannot read ./last"]);
+    file.assert_refused(2, &["cannot read ./last"]);
 }
 
 #[test]

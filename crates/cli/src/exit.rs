@@ -4,6 +4,7 @@ use std::fmt::{self, Display, Formatter};
 use std::process::ExitCode;
 
 use candor_lab::LabError;
+use candor_plan::PlanError;
 use candor_report::Document;
 use candor_report::document::Outcome;
 use candor_serve::ServeError;
@@ -92,7 +93,6 @@ impl UserError {
             LabError::Interrupted => UserError::interrupted(),
             LabError::Stopped(_) => UserError { exit: Exit::Interrupted, message: told },
             LabError::Usage(_)
-            | LabError::Plan(_)
             | LabError::NoCore { .. }
             | LabError::NoPeak { .. }
             | LabError::UnknownScenario { .. }
@@ -100,7 +100,9 @@ impl UserError {
             | LabError::NotOurs { .. }
             | LabError::Held { .. } => UserError::usage(told),
             LabError::Engine(why) if why.is_usage() => UserError::usage(told),
+            LabError::Plan(why) if why.is_usage() => UserError::usage(told),
             LabError::Engine(_)
+            | LabError::Plan(_)
             | LabError::Credential { .. }
             | LabError::Script(_)
             | LabError::Fleet(_)
@@ -112,6 +114,11 @@ impl UserError {
             | LabError::NoDirectory { .. }
             | LabError::File { .. } => UserError::could_not_run(told),
         }
+    }
+
+    /// The same, of something with this name.
+    pub(crate) fn of_part(self, name: impl Display) -> Self {
+        UserError { message: format!("{name}: {}", self.message), ..self }
     }
 
     /// The exit code of the process.
@@ -129,6 +136,15 @@ impl Display for UserError {
 impl From<LabError> for UserError {
     fn from(error: LabError) -> Self {
         UserError::of(&error, remedy::told(&error))
+    }
+}
+
+impl From<PlanError> for UserError {
+    fn from(error: PlanError) -> Self {
+        match error.is_usage() {
+            true => UserError::usage(error),
+            false => UserError::could_not_run(error),
+        }
     }
 }
 

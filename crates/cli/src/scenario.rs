@@ -69,13 +69,14 @@ impl Chosen {
     /// The plan of a run, and what its responses are held against.
     pub(crate) fn build(&self, mut options: Options) -> Result<(Plan, Outputs, Meant), UserError> {
         let Some(scenario) = &self.0 else {
-            let (plan, outputs) = options.build(&Disk).map_err(UserError::usage)?;
+            let (plan, outputs) = options.build(&Disk)?;
             return Ok((plan, outputs, Meant(None)));
         };
         let files = Contents { files: &Disk };
         carry(scenario, &mut options)?;
         let build = |options: Options| {
-            let wrong = |error| UserError::usage(format!("{FLAG} {}: {error}", scenario.name));
+            let wrong =
+                |error| UserError::from(error).of_part(format_args!("{FLAG} {}", scenario.name));
             options.build(&files).map_err(wrong)
         };
         let (plan, outputs) = build(options.clone())?;

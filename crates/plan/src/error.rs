@@ -65,6 +65,14 @@ pub enum PlanError {
         /// The fault and its remedy.
         problem: String,
     },
+    /// A server that was asked for what the plan needs did not tell it.
+    #[error("{option}: {problem}")]
+    Unanswered {
+        /// The option.
+        option: &'static str,
+        /// The fault and its remedy.
+        problem: String,
+    },
     /// A part that cannot come from options.
     #[error("this plan cannot be carried out: in a plan, {part} {rule}")]
     Part {
@@ -108,6 +116,13 @@ pub enum PlanError {
         /// The fault and its remedy.
         problem: String,
     },
+}
+
+impl PlanError {
+    /// Whether what the user wrote is wrong, and not what a server did.
+    pub fn is_usage(&self) -> bool {
+        !matches!(self, PlanError::Unanswered { .. })
+    }
 }
 
 /// An option or a situation that excludes something else; and why, with the remedy.

@@ -176,7 +176,7 @@ pub(crate) fn report(arguments: &ReportArguments) -> Result<ExitCode, UserError>
 
 /// The rendering, and the outcome of the objectives that were asked for.
 fn rendered(path: &Path, asked: Asked<'_>) -> Result<(String, Outcome), UserError> {
-    let text = read::text_of(path).map_err(|error| cannot_read(path, &error))?;
+    let text = text_of(path)?;
     if let Some(rendered) = experiment::render(&text, asked, path)? {
         return Ok((rendered, Outcome::Met));
     }
@@ -189,7 +189,7 @@ fn rendered(path: &Path, asked: Asked<'_>) -> Result<(String, Outcome), UserErro
 /// Merges the parts of a run.
 fn merged(paths: &[PathBuf], asked: Asked<'_>) -> Result<(String, Outcome), UserError> {
     let read = |path: &PathBuf| {
-        let text = read::text_of(path).map_err(|error| cannot_read(path, &error))?;
+        let text = text_of(path)?;
         Document::from_json(&text).map_err(|error| cannot_read(path, &error))
     };
     let parts: Vec<Document> = paths.iter().map(read).collect::<Result<_, _>>()?;
@@ -259,6 +259,14 @@ fn named(&Workers { first, count, of }: &Workers) -> String {
         true => format!("part {}/{}", first / count + 1, of / count),
         false => format!("threads {} to {} of {of}", first + 1, first + count),
     }
+}
+
+/// The text of a result. A file that the system does not give is a slip in the command line.
+fn text_of(path: &Path) -> Result<String, UserError> {
+    read::text_of(path).map_err(|error| match error.raw_os_error() {
+        Some(_) => UserError::usage(format!("cannot read {}: {error}", path.display())),
+        None => cannot_read(path, &error),
+    })
 }
 
 fn cannot_read(path: &Path, error: &dyn std::fmt::Display) -> UserError {

@@ -157,7 +157,7 @@ fn run_to(
         fleet.connect_each(&mut options);
     }
     let (plan, outputs, meant) = scenario.build(options).map_err(|error| match plan_file {
-        Some(file) => UserError::usage(format!("with {file}: {error}")),
+        Some(file) => error.of_part(format_args!("with {file}")),
         None => error,
     })?;
     let begins_unix_ms = part.begins_unix_ms();
@@ -347,7 +347,7 @@ pub(crate) fn refusal(arguments: RunArguments) -> Option<String> {
         options.calls = candor_plan::options::CallsOptions::default();
         let scheme = if options.tls.tls { "https" } else { "http" };
         options.url.get_or_insert_with(|| format!("{scheme}://localhost:8080/"));
-        let (plan, outputs) = options.build(&AnyFile).map_err(UserError::usage)?;
+        let (plan, outputs) = options.build(&AnyFile)?;
         part.of(&plan)?;
         conditions(&outputs)?;
         expectations(&outputs, &plan).map(drop)

@@ -141,8 +141,7 @@ impl Variant {
             options.url = Some(format!("{scheme}://127.0.0.1:9/"));
         }
         let built = options.build(&Disk);
-        let (plan, _) =
-            built.map_err(|error| UserError::usage(format!("{}: {error}", self.name)))?;
+        let (plan, _) = built.map_err(|error| UserError::from(error).of_part(&self.name))?;
         Ok(plan)
     }
 
@@ -166,8 +165,10 @@ impl Variant {
             }
         };
         let built = options.build(&Disk);
-        let (plan, _) =
-            built.map_err(|error| LabError::Usage(format!("{}: {error}", self.name)))?;
+        let (plan, _) = built.map_err(|error| match error.is_usage() {
+            true => LabError::Usage(format!("{}: {error}", self.name)),
+            false => LabError::Plan(error),
+        })?;
         runner.sites = vec![site];
         let made = runner.run(0, &plan);
         let stopped = match runner.sites.pop().and_then(|site| site.running) {

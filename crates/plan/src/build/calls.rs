@@ -267,19 +267,19 @@ fn reflected(
     files: &Files<'_>,
 ) -> Result<Schema, PlanError> {
     const REMEDY: &str = "give the schema with --proto FILE or --protoset FILE";
-    let refused = |problem: String| value(CALL, format!("{problem} {REMEDY}"));
     for version in [Version::V1, Version::V1Alpha] {
         match asked(parts, is_plain, version, names, files)? {
             Ok(schema) => return Ok(schema),
             Err(Unanswered::NoMethod) => {}
             Err(Unanswered::Because(why)) => {
-                return Err(refused(format!(
-                    "cannot read the schema from the server (reflection): {why}; or"
-                )));
+                let problem = format!(
+                    "cannot read the schema from the server (reflection): {why}; or {REMEDY}"
+                );
+                return Err(PlanError::Unanswered { option: CALL, problem });
             }
         }
     }
-    Err(refused("the server has no reflection;".to_owned()))
+    Err(value(CALL, format!("the server has no reflection; {REMEDY}")))
 }
 
 /// Asks the server in one version of the service.

@@ -62,7 +62,7 @@ pub(crate) fn try_out(arguments: TryArguments) -> Result<ExitCode, UserError> {
     // The target is not watched: nothing is measured.
     let (Site { running, .. }, scenario) = target.site(&mut options, true)?;
     let plan = scenario.build(options).map_err(|error| match &plan_file {
-        Some(file) => UserError::usage(format!("with {file}: {error}")),
+        Some(file) => error.of_part(format_args!("with {file}")),
         None => error,
     });
     let tried = plan.and_then(|(plan, _, meant)| try_all(&plan, &meant));

@@ -88,6 +88,7 @@ fn outcome(document: &Document) -> String {
             None => achieved,
         });
         parts.push(words::ok(document));
+        parts.extend(late(document));
     }
     parts.extend(feed);
     parts.push(match (ledger.sent, ledger.errors) {
@@ -102,6 +103,16 @@ fn outcome(document: &Document) -> String {
     }
     parts.extend(words::ended(document).map(str::to_owned));
     parts.join(" · ")
+}
+
+/// Responses of an open load that came when its window was over, where the rate lacks them.
+fn late(document: &Document) -> Option<String> {
+    let (ledger, rate) = (&document.ledger, &document.rate);
+    let (asked, achieved) = (rate.asked_per_s?, rate.achieved_per_s?);
+    let late = ledger.ok.saturating_sub(rate.answered_in_window);
+    let is_open = document.plan.load.is_open() && late > 0;
+    let is_seen = fmt_per_second(achieved) != fmt_per_second(asked);
+    (is_open && is_seen).then(|| format!("{} of them after the window", fmt_count(late)))
 }
 
 /// Response time with its interval, and service time, which a closed loop would report.

@@ -133,6 +133,21 @@ fn a_short_report_fits_its_terminal() {
 }
 
 #[test]
+fn what_the_rate_lacks_is_said() {
+    let headline = |document: &Document| {
+        let text = compose::run(document, Depth::Short).text(Style::PLAIN);
+        text.lines().find(|line| line.starts_with("HELD")).map(str::to_owned)
+    };
+    let mut document = testing::healthy_open();
+    let whole = headline(&document).unwrap();
+    assert!(!whole.contains("after the window"), "{whole}");
+    document.rate.answered_in_window = 5_970;
+    document.rate.achieved_per_s = Some(1_990.0);
+    let line = headline(&document).unwrap();
+    assert!(line.contains("1,990/s of 2,000/s · 6,000 ok · 30 of them after the window"), "{line}");
+}
+
+#[test]
 fn colours_change_nothing_but_colours() {
     for document in testing::every_document() {
         let mut coloured = render(&document, Style::COLOUR);
