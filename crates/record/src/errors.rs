@@ -97,11 +97,13 @@ pub enum ErrorKind {
     CodingTrailing,
     /// Its body decodes to more than a bound.
     CodingLimit,
+    /// It lacks a value that a journey's step captures.
+    Capture,
 }
 
 impl ErrorKind {
     /// Every kind, in the order of reports.
-    pub const ALL: [ErrorKind; 42] = [
+    pub const ALL: [ErrorKind; 43] = [
         ErrorKind::Status,
         ErrorKind::Body,
         ErrorKind::Timeout,
@@ -144,6 +146,7 @@ impl ErrorKind {
         ErrorKind::CodingTruncated,
         ErrorKind::CodingTrailing,
         ErrorKind::CodingLimit,
+        ErrorKind::Capture,
     ];
 
     /// Whether there was a response, and only not the expected one.
@@ -222,6 +225,7 @@ impl ErrorKind {
             ErrorKind::CodingTruncated => "coding-truncated",
             ErrorKind::CodingTrailing => "coding-trailing",
             ErrorKind::CodingLimit => "coding-limit",
+            ErrorKind::Capture => "capture",
         }
     }
 
@@ -274,6 +278,7 @@ impl ErrorKind {
             ErrorKind::CodingTruncated => "a body that ends in the middle of its content coding",
             ErrorKind::CodingTrailing => "a body that goes on after the end of its content coding",
             ErrorKind::CodingLimit => "a body that decodes to more than a bound",
+            ErrorKind::Capture => "a response without a value that its step captures",
         }
     }
 }
@@ -629,8 +634,8 @@ impl<const N: usize> Figure for Tally<N> {
 #[cfg(test)]
 mod tests {
     use super::ErrorKind::{
-        Body, BodyLimit, CodingDamaged, GrpcDeadlineExceeded, GrpcUnavailable, NoStream, Reset,
-        Status,
+        Body, BodyLimit, Capture, CodingDamaged, GrpcDeadlineExceeded, GrpcUnavailable, NoStream,
+        Reset, Status,
     };
 
     /// A call that ends with an error is a response without a status; what was cut off is none.
@@ -641,6 +646,7 @@ mod tests {
             (Body, (true, true)),
             (NoStream, (true, true)),
             (CodingDamaged, (true, true)),
+            (Capture, (true, true)),
             (GrpcUnavailable, (true, false)),
             (GrpcDeadlineExceeded, (false, false)),
             (BodyLimit, (false, false)),

@@ -11,6 +11,7 @@ pub(crate) mod users;
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use candor_memory::Missing;
 use candor_plan::{Load, Plan};
 use candor_protocol::{Outgoing, RequestId, Session};
 use candor_record::{EndReason, Recorder};
@@ -130,6 +131,21 @@ impl Author {
         if self.hears() {
             self.hear(&ended, session, recorder);
         }
+    }
+
+    /// What a response that is the expected one otherwise lacks: a value that its request is to have captured.
+    #[inline]
+    pub(crate) fn lacks(
+        &mut self,
+        flight: impl FnOnce() -> Flight,
+        status: u16,
+        session: &mut Option<&mut dyn Session>,
+    ) -> Option<Missing> {
+        let users = self.users()?;
+        let flight = flight();
+        let captured = users.captures(flight.request).then_some(session.as_mut())??.take_captured();
+        let now_s = if users.have_cookies() { unix_s() } else { 0 };
+        users.lacks((&flight, status), &captured?, now_s)
     }
 
     /// Whether a response to this request with another status than the expected ones is followed, as a redirect;

@@ -19,7 +19,7 @@ mod wheel;
 
 use std::collections::VecDeque;
 
-use candor_memory::{Memory, Sites};
+use candor_memory::{Memory, Missing, Sites};
 use candor_pace::{Due, Picker, draw};
 use candor_plan::journey::Variables;
 use candor_plan::url::HttpUrl;
@@ -38,7 +38,7 @@ use self::redirects::{Redirects, Sent};
 use self::returning::Returning;
 use self::wheel::Wheel;
 use super::filling::{Cookies, Filling, Owner};
-use crate::flight::{Ended, NeverSent, Place, UserKey};
+use crate::flight::{Ended, Flight, NeverSent, Place, UserKey};
 use crate::load::share::{WorkerPlan, part};
 use crate::load::{Closed, Open, phase_at};
 
@@ -62,6 +62,8 @@ pub(crate) struct Users {
     picker: Picker,
     /// Nobody comes any more.
     is_over: bool,
+    /// The capture that failed of the request whose outcome comes next.
+    lacking: Option<u32>,
     table: Vec<User>,
     free: Vec<UserKey>,
     wheel: Wheel,
@@ -214,6 +216,7 @@ impl Users {
             steps: steps(plan),
             picker,
             is_over: false,
+            lacking: None,
             table: Vec::new(),
             free: Vec::new(),
             wheel: Wheel::new(),
@@ -441,6 +444,24 @@ impl Users {
         Some(Outgoing::Made(made))
     }
 
+    /// Takes cookies and captures from a response that is the expected one otherwise, `now_s` seconds after 1970. What
+    /// it lacks fails its request.
+    pub(crate) fn lacks(
+        &mut self,
+        (flight, status): (&Flight, u16),
+        captured: &Capture,
+        now_s: u64,
+    ) -> Option<Missing> {
+        let missing = self.read((flight, status, false), captured, now_s)?;
+        self.lacking = Some(missing.capture as u32);
+        Some(missing)
+    }
+
+    /// Whether it takes values from the responses to this request.
+    pub(crate) fn captures(&self, request: u32) -> bool {
+        !self.steps[request as usize].captures.is_empty()
+    }
+
     /// A step has an outcome: takes what it is to take from the response, and the user goes on or leaves. It is `now_s`
     /// seconds after 1970.
     pub(crate) fn ended(
@@ -454,19 +475,28 @@ impl Users {
         self.note_stream(ended);
         let seen = self.redirects.as_mut().and_then(|redirects| redirects.take_seen());
         let captured = seen.or(captured);
-        let missing = captured.and_then(|captured| self.read(ended, &captured, now_s));
-        match (ended.error, missing) {
-            (None, _) if self.is_led(ended) => self.go_after(user, ended.at_ns),
-            (Some(kind), _) => self.fail(user, StepFailure::Error(kind), ended.at_ns, recorder),
-            (None, Some(why)) => self.fail(user, why, ended.at_ns, recorder),
-            (None, None) => self.go_on(user, ended.at_ns, recorder),
+        if let Some(captured) = captured {
+            self.read((ended.flight, ended.status, true), &captured, now_s);
+        }
+        let lacking = self.lacking.take().map(StepFailure::Capture);
+        match ended.error {
+            None if self.is_led(ended.flight) => self.go_after(user, ended.at_ns),
+            Some(kind) => {
+                let why = lacking.unwrap_or(StepFailure::Error(kind));
+                self.fail(user, why, ended.at_ns, recorder);
+            }
+            None => self.go_on(user, ended.at_ns, recorder),
         }
     }
 
-    /// Takes cookies and captures from a response. What is missing fails the step.
-    fn read(&mut self, ended: &Ended<'_>, captured: &Capture, now_s: u64) -> Option<StepFailure> {
-        let key = ended.flight.user as usize;
-        let (request, is_led) = (ended.flight.request, self.is_led(ended));
+    /// Takes cookies from a response, and captures if not `only_cookies`.
+    fn read(
+        &mut self,
+        (flight, status, only_cookies): (&Flight, u16, bool),
+        captured: &Capture,
+        now_s: u64,
+    ) -> Option<Missing> {
+        let (key, request) = (flight.user as usize, flight.request);
         let User { journey, .. } = self.table[key];
         // The control of verify's users: what one captures, another has.
         #[cfg(candor_mutant = "mixed_users")]
@@ -480,12 +510,11 @@ impl Users {
             user.memory.take_cookies(at, &user.path, response.fields, now_s, is_lasting);
         }
         let captures = &self.steps[request as usize].captures;
-        if ended.error.is_some() || captures.is_empty() || is_led {
+        if only_cookies || captures.is_empty() {
             return None;
         }
         let body = self.bodies.read(request, response.body);
-        let taken = captures.take(ended.status, response.fields, &body, &mut user.memory);
-        taken.err().map(|missing| StepFailure::Capture(missing.capture as u32))
+        captures.take(status, response.fields, &body, &mut user.memory).err()
     }
 
     /// A step is done: its user makes it again, or the next one, or leaves.

@@ -13,6 +13,7 @@ mod streams;
 use std::num::NonZeroU16;
 use std::sync::Arc;
 
+use candor_memory::Missing;
 use candor_plan::{Goodput, Request};
 use std::collections::BTreeMap;
 
@@ -190,14 +191,21 @@ impl Books {
 
     /// Its response is complete.
     #[inline]
-    pub(crate) fn complete(&mut self, answer: &Answer, came: Came<'_>) {
+    pub(crate) fn complete(&mut self, answer: &Answer, mut came: Came<'_>) {
         let at_ns = came.at_ns;
         self.answered_ns = at_ns;
         if answer.deviations != Deviations::default() {
             self.deviates(answer, at_ns);
         }
         match answer.expected {
-            Ok(()) => self.expected(answer, came),
+            Ok(()) => {
+                let flight = || *self.flights.get_mut(answer.id);
+                let status = status(answer).unwrap_or(0);
+                match came.author.lacks(flight, status, &mut came.session) {
+                    None => self.expected(answer, came),
+                    Some(missing) => self.lacks(answer, missing, came),
+                }
+            }
             Err(mismatch) => self.mismatch(answer, mismatch, came),
         }
     }
@@ -230,6 +238,17 @@ impl Books {
         if self.has_beside {
             self.complete_beside(answer.id, expected, &sample, at_ns);
         }
+    }
+
+    /// It is as it should be, but for a value that was to be captured.
+    #[cold]
+    fn lacks(&mut self, answer: &Answer, missing: Missing, came: Came<'_>) {
+        let flight = self.take(answer.id, came.chain);
+        self.forget_stream(answer.id);
+        let why = (ErrorKind::Capture, status(answer));
+        let number = missing.capture + 1;
+        let told = |name| format!("{name}: capture {number}: {}", missing.why);
+        self.enter_failure(answer.id, flight, why, came, told);
     }
 
     /// It may have been held back.

@@ -189,6 +189,9 @@ pub(super) fn failures(document: &Document) -> Vec<String> {
         (ledger.shed, "shed"),
         (ledger.unsent, "unsent"),
     ]));
+    let journeys = document.users.iter().flat_map(|users| &users.journeys);
+    let failed = journeys.fold(0, |sum: u64, one| sum.saturating_add(one.failed));
+    parts.extend((failed > 0).then(|| format!("{} failed", fmt_plural(failed, "journey"))));
     parts.extend((ledger.sent == 0).then(|| "nothing was sent".to_owned()));
     parts.extend(ended(document).map(str::to_owned));
     parts

@@ -21,6 +21,7 @@ mod judged;
 pub mod kernel;
 pub mod latency;
 pub mod live;
+mod lost;
 pub mod part;
 pub mod paths;
 pub mod profile;
@@ -38,8 +39,8 @@ use candor_plan::Parts;
 use candor_plan::redact::Typed;
 use candor_record::{
     AckCounts, Agent, Batches, Bytes, ConnectErrorKind, CredentialCounts, DatagramCounts,
-    DeviationKind, IntervalSummary, Lost, Machine, NameCounts, PartCounts, RateSamples, RunRecord,
-    SLOT_NS, StatusCount, WorkerReport, Workers,
+    DeviationKind, IntervalSummary, Lost as LostAgent, Machine, NameCounts, PartCounts,
+    RateSamples, RunRecord, SLOT_NS, StatusCount, WorkerReport, Workers,
 };
 pub use candor_record::{EndReason, Host, Memory, Throttled};
 use serde::{Deserialize, Serialize};
@@ -51,6 +52,7 @@ use hiccups::Hiccups;
 pub use judged::{Judgement, Outcome, Severity, Verdict};
 use kernel::{Kernel, TraceSummary};
 use latency::Latencies;
+pub(crate) use lost::{Lost, is_long};
 use part::Part;
 use paths::Paths;
 use realised::Realised;
@@ -483,19 +485,31 @@ impl Document {
         (window_ns > 0).then(|| count as f64 * 1e9 / window_ns as f64)
     }
 
-    /// Whether no measured request ended as intended. An endless response of which parts came is no failure.
+    /// Users whose journey ended with a step that failed, and those who came to the end.
+    fn journeys(&self) -> (u64, u64) {
+        let all = self.users.iter().flat_map(|users| &users.journeys);
+        all.fold((0, 0), |(failed, completed), one| {
+            (one.failed.saturating_add(failed), one.completed.saturating_add(completed))
+        })
+    }
+
+    /// Whether no measured request ended as intended, or no journey. An endless response of which parts came is no failure.
     pub fn nothing_worked(&self) -> bool {
         let ledger = &self.ledger;
         let is_streaming = self.parts.count > 0 && ledger.errors == 0;
         let is_empty = ledger.scheduled == 0 && self.warm_up.succeeded() > 0;
-        ledger.succeeded() == 0 && !is_streaming && !is_empty
+        let all_failed = matches!(self.journeys(), (1.., 0));
+        all_failed || ledger.succeeded() == 0 && !is_streaming && !is_empty
     }
 
-    /// Whether more than half of the sent requests failed, or had no response. Unsent ones do not count: an overload
+    /// Whether more than half of the sent requests failed, or had no response; or of the journeys; or the target
+    /// went away and did not come back. Unsent ones do not count: an overload
     /// is a finding about the target.
     pub fn mostly_failed(&self) -> bool {
         let failed = self.ledger.errors.saturating_add(self.ledger.unfinished);
-        !self.is_feed() && failed > self.ledger.sent / 2
+        let (journeys, completed) = self.journeys();
+        !self.is_feed()
+            && (failed > self.ledger.sent / 2 || journeys > completed || Lost::of(self).is_some())
     }
 
     /// Whether it is a feed: parts of responses came, and no response ended, neither well nor badly.
@@ -554,7 +568,7 @@ impl Document {
     }
 
     /// The agents that were lost, with their machines.
-    pub fn lost_agents(&self) -> impl Iterator<Item = (&MachineRow, &Agent, &Lost)> {
+    pub fn lost_agents(&self) -> impl Iterator<Item = (&MachineRow, &Agent, &LostAgent)> {
         self.machines.iter().filter_map(|machine| {
             let agent = machine.agent.as_ref()?;
             Some((machine, agent, agent.lost.as_ref()?))

@@ -73,3 +73,30 @@ fn touched_requests_survive_a_file_and_older_results_have_none() {
     assert_eq!((older.latencies.touched, &older.latencies.untouched), (0, &None));
     assert!(!older.is_invalid());
 }
+
+/// Whatever became of their requests.
+#[test]
+fn journeys_that_fail_are_failures() {
+    let mut document = testing::users_run().document();
+    assert!(!document.nothing_worked() && !document.mostly_failed());
+    let journeys = |document: &mut Document, of: &dyn Fn(u64) -> (u64, u64)| {
+        for one in &mut document.users.as_mut().unwrap().journeys {
+            (one.completed, one.failed) = of(one.started);
+        }
+    };
+    journeys(&mut document, &|started| (started / 3, started - started / 3));
+    assert!(!document.nothing_worked() && document.mostly_failed());
+    journeys(&mut document, &|started| (0, started));
+    assert!(document.nothing_worked());
+}
+
+#[test]
+fn a_target_that_went_away_for_good_is_a_failure() {
+    let mut run = testing::healthy_closed_run();
+    run.requests.retain(|one| one.due_ns < 2_900_000_000);
+    assert!(!run.document().mostly_failed(), "it may only have been slow");
+    let mut document = run.document();
+    let last = document.intervals.last_mut().unwrap();
+    (last.availability, last.connections) = (Some(0.5), 0);
+    assert!(document.mostly_failed());
+}

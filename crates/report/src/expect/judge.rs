@@ -18,8 +18,7 @@ use candor_stats::{Quantile, order};
 use super::scope::{Outcomes, Scope, Timed};
 use super::{Counter, Expectation, Metric, Statistic};
 use crate::document::latency::{Distribution, enough_samples, is_useful};
-use crate::document::{Document, Judgement, Outcome};
-use crate::verdicts::Lost;
+use crate::document::{Document, Judgement, Lost, Outcome};
 
 /// A measured value, or why there is none.
 enum Measured {

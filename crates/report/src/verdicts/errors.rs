@@ -13,7 +13,7 @@ const SHARE: f64 = 0.01;
 /// Many of the sent requests failed, or all.
 pub(super) fn dominate(document: &Document) -> Option<Finding> {
     let ledger = &document.ledger;
-    let is_all = document.nothing_worked() && ledger.sent > 0;
+    let is_all = document.nothing_worked() && ledger.succeeded() == 0 && ledger.sent > 0;
     let unfinished = if is_all { ledger.unfinished } else { 0 };
     let failed = ledger.errors.saturating_add(unfinished);
     let share = failed as f64 / ledger.sent.max(1) as f64;
@@ -66,6 +66,9 @@ pub(super) fn dominate(document: &Document) -> Option<Finding> {
             }
             "coding-damaged" | "coding-truncated" | "coding-trailing" => {
                 "Repair what the target compresses; curl --compressed shows the same response."
+            }
+            "capture" => {
+                "Look at the response with `candor try`, and correct what is captured from it."
             }
             "timeout" | "idle-timeout" | "unfinished" => {
                 "Find out why the target does not respond; allow slow responses more time with --timeout and --drain."

@@ -26,8 +26,6 @@ mod tcp;
 mod tls;
 mod truth;
 
-pub(crate) use lost::Lost;
-
 use candor_plan::Plan;
 use candor_record::RunRecord;
 

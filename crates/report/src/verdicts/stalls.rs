@@ -20,6 +20,9 @@ const STALL_FLOOR_NS: u64 = 100_000_000;
 const STALL_FACTOR: u64 = 10;
 /// The least share of the expected slow requests that must be slow.
 const HELD_SHARE: f64 = 0.5;
+/// The least ratio of the requests that waited for a tenth of a stall to those that waited for half of it; where they
+/// are due evenly, it is 1.8.
+const WAITED: f64 = 1.3;
 /// A closed loop has omitted requests if a percentile would be larger by this factor.
 const OMISSION_FACTOR: f64 = 2.0;
 
@@ -37,6 +40,33 @@ fn candidate(document: &Document, distribution: &Distribution) -> Option<u64> {
     (is_long && ours_ns < longest_ns / 2).then_some(longest_ns)
 }
 
+/// How many responses are missing where the slowest came, of those that came at the same pace elsewhere. Requests that
+/// are slow by themselves leave no gap. `None`: there are slow ones all over the run.
+fn missing(document: &Document, stall_ns: u64) -> Option<f64> {
+    let all: Vec<_> = document.window_intervals().collect();
+    let is_slow = |at: &usize| all[*at].service.max_ns.is_some_and(|ns| ns > stall_ns / 2);
+    let length_ns = document.plan.recording.interval_ns.max(1);
+    let before = (stall_ns / length_ns) as usize;
+    let slow: Vec<usize> = (0..all.len()).filter(is_slow).collect();
+    let is_near = |at: usize| slow.iter().any(|one| (at..=at + before).contains(one));
+    let sum = |near: bool| {
+        let some = (0..all.len()).filter(|at| is_near(*at) == near).map(|at| all[at]);
+        some.fold((0.0, 0.0), |(count, ns), one| {
+            (count + one.answered as f64, ns + one.end_ns.saturating_sub(one.start_ns) as f64)
+        })
+    };
+    let ((near, near_ns), (elsewhere, elsewhere_ns)) = (sum(true), sum(false));
+    (elsewhere > 0.0 && elsewhere_ns > 0.0).then(|| near_ns * elsewhere / elsewhere_ns - near)
+}
+
+/// The least number of stalls in which the slowest came.
+fn stalls(document: &Document, stall_ns: u64) -> f64 {
+    let is_slow = |ns: Option<u64>| ns.is_some_and(|ns| ns > stall_ns / 2);
+    let intervals = document.window_intervals().filter(|one| is_slow(one.response.max_ns)).count();
+    let each = stall_ns.div_ceil(document.plan.recording.interval_ns.max(1)) + 1;
+    (intervals as u64 / each).max(1) as f64
+}
+
 /// A closed loop met a stall, and most of the requests that it would have delayed were never sent.
 pub(super) fn coordinated_omission(document: &Document) -> Option<Finding> {
     if document.plan.load.is_open() {
@@ -46,7 +76,11 @@ pub(super) fn coordinated_omission(document: &Document) -> Option<Finding> {
     let stall_ns = candidate(document, service)?;
     let held = longer(service, stall_ns / 2);
     let places = u64::from(document.plan.connections.count);
-    if (held as f64) < places as f64 * HELD_SHARE {
+    let per_s = document.rate.achieved_per_s?;
+    let gap = missing(document, stall_ns)?;
+    if (held as f64) < places as f64 * HELD_SHARE
+        || gap < per_s * stall_ns as f64 / 1e9 * HELD_SHARE
+    {
         return None;
     }
     // If a share f = S/T of the time is stalled, an even load has its p99 at S(1 − 0.01/f) (see the
@@ -86,11 +120,15 @@ pub(super) fn target_stalled(document: &Document) -> Option<Finding> {
     let stall_ns = candidate(document, response)?;
     let due = document.rate.scheduled_per_s? * (stall_ns / 2) as f64 / 1e9;
     let held = longer(response, stall_ns / 2);
+    // Those that are slow by themselves take as long as each other, and come all over the run.
+    let waited = longer(response, stall_ns / 10);
+    let due_in_all = due * stalls(document, stall_ns);
     // An overload looks the same, but lasts for the whole run.
     let share = stall_ns as f64 / document.time.window_ns.max(1) as f64;
     let lag_ns = document.latencies.send_lag.max_ns.unwrap_or(0);
     if due < 2.0
-        || (held as f64) < due * HELD_SHARE
+        || (held as f64) < due_in_all * HELD_SHARE
+        || (waited as f64) < held as f64 * WAITED
         || share > 0.5
         || lag_ns > stall_ns / 2
         || super::rate::target_not_met(document).is_some()
@@ -121,6 +159,8 @@ mod tests {
     use crate::testing;
     use candor_record::Hiccup;
 
+    use crate::testing::Outcome;
+
     const MS: u64 = 1_000_000;
 
     /// In 3 s, half a second without a response.
@@ -138,6 +178,22 @@ mod tests {
     fn one_slow_request_of_many_connections_is_no_stall() {
         assert!(found(&testing::stalled_closed(1), "coordinated-omission").is_none());
         assert!(found(&testing::healthy_closed(), "coordinated-omission").is_none());
+    }
+
+    /// One of fifty takes 300 ms, all over the run, and the others are as fast as ever.
+    #[test]
+    fn requests_that_are_slow_by_themselves_are_no_stall() {
+        for mut run in [testing::healthy_open_run(), testing::healthy_closed_run()] {
+            for one in run.requests.iter_mut().step_by(50) {
+                one.outcome = Outcome::Ok { service_ns: 300 * MS };
+            }
+            let document = run.document();
+            let p999 = document.latencies.response.percentile_ns("p99").unwrap();
+            assert!(p999 >= 290 * MS, "{p999}");
+            for id in ["coordinated-omission", "target-stalled"] {
+                assert!(found(&document, id).is_none(), "{id}");
+            }
+        }
     }
 
     #[test]

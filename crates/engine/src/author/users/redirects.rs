@@ -12,7 +12,7 @@ use candor_protocol::Capture;
 use candor_record::ErrorKind;
 
 use super::Users;
-use crate::flight::{Ended, Flight, UserKey};
+use crate::flight::{Flight, UserKey};
 
 /// What all steps of a plan with redirects share.
 pub(super) struct Redirects {
@@ -226,8 +226,8 @@ impl Users {
     }
 
     /// Whether the request that ended was redirected, and the user is at the next.
-    pub(super) fn is_led(&self, ended: &Ended<'_>) -> bool {
-        self.table[ended.flight.user as usize].request != ended.flight.request
+    pub(super) fn is_led(&self, flight: &Flight) -> bool {
+        self.table[flight.user as usize].request != flight.request
     }
 
     /// The user is led by a redirect: its request is due at once.

@@ -114,6 +114,7 @@ fn code(outcome: Outcome) -> u8 {
         Outcome::Failed(ErrorKind::CodingTruncated) => 27,
         Outcome::Failed(ErrorKind::CodingTrailing) => 28,
         Outcome::Failed(ErrorKind::CodingLimit) => 29,
+        Outcome::Failed(ErrorKind::Capture) => 30,
         Outcome::Failed(kind) if kind >= ErrorKind::GrpcCancelled => {
             GRPC | (kind as u8 - ErrorKind::GrpcCancelled as u8)
         }
@@ -136,7 +137,7 @@ mod tests {
     #[test]
     fn every_outcome_has_its_code() {
         let codes: std::collections::BTreeSet<u8> = Outcome::all().map(code).collect();
-        assert!(codes.into_iter().eq((0..30).chain(GRPC..GRPC + 17)), "each has one of its own");
+        assert!(codes.into_iter().eq((0..31).chain(GRPC..GRPC + 17)), "each has one of its own");
         for one in Outcome::all() {
             assert_eq!(outcome(code(one)), Some(one));
         }
