@@ -200,6 +200,77 @@ fn it_stalls_limits_connections_and_ends_them() {
     assert_eq!(connections, ended.count("/connections/opened"));
 }
 
+/// The same events as over TCP, no sooner than they were sent, and the same ends.
+#[test]
+fn streams_have_their_events() {
+    let target = Target::start(&[]);
+    let stream = ["-c", "2", "-m", "2", "-n", "20", "--stream", "sse"];
+    let document = target.document("--h3", "/sse/5/10ms", &stream);
+    document.assert_all_ok();
+    let events = ["min", "max"].map(|end| document.count(&format!("/streams/events/{end}")));
+    assert_eq!((events, document.count("/parts/count")), ([5, 5], 100));
+    assert!(document.count("/streams/last_event/min_ns") >= 40_000_000);
+    let gaps = document.count("/streams/gap/count");
+    assert_eq!(gaps + document.count("/streams/coalesced"), 80);
+    let model = ["-c", "1", "-n", "5", "--llm", "openai-chat", "-b"];
+    let asks = r#"{"model": "any", "messages": [{"role": "user", "content": "Hello"}], "stream": true,
+                   "max_tokens": 7, "stream_options": {"include_usage": true}}"#;
+    let model = [&model[..], &[asks]].concat();
+    let document = target.document("--h3", "/v1/chat/completions?every=2ms", &model);
+    document.assert_all_ok();
+    assert_eq!(document.count("/streams/tokens/count"), 35);
+    assert_eq!(document.count("/streams/tokens/time_to_first_token/count"), 5);
+    let cut = target.document("--h3", "/sse/2/1ms?end=cut", &stream);
+    assert_eq!(cut.errors()["stream-cut"].to_string(), "20");
+    let chunks = ["-c", "1", "-n", "5", "--stream", "chunks", "--compressed"];
+    let document = target.document("--h3", "/bytes/1000", &chunks);
+    document.assert_all_ok();
+    assert_eq!((document.count("/streams/events/count"), document.count("/parts/bytes")), (5, 5000));
+    target.end();
+}
+
+/// Calls of each kind, by the server's own schema; statuses and deadlines; and beside them the web's variants.
+#[test]
+fn calls_have_their_responses() {
+    let target = Target::start(&["--threads", "2"]);
+    let (url, trusted) = (target.url.clone(), target.certificate.to_str().unwrap().to_owned());
+    let call = |method: &str, flags: &[&str]| {
+        let fixed = ["grpc", "--h3", "--cacert", &trusted, &url, method];
+        let outcome = Candor::start_measuring(&[&fixed[..], flags].concat()).finish();
+        assert!(!outcome.files().is_empty(), "{flags:?}: {}{}", outcome.stdout, outcome.stderr);
+        outcome.document()
+    };
+    let load = ["-R", "500", "-c", "4", "-t", "2", "-m", "8", "-n", "500"];
+    let unary = call("candor.Echo/Unary", &[&load[..], &["-d", "{\"seq\": ${seq}}"]].concat());
+    unary.assert_all_ok();
+    assert_eq!(unary.text("/connections/handshakes/0/alpn"), "h3");
+    assert_eq!((unary.ledger("ok"), unary.count("/parts/count")), (500, 500));
+    assert!(!unary.verdicts().contains(&"impossible"), "{:?}", unary.verdicts());
+    let every = "{\"count\": 5, \"everyNs\": \"10000000\"}";
+    let closed = ["-n", "20", "-c", "2", "-m", "2", "-d"];
+    let served = call("candor.Echo/ServerStream", &[&closed[..], &[every]].concat());
+    served.assert_all_ok();
+    assert_eq!((served.count("/streams/events/min"), served.count("/parts/count")), (5, 100));
+    assert!(served.count("/streams/last_event/min_ns") >= 40_000_000);
+    let three = "{\"seq\": ${seq}} [{\"seq\": 1}, {}]";
+    for (method, parts) in [("candor.Echo/ClientStream", 20), ("candor.Echo/Bidi", 60)] {
+        let document = call(method, &[&closed[..], &[three]].concat());
+        document.assert_all_ok();
+        assert_eq!(document.count("/parts/count"), parts, "{method}");
+    }
+    let status = call("candor.Echo/Unary", &[&closed[..], &["{\"status\": 5}"]].concat());
+    status.assert_errors(&["grpc-not-found"]);
+    assert_eq!(status.ledger("ok"), 0);
+    let slow = ["-n", "4", "-c", "1", "-m", "2", "--deadline", "20ms"];
+    let slow = [&slow[..], &["-d", "{\"everyNs\": 2000000000}"]].concat();
+    call("candor.Echo/Unary", &slow).assert_errors(&["grpc-deadline-exceeded"]);
+    // This target answers gRPC alone: the response is HTTP's, and named as one of the protocol's.
+    let web = [&closed[..], &["{}", "--protocol", "grpc-web"]].concat();
+    let web = call("candor.Echo/Unary", &web);
+    assert_eq!((web.ledger("ok"), web.ledger("sent")), (0, 20));
+    target.end();
+}
+
 /// A signal ends the target at once, and its clients hear of it.
 #[test]
 fn a_run_hears_of_its_end() {

@@ -318,7 +318,8 @@ fn question_plan(
     request.body = candor_grpc::framed(question).into();
     (request.holes, request.literal_body) = (false, true);
     request.headers.retain(|(_, value)| !holes::has_holes(value));
-    if parts.target.http != HttpVersion::H2 || !is_plain {
+    let is_h3 = parts.target.http == HttpVersion::H3;
+    if !is_plain || !is_h3 && parts.target.http != HttpVersion::H2 {
         // It is asked as a server of gRPC.
         const OWN: [&str; 6] = [
             "accept",
@@ -330,6 +331,8 @@ fn question_plan(
         ];
         request.headers.retain(|(name, _)| !OWN.contains(&name.to_ascii_lowercase().as_str()));
         request.headers.extend(HEADERS.map(|(name, value)| (name.to_owned(), value.to_owned())));
+    }
+    if !is_h3 {
         parts.target.http = HttpVersion::H2;
         if let Some(tls) = &mut parts.target.tls {
             tls.alpn = vec!["h2".to_owned()];

@@ -90,10 +90,6 @@ fn h3(options: &Options, url: &HttpUrl) -> Result<(), PlanError> {
     if !url.is_https {
         return Err(conflict(H3, "http", "QUIC is always encrypted; write https:// in the URL"));
     }
-    if calls::are_asked(options) {
-        let why = "calls over HTTP/3 are not supported yet; leave --h3 out";
-        return Err(conflict(H3, "--call", why));
-    }
     let of_h2 = [
         ("--max-frame-size", options.http2.max_frame_size.is_some()),
         ("--encoder-header-table-size", options.http2.encoder_header_table_size.is_some()),

@@ -10,7 +10,6 @@ use super::Parts;
 use crate::error::{PlanError, Refusal, conflict, need, value};
 use crate::run::{Pacing, ReactorChoice};
 use crate::targets::{HttpVersion, Target};
-use crate::wire::Wire;
 use crate::work::journey::Variables;
 use crate::work::template::Names;
 use crate::work::{DataOrder, DataSet, Request, Streaming};
@@ -80,8 +79,8 @@ fn once(parts: &Parts) -> Result<(), PlanError> {
 
 /// What of the other parts does not go with HTTP/3, or is not built for it.
 fn check_h3(parts: &Parts) -> Result<(), PlanError> {
-    let is_plain = parts.wire == Wire::Http && parts.connections.pipeline == 1;
-    need(is_plain, "target.http", "is not HTTP/3 for a WebSocket, for calls, or with a pipeline")?;
+    let is_plain = parts.wire.websocket().is_none() && parts.connections.pipeline == 1;
+    need(is_plain, "target.http", "is not HTTP/3 for a WebSocket, or with a pipeline")?;
     let uring = parts.threads.reactor == ReactorChoice::Uring;
     let stamps = parts.recording.kernel_timestamps.is_some();
     let others = [

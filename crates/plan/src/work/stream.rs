@@ -61,10 +61,6 @@ impl Streaming {
             let why = "the first response is not read as a stream there; use --h2c";
             return Err(conflict("--h2c-upgrade", "--stream", why));
         }
-        if target.http == HttpVersion::H3 {
-            let why = "streams of events over HTTP/3 are not supported yet; leave --h3 out";
-            return Err(conflict("--h3", "--stream", why));
-        }
         need(
             !self.reconnect || self.form == StreamForm::Sse,
             "a stream",

@@ -7,7 +7,8 @@ use percent_encoding::percent_decode;
 use super::error::Error;
 use crate::session::Failure;
 
-/// The status of a stream that the server reset with this error code of HTTP/2 (gRPC's PROTOCOL-HTTP2, "Errors").
+/// The status of a stream that the server reset with this error code, of HTTP/2 (gRPC's PROTOCOL-HTTP2, "Errors") or of
+/// HTTP/3 (its proposal G2), which have none in common.
 pub(crate) fn of_reset(code: u32) -> Failure {
     let (status, name) = match code {
         0x0 => (INTERNAL, "NO_ERROR"),
@@ -22,6 +23,15 @@ pub(crate) fn of_reset(code: u32) -> Failure {
         0xa => (INTERNAL, "CONNECT_ERROR"),
         0xb => (RESOURCE_EXHAUSTED, "ENHANCE_YOUR_CALM"),
         0xc => (PERMISSION_DENIED, "INADEQUATE_SECURITY"),
+        0x100 => (INTERNAL, "H3_NO_ERROR"),
+        0x101 => (INTERNAL, "H3_GENERAL_PROTOCOL_ERROR"),
+        0x102 => (INTERNAL, "H3_INTERNAL_ERROR"),
+        0x107 => (RESOURCE_EXHAUSTED, "H3_EXCESSIVE_LOAD"),
+        0x10b => (UNAVAILABLE, "H3_REQUEST_REJECTED"),
+        0x10c => (CANCELLED, "H3_REQUEST_CANCELLED"),
+        0x10d => (INTERNAL, "H3_REQUEST_INCOMPLETE"),
+        0x10e => (INTERNAL, "H3_MESSAGE_ERROR"),
+        0x103..=0x110 => (INTERNAL, "another error of HTTP/3"),
         _ => (UNKNOWN, "another error"),
     };
     let message = format!("the server reset the stream: {name} ({code:#x})");

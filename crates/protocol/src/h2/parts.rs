@@ -5,11 +5,10 @@
 use super::Session;
 use super::error::code;
 use super::input::Reading;
-use crate::asked::{Asked, Parts};
-use crate::capture::NotKept;
-use crate::grpc::{Ended, Limits, Told};
-use crate::parts::{MOST_TEXT_BYTES, Splitter, Splitting, Table};
-use crate::session::{Event, Failure, Part, PartKind, RequestId};
+use crate::asked::{Asked, Content};
+use crate::grpc::{Limits, Told};
+use crate::parts::{Splitting, Table};
+use crate::session::{Event, Failure};
 
 impl Session {
     /// From now on, tells of the events of responses as these rules ask.
@@ -41,96 +40,47 @@ impl Session {
     /// Takes content with parts; its frame ends with it if the next one is awaited. `is_over`: it is the last, or the
     /// response cannot be kept.
     #[inline(never)]
-    pub(super) fn handle_parts(&mut self, id: u32, content: &[u8], is_over: bool) -> Option<Event> {
+    pub(super) fn handle_parts(&mut self, id: u32, bytes: &[u8], is_over: bool) -> Option<Event> {
+        let asked = self.asked.as_deref()?;
         let stream = self.streams.get(id)?;
-        let request = stream.request_id;
-        match stream.parts.as_mut()? {
-            Parts::Events(splitter) => {
-                // Its capture has fed it, if there is one.
-                if stream.capture.is_none() {
-                    splitter.feed(content);
-                }
-                if matches!(self.reading, Reading::Header) {
-                    splitter.end_chunk();
-                }
-                match is_over || splitter.is_too_long() {
-                    true => Some(self.finish_parts(id)),
-                    false => splitter.event(request),
-                }
-            }
-            Parts::Messages(call) => {
-                let Some(Asked::Calls { limits, .. }) = self.asked.as_deref() else { return None };
-                let (Ended { count, bytes }, wrong) = call.handle(limits, content);
-                let outcome = match wrong {
-                    Some(error) => {
-                        let failure = Failure::Malformed(error.into());
-                        Some(self.give_up(id, code::CANCEL, failure))
-                    }
-                    None => is_over.then(|| self.finish_parts(id)),
-                };
-                if count == 0 {
-                    return outcome;
-                }
-                self.news.any |= outcome.is_some();
-                self.news.next.extend(outcome);
-                Some(messages(request, count, bytes))
-            }
+        let content = Content {
+            bytes,
+            is_fed: stream.capture.is_some(),
+            ends_frame: matches!(self.reading, Reading::Header),
+            is_over,
+        };
+        let (told, failure) = asked.feed(stream.parts.as_mut()?, stream.request_id, content);
+        let outcome = match failure {
+            None => is_over.then(|| self.finish_parts(id)),
+            failure => Some(self.end_parts(id, failure)),
+        };
+        if told.is_none() {
+            return outcome;
         }
+        if let Some(outcome) = outcome {
+            self.news.any = true;
+            self.news.next.push_front(outcome);
+        }
+        told
     }
 
     /// A response is complete, or cannot be kept, in a session that is asked of parts.
     #[inline(never)]
     pub(super) fn finish_parts(&mut self, id: u32) -> Event {
-        let Some(stream) = self.streams.get(id) else { return Event::Over };
-        let (request, status) = (stream.request_id, stream.status);
-        match stream.parts.take() {
-            None => self.complete(id),
-            Some(Parts::Events(splitter)) if splitter.is_too_long() => {
-                let why = Failure::NotKept(NotKept::Event(MOST_TEXT_BYTES));
-                let outcome = self.give_up(id, code::CANCEL, why);
-                self.end_events(request, splitter, outcome)
-            }
-            Some(Parts::Events(mut splitter)) => {
-                let mut outcome = self.complete(id);
-                splitter.end();
-                if let Event::Done(answer) = &mut outcome {
-                    answer.expected = answer.expected.and_then(|()| splitter.verdict());
-                }
-                self.end_events(request, splitter, outcome)
-            }
-            Some(Parts::Messages(call)) => {
-                let mut outcome = self.complete(id);
-                let asked = self.asked.as_deref_mut();
-                if let (Event::Done(answer), Some(Asked::Calls { limits, message })) =
-                    (&mut outcome, asked)
-                {
-                    let body = call.handle_end();
-                    match call.finish(limits, status, message) {
-                        Ok(()) => answer.expected = Ok(()),
-                        Err(failure) => outcome = Event::RequestFailed { id: request, failure },
-                    }
-                    if let Some(Ended { count, bytes }) = body {
-                        self.news.any = true;
-                        self.news.next.push_back(outcome);
-                        return messages(request, count, bytes);
-                    }
-                }
-                outcome
-            }
-        }
+        self.end_parts(id, None)
     }
 
-    /// A response with events has its outcome. The first of what is due.
-    fn end_events(&mut self, id: RequestId, splitter: Box<Splitter>, outcome: Event) -> Event {
-        if let Some(Asked::Events(splitting)) = self.asked.as_deref_mut() {
-            splitting.end(id, splitter, outcome, &mut self.news.next);
-        }
+    /// A response has its outcome. The first of what is due.
+    fn end_parts(&mut self, id: u32, failure: Option<Failure>) -> Event {
+        let Some(stream) = self.streams.get(id) else { return Event::Over };
+        let (of, parts) = ((stream.request_id, stream.status), stream.parts.take());
+        let outcome = match failure {
+            Some(failure) => self.give_up(id, code::CANCEL, failure),
+            None => self.complete(id),
+        };
+        let (Some(parts), Some(asked)) = (parts, self.asked.as_deref_mut()) else { return outcome };
+        asked.end(parts, of, outcome, &mut self.news.next);
         self.news.any = true;
         self.news.next.pop_front().unwrap_or(Event::Changed)
     }
-}
-
-/// Messages of a call that ended.
-fn messages(request: RequestId, count: u32, bytes: u64) -> Event {
-    Event::Part(Part { id: Some(request), kind: PartKind::Message, bytes, count, tokens: 0 })
 }

@@ -22,6 +22,7 @@ mod crypto;
 mod entry;
 mod error;
 pub mod frames;
+mod parts;
 pub mod qpack;
 mod quic;
 mod receive;

@@ -12,6 +12,7 @@ use super::qpack::{self, Section};
 use super::quic::Read;
 use super::session::Session;
 use super::streams::Stream;
+use crate::asked::{Asked, Parts};
 use crate::h2;
 use crate::h2::head::{self, Head};
 use crate::h2::memo::Holds;
@@ -58,7 +59,7 @@ impl Session {
         let mut frames = std::mem::take(&mut stream.frames);
         let mut input = &bytes[..];
         while let Some(piece) = frames.next(&mut input, most)? {
-            self.take_piece(id, piece)?;
+            self.take_piece(id, piece, &frames)?;
             let Some(stream) = self.streams.get(id) else { return Ok(()) };
             if stream.waits.is_some() {
                 stream.left = bytes.slice(bytes.len() - input.len()..);
@@ -71,12 +72,12 @@ impl Session {
         Ok(())
     }
 
-    fn take_piece(&mut self, id: u64, piece: Piece<'_>) -> Result<(), Error> {
+    fn take_piece(&mut self, id: u64, piece: Piece<'_>, frames: &Frames) -> Result<(), Error> {
         match piece {
-            Piece::Data(bytes) => self.handle_data(id, bytes),
+            Piece::Data(bytes) => self.handle_data(id, bytes, frames),
             Piece::EmptyData => {
                 self.count_idle()?;
-                self.handle_data(id, &[])
+                self.handle_data(id, &[], frames)
             }
             Piece::Unknown => self.count_idle(),
             Piece::Frame(kind::HEADERS, section) => self.handle_section(id, &section),
@@ -133,7 +134,11 @@ impl Session {
         let most = self.settings.limits.field_section_bytes;
         let decoder = &mut self.decoder;
         let decode = |take: &mut dyn FnMut(&[u8], &[u8])| decoder.decode(section, take);
-        let (read, head) = head::read_by(decode, most, capture.as_mut(), None)?;
+        let mut message = self.asked.as_deref_mut().and_then(Asked::message);
+        if let Some(message) = &mut message {
+            message.clear();
+        }
+        let (read, head) = head::read_by(decode, most, capture.as_mut(), message)?;
         let Some(stream) = self.streams.get(id) else { return Ok(None) };
         let Section::Read { acknowledge } = read else {
             stream.waits = Some(section.to_vec());
@@ -146,7 +151,9 @@ impl Session {
         if request.is_some() {
             stream.capture = capture.map(Box::new);
         }
-        if let Ok(head) = head {
+        if let Ok(head) = head
+            && head.told.is_plain()
+        {
             let holds = if acknowledge { Holds::At(generation) } else { Holds::Always };
             self.memo.learn(section, holds, head);
         }
@@ -177,6 +184,9 @@ impl Session {
                 return self.refuse(id, h2::Error::PseudoField.into());
             }
             stream.has_trailers = true;
+            if stream.parts.is_some() {
+                self.end_call(id, head.told);
+            }
             return;
         }
         if head.status < 200 {
@@ -194,7 +204,12 @@ impl Session {
         stream.no_body |= matches!(head.status, 204 | 304);
         stream.is_first = true;
         self.idle_frames = 0;
-        if stream.is_connect && head.status < 300 {
+        let becomes_tunnel = stream.is_connect && head.status < 300;
+        if self.asked.is_some() {
+            self.begin_parts(id, head.told);
+        }
+        if becomes_tunnel {
+            let Some(stream) = self.streams.get(id) else { return };
             // What follows in a tunnel is not HTTP.
             stream.no_body = true;
             self.quic.stop(id, code::NO_ERROR);
@@ -204,7 +219,8 @@ impl Session {
         }
     }
 
-    fn handle_data(&mut self, id: u64, content: &[u8]) -> Result<(), Error> {
+    /// Content, and where in the frames of the stream it ends.
+    fn handle_data(&mut self, id: u64, content: &[u8], frames: &Frames) -> Result<(), Error> {
         let Some(stream) = self.streams.get(id) else { return Ok(()) };
         if stream.status == 0 || stream.has_trailers {
             return Err(Error::FrameUnexpected);
@@ -226,11 +242,20 @@ impl Session {
         }
         self.idle_frames = 0;
         stream.check.handle(&self.table[stream.request as usize].expect.body, content);
+        let has_parts = stream.parts.is_some();
         if let Some(capture) = &mut stream.capture {
-            capture.keep_body(content);
-            if let Some(why) = capture.not_kept() {
+            match stream.parts.as_deref_mut() {
+                Some(Parts::Events(splitter)) => {
+                    capture.feed_body(content, &mut |plain| splitter.feed(plain));
+                }
+                _ => capture.keep_body(content),
+            }
+            if let Some(why) = capture.not_kept().filter(|_| !has_parts) {
                 self.give_up(id, code::REQUEST_CANCELLED, Failure::NotKept(why));
             }
+        }
+        if has_parts {
+            self.handle_parts(id, content, frames.is_between());
         }
         Ok(())
     }
@@ -250,12 +275,23 @@ impl Session {
 
     /// The response on a stream is complete.
     fn finish(&mut self, id: u64) {
-        let Some(stream) = self.streams.get(id) else { return };
+        if self.asked.is_some() && self.streams.get(id).is_some_and(|one| one.parts.is_some()) {
+            return self.end_parts(id, None);
+        }
+        let outcome = self.complete(id);
+        self.news.extend(outcome);
+    }
+
+    /// The same, whatever parts it has: its outcome.
+    pub(super) fn complete(&mut self, id: u64) -> Option<Event> {
+        let stream = self.streams.get(id)?;
         let body_bytes = stream.check.length();
         if !stream.no_body && stream.content_length.is_some_and(|length| length != body_bytes) {
-            return self.refuse(id, h2::Error::ContentLengthDiffers.into());
+            let error = Error::from(h2::Error::ContentLengthDiffers);
+            let Stream { request_id: id, .. } = self.abandon(id, error.code())?;
+            return Some(Event::RequestFailed { id, failure: Failure::Malformed(error.into()) });
         }
-        let Some(mut stream) = self.streams.close(id) else { return };
+        let mut stream = self.streams.close(id)?;
         let expect = &self.table[stream.request as usize].expect;
         let mut expected = stream.check.finish(expect, stream.status);
         if let Some(capture) = &mut stream.capture {
@@ -267,14 +303,14 @@ impl Session {
         if self.room.is_some() {
             self.captures.push_back(stream.capture.take());
         }
-        self.news.push_back(Event::Done(Answer {
+        Some(Event::Done(Answer {
             id: stream.request_id,
             status: NonZeroU16::new(stream.status),
             body_bytes,
             expected,
             deviations: Deviations::default(),
             last: Last::No,
-        }));
+        }))
     }
 
     /// The response on a stream is not valid.
@@ -314,10 +350,7 @@ impl Session {
     }
 
     fn reset_by_server(&mut self, id: u64, code: u64) {
-        let failure = match u32::try_from(code).unwrap_or(u32::MAX) {
-            code::REQUEST_REJECTED => Failure::NotProcessed,
-            code => Failure::StreamReset(code),
-        };
+        let failure = self.of_reset(u32::try_from(code).unwrap_or(u32::MAX));
         if let Some(stream) = self.streams.close(id) {
             if stream.unsent.is_some() {
                 self.quic.reset(id, code::REQUEST_CANCELLED);

@@ -17,6 +17,7 @@ use super::quic::{Happened, Lost, Quic};
 use super::request::{Prepared, Table};
 use super::streams::{Stream, Streams};
 use super::{Settings, Setup};
+use crate::asked::Asked;
 use crate::capture::{Capture, CaptureRoom};
 use crate::h2::memo::Memo;
 use crate::request::Outgoing;
@@ -47,6 +48,8 @@ pub struct Session {
     pub(super) header_bytes: HeaderBytes,
     /// Where responses are kept; plain runs have none.
     pub(super) room: Option<CaptureRoom>,
+    /// What is asked of the parts of responses; plain runs have none.
+    pub(super) asked: Option<Box<Asked>>,
     /// The responses of the events of `news`, and of the last one that was told.
     pub(super) captures: VecDeque<Option<Box<Capture>>>,
     captured: Option<Box<Capture>>,
@@ -95,6 +98,7 @@ impl Session {
             words_stream: None,
             header_bytes: HeaderBytes::default(),
             room: None,
+            asked: None,
             captures: VecDeque::new(),
             captured: None,
             scratch: None,

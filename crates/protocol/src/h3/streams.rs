@@ -10,6 +10,7 @@ use candor_record::Blocked;
 
 use super::frames::Frames;
 use super::quic::Quic;
+use crate::asked::Parts;
 use crate::capture::Capture;
 use crate::expect::BodyCheck;
 use crate::session::{Event, RequestId};
@@ -47,6 +48,8 @@ pub(super) struct Stream {
     pub(super) check: BodyCheck,
     /// What is kept of the response.
     pub(super) capture: Option<Box<Capture>>,
+    /// The parts of the response, if any are asked for.
+    pub(super) parts: Option<Box<Parts>>,
 }
 
 impl Stream {

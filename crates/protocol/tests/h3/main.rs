@@ -4,6 +4,7 @@
 mod begins;
 mod ends;
 mod hostile;
+mod parts;
 mod qpack;
 mod requests;
 mod support;

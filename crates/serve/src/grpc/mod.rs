@@ -33,11 +33,11 @@ use crate::waiting::Waiting;
 use framing::{Messages, Status, frame};
 use wire::Message;
 
-/// Whether a request is a call, for this service or another: gRPC over HTTP/2.
+/// Whether a request is a call, for this service or another: gRPC over HTTP/2 or HTTP/3.
 pub(crate) fn is_call(head: &Parts) -> bool {
     let kind = head.headers.get(CONTENT_TYPE).map_or(&b""[..], HeaderValue::as_bytes);
     let rest = kind.strip_prefix(b"application/grpc");
-    head.version == Version::HTTP_2
+    head.version >= Version::HTTP_2
         && rest.is_some_and(|rest| matches!(rest, [] | [b'+' | b';', ..]))
 }
 
