@@ -225,7 +225,10 @@ fn streams_have_their_events() {
     let chunks = ["-c", "1", "-n", "5", "--stream", "chunks", "--compressed"];
     let document = target.document("--h3", "/bytes/1000", &chunks);
     document.assert_all_ok();
-    assert_eq!((document.count("/streams/events/count"), document.count("/parts/bytes")), (5, 5000));
+    assert_eq!(
+        (document.count("/streams/events/count"), document.count("/parts/bytes")),
+        (5, 5000)
+    );
     target.end();
 }
 
@@ -269,6 +272,66 @@ fn calls_have_their_responses() {
     let web = call("candor.Echo/Unary", &web);
     assert_eq!((web.ledger("ok"), web.ledger("sent")), (0, 20));
     target.end();
+}
+
+/// The same echoes, parts and ends as over HTTP/2.
+#[test]
+fn websockets_have_their_messages() {
+    let target = Target::start(&["--threads", "2"]);
+    let (url, trusted) = (target.url.replacen("https", "wss", 1), target.certificate.clone());
+    let ws = |path: &str, flags: &[&str]| {
+        let url = format!("{url}{path}");
+        let fixed = ["ws", "--h3", "--cacert", trusted.to_str().unwrap(), &url];
+        Candor::start_measuring(&[&fixed[..], flags].concat()).finish()
+    };
+    for flags in [&[][..], &["--fragment", "3", "--in-flight", "16"], &["--deflate", "--binary"]] {
+        let load = ["-R", "500", "-c", "4", "-t", "2", "-d", "1s", "--message", "ping ${seq}"];
+        let outcome = ws("/ws/echo", &[&load[..], flags].concat());
+        assert_eq!(outcome.code(), 0, "{flags:?}: {}{}", outcome.stdout, outcome.stderr);
+        let document = outcome.document();
+        document.assert_all_ok();
+        assert_eq!((document.ledger("ok"), document.count("/connections/opened")), (500, 4));
+        assert_eq!(document.text("/connections/handshakes/0/alpn"), "h3");
+        assert!(!document.verdicts().contains(&"impossible"), "{:?}", document.verdicts());
+    }
+    let large = "x".repeat(100_000);
+    let large = [
+        "-n",
+        "20",
+        "-c",
+        "2",
+        "--in-flight",
+        "2",
+        "--expect-body-bytes",
+        "100000",
+        "--message",
+        &large,
+    ];
+    ws("/ws/echo", &large).document().assert_all_ok();
+    let unasked = ["-R", "10", "-c", "5", "-d", "1s", "--no-reply", "--message", "hello"];
+    let document = ws("/ws/broadcast/10ms?bytes=100", &unasked).document();
+    document.assert_all_ok();
+    let parts = document.count("/parts/count");
+    assert!((400..=510).contains(&parts), "{parts}");
+    assert_eq!(document.count("/parts/bytes"), 100 * parts);
+    for code in [4321, 1006] {
+        let ended = ["-n", "40", "-c", "1", "--message", "hello"];
+        let document = ws(&format!("/ws/close/{code}?after=3"), &ended).document();
+        let codes = document.list("/connections/close_codes");
+        assert_eq!(codes.len(), 1, "{code}: {codes:?}");
+        assert_eq!(codes[0]["code"], code);
+        assert!(codes[0]["count"].as_u64() >= Some(9), "{code}: {codes:?}");
+        let [ok, errors] = ["ok", "errors"].map(|name| document.ledger(name));
+        assert_eq!((ok + errors, ok >= 30), (40, true), "{code}");
+    }
+    let refused = ws("/ws/echo/soon", &["-c", "2", "-d", "1s", "--message", "x"]);
+    assert_eq!(refused.code(), 1, "{}", refused.stdout);
+    assert!(refused.stderr.contains("responds with 400"), "{}", refused.stderr);
+    target.end();
+    let own = ["ws", "--h3", "-n", "50", "-c", "2", "--message", "hello"];
+    let document = Candor::start_measuring(&own).finish().document();
+    document.assert_all_ok();
+    assert_eq!(document.ledger("ok"), 50);
 }
 
 /// A signal ends the target at once, and its clients hear of it.

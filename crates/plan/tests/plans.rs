@@ -377,7 +377,7 @@ fn what_does_not_go_together_in_tls_and_http2_is_refused() {
         (&["--h2c", "https://h/"], "write --h2"),
         (&["--h3", "--h2", "https://h/"], "both choose the version of HTTP"),
         (&["--h3", "http://h/"], "QUIC is always encrypted; write https:// in the URL"),
-        (&["--h3", "wss://h/"], "a WebSocket over HTTP/3 is not supported yet"),
+        (&["--h3", "ws://h/"], "QUIC is always encrypted; write wss:// in the URL"),
         (&["--h3", "-p", "5", "https://h/"], "--pipeline cannot be used with --h3"),
         (&["--h3", "--alpn", "h2", "https://h/"], "--h3 offers h3 alone"),
         (&["--h3", "--max-frame-size", "64k", "https://h/"], "it is for HTTP/2"),

@@ -19,7 +19,7 @@
 //!               made/       texts of requests, of scripts and templates: read and written as HTTP/1.1
 //!               h2/         HTTP/2; begins in HTTP/1.1 where it is an upgrade
 //!               h3/         HTTP/3, over QUIC
-//!               ws/         WebSocket; opened over HTTP/1.1, or on a stream of HTTP/2
+//!               ws/         WebSocket; opened over HTTP/1.1, or on a stream of HTTP/2 or HTTP/3
 //!  around them  tls/        TLS, with any session within               proxy.rs   the same behind a proxy
 //!               haproxy.rs the header that is before all of it
 //! ```
@@ -62,5 +62,5 @@ pub use session::{
 };
 
 /// All protocols. Of those that a server may choose, the one first that is spoken where it chooses none.
-pub static PROTOCOLS: [&Entry; 6] =
-    [&h1::ENTRY, &h2::ENTRY, &h2::UPGRADE, &h3::ENTRY, &ws::ENTRY, &ws::TUNNEL];
+pub static PROTOCOLS: [&Entry; 7] =
+    [&h1::ENTRY, &h2::ENTRY, &h2::UPGRADE, &h3::ENTRY, &ws::ENTRY, &ws::TUNNEL, &ws::QUIC_TUNNEL];

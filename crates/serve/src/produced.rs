@@ -49,6 +49,14 @@ impl Out {
         self.send(bytes.into(), None).await;
     }
 
+    /// Sends bytes that are not counted, if there is room; there is when the piece before them was taken.
+    pub(crate) fn try_bytes(&self, bytes: &[u8]) -> bool {
+        self.0.try_reserve().is_ok_and(|room| {
+            room.send((Bytes::copy_from_slice(bytes), None));
+            true
+        })
+    }
+
     async fn send(&self, bytes: Bytes, part: Option<Part>) {
         // The receiver lives as long as the future does.
         let _ = self.0.send((bytes, part)).await;

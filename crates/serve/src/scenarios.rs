@@ -51,15 +51,14 @@ pub(crate) async fn answer(
         | Route::GrpcBidi
         | Route::GrpcReflection => {
             if head.method != Method::POST || !grpc::is_call(head) {
-                let says =
-                    "this path is for gRPC: POST over HTTP/2, of content-type application/grpc";
+                let says = "this path is for gRPC: POST over HTTP/2 or HTTP/3, of content-type application/grpc";
                 return refuse(StatusCode::UNSUPPORTED_MEDIA_TYPE, says);
             }
             grpc::answer(route, &head.headers, body, connection).await
         }
         Route::NotFound if grpc::is_call(head) => grpc::unknown_method(),
         Route::WsEcho | Route::WsBroadcast | Route::WsStall | Route::WsClose => {
-            websocket::answer(route, argument, head, connection)
+            websocket::answer(route, argument, head, body, connection)
         }
         Route::Chat => {
             let body = collect(connection, body).await;

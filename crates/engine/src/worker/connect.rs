@@ -17,6 +17,9 @@ use crate::author::users::Users;
 use crate::load::Source;
 use crate::reactor::{ConnectCause, ConnectFailure, IoFailure, Key, Reactor, Segments, Sent};
 
+/// Writes of datagrams for the last words of a session.
+const MOST_LAST_WORDS: usize = 4;
+
 /// Why an established connection is given up.
 pub(super) enum Loss {
     /// The peer ended it.
@@ -177,10 +180,14 @@ impl<R: Reactor, S: Protocol> Worker<R, S> {
         let (session_ns, transport) = (self.session_ns(now_ns), self.transport(key));
         if let Some(session) = &mut self.pool[key].session {
             session.handle_close();
-            let mut slices = [IoSlice::new(&[]); 4];
-            let transmit = session.poll_transmit(session_ns, &mut slices);
-            let slices = transmit.of(&slices);
-            if !slices.is_empty() {
+            // The last of datagrams may be shorter than those before it, and then is none of theirs.
+            for _ in 0..MOST_LAST_WORDS {
+                let mut slices = [IoSlice::new(&[]); 4];
+                let transmit = session.poll_transmit(session_ns, &mut slices);
+                let slices = transmit.of(&slices);
+                if slices.is_empty() {
+                    break;
+                }
                 // Nothing depends on it any more, so how it went does not matter.
                 let _ = match transport {
                     Transport::Stream => self.reactor.send(key, slices),
@@ -188,6 +195,11 @@ impl<R: Reactor, S: Protocol> Worker<R, S> {
                         self.reactor.send_datagrams(key, slices, Segments::of(transmit))
                     }
                 };
+                if transport == Transport::Stream {
+                    break;
+                }
+                let bytes = slices.iter().map(|slice| slice.len()).sum();
+                session.handle_transmitted(session_ns, bytes, &mut |_| ());
             }
         }
         self.take_events(key, now_ns, true);

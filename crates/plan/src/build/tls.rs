@@ -83,12 +83,12 @@ const H3: &str = "--h3";
 
 /// What options say that HTTP/3 does not have, or that is not built for it.
 fn h3(options: &Options, url: &HttpUrl) -> Result<(), PlanError> {
-    if url.is_websocket {
-        let why = "a WebSocket over HTTP/3 is not supported yet; leave --h3 out";
-        return Err(conflict(H3, "ws", why));
-    }
     if !url.is_https {
-        return Err(conflict(H3, "http", "QUIC is always encrypted; write https:// in the URL"));
+        let (scheme, why) = match url.is_websocket {
+            true => ("ws", "QUIC is always encrypted; write wss:// in the URL"),
+            false => ("http", "QUIC is always encrypted; write https:// in the URL"),
+        };
+        return Err(conflict(H3, scheme, why));
     }
     let of_h2 = [
         ("--max-frame-size", options.http2.max_frame_size.is_some()),

@@ -14,7 +14,7 @@ group! {
     pub struct CallsOptions {
         /// Call this method: PACKAGE.SERVICE/METHOD; --body has its message as JSON
         ///
-        /// Over HTTP/2: by prior knowledge over http, by ALPN over https. A call is a success if its status is OK.
+        /// Over HTTP/2: by prior knowledge over http, by ALPN over https; over HTTP/3 with --h3. A call is a success if its status is OK.
         /// Without --proto and --protoset, the server is asked for its schema (reflection) before the run.
         #[arg(long, value_name = "METHOD")]
         pub call: Option<CallName>,

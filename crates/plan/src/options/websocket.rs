@@ -10,8 +10,8 @@ group! {
     pub struct WebSocketOptions {
         /// Speak a known protocol: over a WebSocket, or of calls [calls: grpc]
         ///
-        /// Calls: grpc over HTTP/2; grpc-web, grpc-web-text and connect over HTTP/1.1 or 2, unary and with streams of the
-        /// server. Over a
+        /// Calls: grpc over HTTP/2 or 3; grpc-web, grpc-web-text and connect over each version, unary and with streams of
+        /// the server. Over a
         /// WebSocket it sets what it needs of the options below.
         /// graphql-ws: graphql-transport-ws, subscribe to next and complete; socketio: engine.io 4, events with acknowledgements;
         /// actioncable: Rails; stomp: STOMP 1.2, SEND with receipts. What is given beside it goes before it; lists are

@@ -79,8 +79,7 @@ fn once(parts: &Parts) -> Result<(), PlanError> {
 
 /// What of the other parts does not go with HTTP/3, or is not built for it.
 fn check_h3(parts: &Parts) -> Result<(), PlanError> {
-    let is_plain = parts.wire.websocket().is_none() && parts.connections.pipeline == 1;
-    need(is_plain, "target.http", "is not HTTP/3 for a WebSocket, or with a pipeline")?;
+    need(parts.connections.pipeline == 1, "target.http", "is not HTTP/3 with a pipeline")?;
     let uring = parts.threads.reactor == ReactorChoice::Uring;
     let stamps = parts.recording.kernel_timestamps.is_some();
     let others = [

@@ -129,7 +129,11 @@ impl Calls {
             CallForm::Grpc => matches!(target.http, HttpVersion::H2 | HttpVersion::H3),
             _ => target.http != HttpVersion::Upgrade,
         };
-        need(carries, "target.http", "is HTTP/2 or HTTP/3 for calls of gRPC, and no upgrade for others")?;
+        need(
+            carries,
+            "target.http",
+            "is HTTP/2 or HTTP/3 for calls of gRPC, and no upgrade for others",
+        )?;
         need(work.script().is_none(), "calls", "is all that is sent")?;
         if !(1..=u64::from(u32::MAX)).contains(&self.message_bytes) {
             return Err(value("--max-message", "a message has from 1 byte to 4 GiB"));

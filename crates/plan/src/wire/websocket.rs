@@ -182,15 +182,15 @@ pub enum KnownProtocol {
     ActionCable,
     /// STOMP 1.2, of which a message is a frame with a receipt
     Stomp,
-    /// Calls as gRPC has them, over HTTP/2
+    /// Calls as gRPC has them, over HTTP/2 or HTTP/3
     Grpc,
-    /// Calls as gRPC-Web has them, over HTTP/1.1 or HTTP/2
+    /// Calls as gRPC-Web has them, over each version of HTTP
     #[serde(rename = "grpc-web")]
     GrpcWeb,
     /// The same in base64: the text form of gRPC-Web
     #[serde(rename = "grpc-web-text")]
     GrpcWebText,
-    /// Calls as Connect has them, over HTTP/1.1 or HTTP/2
+    /// Calls as Connect has them, over each version of HTTP
     Connect,
 }
 

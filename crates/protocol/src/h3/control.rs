@@ -154,7 +154,11 @@ impl Session {
         match (kind, *has_settings) {
             (kind::SETTINGS, false) => {
                 *has_settings = true;
-                check_settings(&payload)
+                let enables_connect = check_settings(&payload)?;
+                if let Some(tunnel) = &mut self.tunnel {
+                    tunnel.is_allowed = Some(enables_connect);
+                }
+                Ok(())
             }
             (_, false) => Err(Error::NoSettings),
             (kind::GOAWAY, true) => self.go_away(&payload),
@@ -219,11 +223,13 @@ const MOST_ID_BYTES: usize = 9;
 /// Instructions that a server may make us keep for it.
 const MOST_WORDS: usize = 64 << 10;
 
-/// Refuses settings that must not be (RFC 9114 7.2.4). What the others say does not matter here.
-fn check_settings(payload: &[u8]) -> Result<(), Error> {
-    let mut seen = Vec::new();
+/// Refuses settings that must not be (RFC 9114 7.2.4). Whether they enable extended CONNECT; what the others say does not
+/// matter here.
+fn check_settings(payload: &[u8]) -> Result<bool, Error> {
+    let (mut seen, mut enables_connect) = (Vec::new(), false);
     for one in frames::settings(payload) {
-        let (id, _) = one?;
+        let (id, value) = one?;
+        enables_connect |= (id, value) == (setting::ENABLE_CONNECT_PROTOCOL, 1);
         // Beyond that, one twice is not worth its search.
         if setting::is_of_h2(id) || seen.contains(&id) {
             return Err(Error::Settings);
@@ -232,7 +238,7 @@ fn check_settings(payload: &[u8]) -> Result<(), Error> {
             seen.push(id);
         }
     }
-    Ok(())
+    Ok(enables_connect)
 }
 
 /// Settings that are looked at for one that comes twice.

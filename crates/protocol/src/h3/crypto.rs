@@ -33,6 +33,15 @@ use rustls::quic::{ClientConnection, KeyChange, Secrets, Suite, Version};
 use super::frames::varint;
 use crate::tls::handshake_facts;
 
+/// What is looked for in packets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Left {
+    /// The first byte of this stream.
+    First(u64),
+    /// Bytes of the tunnel, up to this place in its stream.
+    Through(u64),
+}
+
 /// What a connection's cryptography has to tell its session.
 #[derive(Debug, Default)]
 pub(super) struct Told {
@@ -42,9 +51,10 @@ pub(super) struct Told {
     pub(super) retried: bool,
     /// What was negotiated, when the handshake is over.
     pub(super) facts: Option<Handshake>,
-    /// Requests whose first byte was in packets since this was taken: the stream, and where its packet begins, counted from
-    /// the first of these packets.
-    pub(super) begun: Vec<(u64, usize)>,
+    /// What was in packets since this was taken, and where its packet begins, counted from the first of these packets.
+    pub(super) left: Vec<(Left, usize)>,
+    /// The stream of which all bytes count, if there is one.
+    pub(super) tunnel: Option<u64>,
     /// The length of those packets.
     pub(super) bytes: usize,
 }
@@ -262,9 +272,14 @@ struct Watched {
 impl PacketKey for Watched {
     fn encrypt(&self, packet: u64, bytes: &mut [u8], header_bytes: usize) {
         let mut told = self.line.told();
-        let Told { begun, bytes: at, .. } = &mut *told;
+        let Told { left, bytes: at, tunnel, .. } = &mut *told;
         let frames = bytes.get(header_bytes..bytes.len() - self.key.tag_len());
-        each_begun(frames.unwrap_or_default(), |stream| begun.push((stream, *at)));
+        each_of_streams(frames.unwrap_or_default(), |stream, offset, length| match offset {
+            0 if length > 0 => left.push((Left::First(stream), *at)),
+            0 => {}
+            _ if *tunnel == Some(stream) => left.push((Left::Through(offset + length), *at)),
+            _ => {}
+        });
         *at += bytes.len();
         drop(told);
         if let Some(first) = bytes.first_mut() {
@@ -320,20 +335,19 @@ impl HeaderKey for Header {
     }
 }
 
-/// Finds the streams whose first byte is in a packet with these frames (RFC 9000 12.4 and 19). Those of other sides and
-/// other directions are told of too. Frames are our own side's, so that one which is not understood ends the search.
-fn each_begun(mut frames: &[u8], mut begun: impl FnMut(u64)) {
+/// Finds the bytes of streams in a packet with these frames (RFC 9000 12.4 and 19): the stream, where in it they begin, how
+/// many there are. Those of other sides and other directions are told of too. Frames are our own side's, so that one which
+/// is not understood ends the search.
+fn each_of_streams(mut frames: &[u8], mut found: impl FnMut(u64, u64, u64)) {
     let rest = &mut frames;
     while let Some(kind) = varint(rest) {
-        let found = match kind {
+        let known = match kind {
             // PADDING, PING, IMMEDIATE_ACK.
             0x00 | 0x01 | 0x1f => Some(()),
             0x02 | 0x03 => skip_ack(rest, kind == 0x03),
-            0x08..=0x0f => stream(rest, kind).map(|at_first| {
-                if let Some(id) = at_first {
-                    begun(id);
-                }
-            }),
+            0x08..=0x0f => {
+                stream(rest, kind).map(|(stream, offset, length)| found(stream, offset, length))
+            }
             // RESET_STREAM.
             0x04 => skip(rest, 3),
             // STOP_SENDING, MAX_STREAM_DATA, STREAM_DATA_BLOCKED.
@@ -353,19 +367,19 @@ fn each_begun(mut frames: &[u8], mut begun: impl FnMut(u64)) {
             0x1a | 0x1b => skip_bytes(rest, 8),
             _ => None,
         };
-        if found.is_none() {
+        if known.is_none() {
             return;
         }
     }
 }
 
-/// Reads a STREAM frame (RFC 9000 19.8); the stream, if its first byte is in it.
-fn stream(rest: &mut &[u8], kind: u64) -> Option<Option<u64>> {
+/// Reads a STREAM frame (RFC 9000 19.8): the stream, the offset, the length.
+fn stream(rest: &mut &[u8], kind: u64) -> Option<(u64, u64, u64)> {
     let id = varint(rest)?;
     let offset = if kind & 0x04 == 0 { 0 } else { varint(rest)? };
     let length = if kind & 0x02 == 0 { rest.len() as u64 } else { varint(rest)? };
     skip_bytes(rest, length)?;
-    Some((offset == 0 && length > 0).then_some(id))
+    Some((id, offset, length))
 }
 
 /// RFC 9000 19.3.
@@ -390,16 +404,16 @@ fn skip_bytes(rest: &mut &[u8], length: u64) -> Option<()> {
 
 #[cfg(test)]
 mod tests {
-    use super::each_begun;
+    use super::each_of_streams;
 
-    fn begun(frames: &[u8]) -> Vec<u64> {
+    fn found(frames: &[u8]) -> Vec<(u64, u64, u64)> {
         let mut all = Vec::new();
-        each_begun(frames, |stream| all.push(stream));
+        each_of_streams(frames, |stream, offset, length| all.push((stream, offset, length)));
         all
     }
 
     #[test]
-    fn streams_begin_with_their_first_byte_whatever_stands_before_it_9000_19() {
+    fn bytes_of_streams_are_found_whatever_stands_before_them_9000_19() {
         let before: [&[u8]; 9] = [
             &[0x00, 0x00, 0x01, 0x1f],
             &[0x02, 0x10, 0x01, 0x01, 0x02, 0x00, 0x01],
@@ -414,9 +428,10 @@ mod tests {
         for before in before {
             // The first byte of 8; more of 4; the first byte of 12, to the end of the packet.
             let streams = [0x0a, 8, 2, 1, 1, 0x0e, 4, 5, 1, 1, 0x09, 12, 7, 7, 7];
-            assert_eq!(begun(&[before, &streams].concat()), [8, 12], "{before:?}");
+            let all = [(8, 0, 2), (4, 5, 1), (12, 0, 3)];
+            assert_eq!(found(&[before, &streams].concat()), all, "{before:?}");
         }
-        assert_eq!(begun(&[0x09, 0]), [] as [u64; 0], "no byte of it");
-        assert_eq!(begun(&[0x3f, 0x09, 0, 1]), [] as [u64; 0], "a type that is not known");
+        assert_eq!(found(&[0x09, 0]), [(0, 0, 0)], "no byte of it");
+        assert_eq!(found(&[0x3f, 0x09, 0, 1]), [], "a type that is not known");
     }
 }

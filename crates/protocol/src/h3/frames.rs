@@ -40,11 +40,14 @@ pub mod stream {
     pub const DECODER: u64 = 0x3;
 }
 
-/// Settings (RFC 9114 7.2.4.1, RFC 9204 5).
-pub(super) mod setting {
+/// Settings (RFC 9114 7.2.4.1, RFC 9204 5, RFC 9220 3).
+pub mod setting {
     pub(crate) const QPACK_MAX_TABLE_CAPACITY: u64 = 0x1;
-    pub(crate) const MAX_FIELD_SECTION_SIZE: u64 = 0x6;
+    /// The fields that are taken, decoded.
+    pub const MAX_FIELD_SECTION_SIZE: u64 = 0x6;
     pub(crate) const QPACK_BLOCKED_STREAMS: u64 = 0x7;
+    /// 1: extended CONNECT is taken.
+    pub const ENABLE_CONNECT_PROTOCOL: u64 = 0x8;
 
     /// Whether it was a setting of HTTP/2, which must not come (RFC 9114 7.2.4.1).
     pub(crate) fn is_of_h2(id: u64) -> bool {

@@ -30,10 +30,12 @@ mod request;
 mod session;
 mod settings;
 mod streams;
+mod tunnel;
 
 pub use entry::ENTRY;
 pub use error::Error;
 pub use quic::Setup;
+pub(crate) use request::extended;
 pub use request::{Prepared, prepare};
 pub use session::Session;
 pub use settings::{Limits, Settings};

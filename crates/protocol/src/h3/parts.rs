@@ -28,8 +28,7 @@ impl Session {
         let Some(stream) = self.streams.get(id) else { return };
         let expect = &self.table[stream.request as usize].expect;
         let is_expected = expect.status.contains(stream.status);
-        stream.parts =
-            asked.begin(stream.request, stream.status, is_expected, told).map(Box::new);
+        stream.parts = asked.begin(stream.request, stream.status, is_expected, told).map(Box::new);
         if std::mem::take(&mut stream.is_first) {
             self.news.push_back(Event::FirstByte(stream.request_id));
         }

@@ -20,7 +20,7 @@ use quinn_proto::{
 use rustls::pki_types::ServerName;
 
 use super::Settings;
-use super::crypto::{Client, Line};
+use super::crypto::{Client, Left, Line};
 use super::error::Error;
 use crate::session::MAX_TRANSMIT_BYTES;
 use crate::tls::{Connector, HandshakeError};
@@ -93,8 +93,8 @@ pub(super) enum Happened {
     Readable(u64),
     /// There is room to write on this stream.
     Writable(u64),
-    /// The server wants no more of this stream.
-    Stopped(u64),
+    /// The server wants no more of this stream, with this error code.
+    Stopped(u64, u64),
     /// More streams may be opened.
     Available,
     /// The server has opened streams.
@@ -145,8 +145,8 @@ pub(super) struct Quic {
     written: usize,
     segment_bytes: u16,
     ecn: u8,
-    /// Where in them requests begin.
-    begun: Vec<(u64, usize)>,
+    /// What is in them, and where.
+    left: Vec<(Left, usize)>,
     timeout_ns: Option<u64>,
     /// Until when it has nothing that it may send, unless something comes.
     held_until_ns: u64,
@@ -173,7 +173,7 @@ impl Quic {
             written: 0,
             segment_bytes: 0,
             ecn: 0,
-            begun: Vec::new(),
+            left: Vec::new(),
             timeout_ns: None,
             held_until_ns: 0,
             filled_ns: 0,
@@ -294,7 +294,9 @@ impl Quic {
                 }
                 Event::Stream(StreamEvent::Readable { id }) => Happened::Readable(id.into()),
                 Event::Stream(StreamEvent::Writable { id }) => Happened::Writable(id.into()),
-                Event::Stream(StreamEvent::Stopped { id, .. }) => Happened::Stopped(id.into()),
+                Event::Stream(StreamEvent::Stopped { id, error_code }) => {
+                    Happened::Stopped(id.into(), error_code.into_inner())
+                }
                 Event::Stream(StreamEvent::Available { dir: Dir::Bi }) => Happened::Available,
                 Event::Stream(StreamEvent::Opened { .. }) => Happened::Opened,
                 Event::ConnectionLost { reason } => match self.lost(reason) {
@@ -365,7 +367,7 @@ impl Quic {
         let mut told = self.line.told();
         // Packets with requests come last.
         let first = transmit.size.saturating_sub(std::mem::take(&mut told.bytes));
-        self.begun.extend(told.begun.drain(..).map(|(stream, at)| (stream, first + at)));
+        self.left.extend(told.left.drain(..).map(|(left, at)| (left, first + at)));
         drop(told);
         self.outgoing.truncate(transmit.size);
         self.segment_bytes = transmit.segment_size.unwrap_or(transmit.size) as u16;
@@ -384,21 +386,26 @@ impl Quic {
         self.filled_ns
     }
 
-    /// So many bytes of them were taken; `begun` is told of the streams whose first byte was among them.
-    pub(super) fn handle_transmitted(&mut self, bytes: usize, mut begun: impl FnMut(u64)) {
+    /// From now on, all bytes of this stream are told of.
+    pub(super) fn watch(&self, stream: u64) {
+        self.line.told().tunnel = Some(stream);
+    }
+
+    /// So many bytes of them were taken; `has_left` is told what was among them.
+    pub(super) fn handle_transmitted(&mut self, bytes: usize, mut has_left: impl FnMut(Left)) {
         self.written += bytes;
         let written = self.written;
-        self.begun.retain(|&(stream, at)| {
+        self.left.retain(|&(left, at)| {
             let waits = at >= written;
             if !waits {
-                begun(stream);
+                has_left(left);
             }
             waits
         });
         if self.written >= self.outgoing.len() {
             self.outgoing.clear();
             self.written = 0;
-            self.begun.clear();
+            self.left.clear();
         }
     }
 

@@ -204,18 +204,35 @@ impl Session {
         stream.no_body |= matches!(head.status, 204 | 304);
         stream.is_first = true;
         self.idle_frames = 0;
-        let becomes_tunnel = stream.is_connect && head.status < 300;
+        let is_connect = stream.is_connect;
         if self.asked.is_some() {
             self.begin_parts(id, head.told);
         }
-        if becomes_tunnel {
-            let Some(stream) = self.streams.get(id) else { return };
+        if is_connect {
+            self.answer_connect(id);
+        }
+    }
+
+    /// The header fields of a response to CONNECT came.
+    #[cold]
+    fn answer_connect(&mut self, id: u64) {
+        let Some(stream) = self.streams.get(id) else { return };
+        match &mut self.tunnel {
+            // It is named by its status.
+            Some(_) if stream.status >= 300 => stream.capture = None,
+            None if stream.status >= 300 => {}
             // What follows in a tunnel is not HTTP.
-            stream.no_body = true;
-            self.quic.stop(id, code::NO_ERROR);
-            self.quic.reset(id, code::NO_ERROR);
-            stream.unsent = None;
-            self.finish(id);
+            Some(tunnel) => {
+                stream.no_body = true;
+                tunnel.opened = Some(stream.capture.take());
+            }
+            None => {
+                stream.no_body = true;
+                self.quic.stop(id, code::NO_ERROR);
+                self.quic.reset(id, code::NO_ERROR);
+                stream.unsent = None;
+                self.finish(id);
+            }
         }
     }
 
@@ -230,6 +247,11 @@ impl Session {
         }
         let length = stream.check.length() + content.len() as u64;
         let error = if stream.no_body {
+            if let Some(tunnel) = &mut self.tunnel {
+                tunnel.came.extend_from_slice(content);
+                self.idle_frames = 0;
+                return Ok(());
+            }
             Some(h2::Error::UnexpectedBody)
         } else if stream.content_length.is_some_and(|most| length > most) {
             Some(h2::Error::ContentLengthDiffers)
@@ -349,7 +371,7 @@ impl Session {
         }
     }
 
-    fn reset_by_server(&mut self, id: u64, code: u64) {
+    pub(super) fn reset_by_server(&mut self, id: u64, code: u64) {
         let failure = self.of_reset(u32::try_from(code).unwrap_or(u32::MAX));
         if let Some(stream) = self.streams.close(id) {
             if stream.unsent.is_some() {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use candor_plan::{Expect, Request};
+use candor_plan::{BodyExpect, Expect, Request, StatusSet};
 
 use super::frames::{self, kind};
 use super::qpack::Block;
@@ -44,6 +44,34 @@ pub fn prepare(request: &Request, scheme: &str, authority: &str) -> Prepared {
     prepared
 }
 
+/// The extended CONNECT with these fields, whose stream stays open (RFC 9220).
+pub(crate) fn extended(fields: &[(String, String)]) -> Prepared {
+    let mut block = Block::default();
+    fields.iter().for_each(|(name, value)| block.push(name.as_bytes(), value.as_bytes()));
+    Prepared {
+        head: headers_frame(&block, 0),
+        body: Bytes::new(),
+        expect: Expect { status: StatusSet::below_400(), body: BodyExpect::Any },
+        is_head: false,
+        is_connect: true,
+        scheme: "".into(),
+        authority: "".into(),
+        block,
+    }
+}
+
+/// The frame of a block of fields, and the header of the frame of a body, if there is one.
+fn headers_frame(block: &Block, body_bytes: usize) -> Bytes {
+    let section = block.bytes();
+    let mut head = Vec::with_capacity(section.len() + 16);
+    frames::write_header(&mut head, kind::HEADERS, section.len());
+    head.extend_from_slice(section);
+    if body_bytes > 0 {
+        frames::write_header(&mut head, kind::DATA, body_bytes);
+    }
+    head.into()
+}
+
 impl Prepared {
     /// Makes this the request of a script, for the target that this was prepared for.
     pub(super) fn set_made(&mut self, made: &Made<'_>) {
@@ -61,14 +89,7 @@ impl Prepared {
         let block = &mut self.block;
         block.clear();
         each_field(line, headers, self.body.len(), |name, value| block.push(name, value));
-        let section = block.bytes();
-        let mut head = Vec::with_capacity(section.len() + 16);
-        frames::write_header(&mut head, kind::HEADERS, section.len());
-        head.extend_from_slice(section);
-        if !self.body.is_empty() {
-            frames::write_header(&mut head, kind::DATA, self.body.len());
-        }
-        self.head = head.into();
+        self.head = headers_frame(block, self.body.len());
         self.is_head = method == b"HEAD";
         self.is_connect = method == b"CONNECT";
     }

@@ -11,11 +11,13 @@ use bytes::Bytes;
 use candor_record::ErrorKind;
 
 use super::control::{OneWay, Opened};
+use super::crypto::Left;
 use super::error::{Error, code};
 use super::qpack::Decoder;
 use super::quic::{Happened, Lost, Quic};
 use super::request::{Prepared, Table};
 use super::streams::{Stream, Streams};
+use super::tunnel::Inside;
 use super::{Settings, Setup};
 use crate::asked::Asked;
 use crate::capture::{Capture, CaptureRoom};
@@ -53,6 +55,8 @@ pub struct Session {
     /// The responses of the events of `news`, and of the last one that was told.
     pub(super) captures: VecDeque<Option<Box<Capture>>>,
     captured: Option<Box<Capture>>,
+    /// What there is of a tunnel; plain runs have none.
+    pub(super) tunnel: Option<Box<Inside>>,
     /// What a made request is written from; plain runs have none.
     scratch: Option<Box<Prepared>>,
     pub(super) news: VecDeque<Event>,
@@ -72,13 +76,13 @@ pub struct Session {
     /// The end of the connection was told.
     is_over: bool,
     /// The server's fault has ended the connection.
-    is_dead: bool,
+    pub(super) is_dead: bool,
     /// Why the connection ended, if not by a close alone.
     why: Option<(ErrorKind, Error)>,
     /// The server's end came.
     has_ended: bool,
     /// The error code that the connection is to be closed with.
-    goodbye: Option<u32>,
+    pub(super) goodbye: Option<u32>,
 }
 
 impl Session {
@@ -101,6 +105,7 @@ impl Session {
             asked: None,
             captures: VecDeque::new(),
             captured: None,
+            tunnel: None,
             scratch: None,
             news: VecDeque::new(),
             idle_frames: 0,
@@ -137,7 +142,7 @@ impl Session {
                     self.write(id);
                     Ok(())
                 }
-                Happened::Stopped(id) => self.stop_sending(id),
+                Happened::Stopped(id, code) => self.stop_sending(id, code),
                 Happened::Available => {
                     has_more_places = self.is_ready;
                     Ok(())
@@ -317,6 +322,17 @@ impl Session {
         }
     }
 
+    #[cold]
+    fn say_goodbye(&mut self, now_ns: u64) {
+        // What a tunnel has to say leaves before it: nothing does behind it.
+        if self.tunnel.is_some() && self.quic.fill(now_ns) {
+            return;
+        }
+        if let Some(code) = self.goodbye.take() {
+            self.quic.close(now_ns, code);
+        }
+    }
+
     /// QUIC has nothing that it may send now: what was handed in and has not left is held back from now on.
     fn hold(&mut self, now_ns: u64) {
         for id in self.fresh.drain(..) {
@@ -349,9 +365,15 @@ impl Session {
 
     /// The server wants no more of a request; what it has to say to it, it says all the same (RFC 9114 4.1). Our other streams
     /// are those without which there is no connection (RFC 9114 6.2.1, RFC 9204 4.2).
-    fn stop_sending(&mut self, id: u64) -> Result<(), Error> {
+    fn stop_sending(&mut self, id: u64, why: u64) -> Result<(), Error> {
         if is_one_way(id) {
             return Err(Error::ClosedCritical);
+        }
+        if self.tunnel.is_some() && why != u64::from(code::NO_ERROR) {
+            // Nothing comes of it without what we say.
+            self.read_stream(id)?;
+            self.reset_by_server(id, why);
+            return Ok(());
         }
         if let Some(stream) = self.streams.get(id) {
             stream.unsent = None;
@@ -397,8 +419,8 @@ impl crate::session::Session for Session {
     }
 
     fn poll_transmit<'a>(&'a mut self, now_ns: u64, slices: &mut [IoSlice<'a>]) -> Transmit {
-        if let Some(code) = self.goodbye.take() {
-            self.quic.close(now_ns, code);
+        if self.goodbye.is_some() {
+            self.say_goodbye(now_ns);
         }
         let has_any = self.quic.fill(now_ns);
         if !self.is_ready && !self.is_dead && self.quic.has_early() {
@@ -423,14 +445,21 @@ impl crate::session::Session for Session {
         bytes: usize,
         started: &mut dyn FnMut(RequestId),
     ) -> bool {
-        let (streams, news) = (&mut self.streams, &mut self.news);
+        let (streams, news, tunnel) = (&mut self.streams, &mut self.news, &mut self.tunnel);
         let filled_ns = self.quic.filled_ns();
-        self.quic.handle_transmitted(bytes, |id| {
-            if let Some(stream) = streams.get(id)
-                && !std::mem::replace(&mut stream.is_sent, true)
-            {
-                started(stream.request_id);
-                news.extend(stream.blocked(filled_ns));
+        self.quic.handle_transmitted(bytes, |left| match left {
+            Left::First(id) => {
+                if let Some(stream) = streams.get(id)
+                    && !std::mem::replace(&mut stream.is_sent, true)
+                {
+                    started(stream.request_id);
+                    news.extend(stream.blocked(filled_ns));
+                }
+            }
+            Left::Through(end) => {
+                if let Some(tunnel) = tunnel {
+                    tunnel.sent = tunnel.sent.max(end);
+                }
             }
         });
         !self.news.is_empty()

@@ -139,19 +139,16 @@ impl Conversation {
         conversation
     }
 
-    /// From now on, replies to requests of this table have several messages.
-    pub(crate) fn stream(&mut self, table: &Table) {
-        self.streams = Some(Box::new(Streams::new(table)));
+    /// Keeps the message that answers a request in `room`, as far as its bounds allow; replies to requests of the table
+    /// `streams` have several messages.
+    pub(crate) fn keeping(self, room: Option<&CaptureRoom>, streams: Option<&Table>) -> Self {
+        let streams = streams.map(|table| Box::new(Streams::new(table)));
+        Conversation { room: room.cloned(), streams, ..self }
     }
 
     /// Whether requests may be sent, as far as the server's messages say so.
     pub(crate) fn is_ready(&self) -> bool {
         self.is_ready
-    }
-
-    /// From now on, keeps the message that answers a request in `room`, as far as its bounds allow.
-    pub(crate) fn capture(&mut self, room: &CaptureRoom) {
-        self.room = Some(room.clone());
     }
 
     pub(crate) fn take_captured(&mut self) -> Option<Capture> {

@@ -9,6 +9,7 @@ use candor_plan::{BodyExpect, HttpVersion, Parts, Request, WebSocket};
 use super::deflate::Deflate;
 use super::message::{Field, Kind, Message};
 use super::opening::Opening;
+use super::quic::{Asking, QuicTunnel};
 use super::rules::Rules;
 use super::session::Session;
 use super::settings::{KeepAlive, Limits, Replies, Settings};
@@ -16,6 +17,7 @@ use super::setup::Setup;
 use super::tunnel::{Extended, Tunnel};
 use crate::entry::{Entry, To, make};
 use crate::h2;
+use crate::h3;
 use crate::parts;
 use crate::session::Protocol;
 
@@ -36,6 +38,16 @@ pub static TUNNEL: Entry = Entry {
     transport: Tunnel::TRANSPORT,
     alone: &[HttpVersion::H2],
     sessions: |to| make(tunnels(to)),
+    ..ENTRY
+};
+
+/// WebSocket over HTTP/3 (RFC 9220).
+pub static QUIC_TUNNEL: Entry = Entry {
+    name: "WebSocket over HTTP/3",
+    alpn: None,
+    transport: QuicTunnel::TRANSPORT,
+    alone: &[HttpVersion::H3],
+    sessions: |to| make(quic_tunnels(to)),
     ..ENTRY
 };
 
@@ -67,6 +79,30 @@ fn tunnels(to: To<'_>) -> impl Fn() -> Tunnel + use<> {
     move || {
         let (extended, setup) = (Arc::clone(&extended), Arc::clone(&setup));
         let mut session = Tunnel::new(extended, setup, settings, seeds());
+        if let Some(room) = &room {
+            session.capture(room);
+        }
+        if let Some(table) = &table {
+            session.stream(table);
+        }
+        session
+    }
+}
+
+/// # Panics
+///
+/// Without a configuration of TLS: there is no QUIC without it.
+fn quic_tunnels(to: To<'_>) -> impl Fn() -> QuicTunnel + use<> {
+    let (setup, settings) = (setup(to.plan), h3::Settings::of(to.plan));
+    let (scheme, authority) = (to.target.scheme(), &to.target.authority);
+    let request = &to.plan.work.requests()[0];
+    let asking = Asking::new(request, scheme, authority, setup.settings());
+    let quic = h3::Setup::of(to.tls.expect("the engine gives QUIC its TLS"), &settings);
+    let (seeds, room) = (seeds(to), to.room.cloned());
+    let table = parts::Rules::table(to.plan.work.requests(), None);
+    move || {
+        let quic = (settings, quic.clone());
+        let mut session = QuicTunnel::new(&asking, Arc::clone(&setup), quic, seeds());
         if let Some(room) = &room {
             session.capture(room);
         }

@@ -6,7 +6,7 @@ use crate::session::Fault;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, thiserror::Error)]
 pub enum Error {
     // ---- of the opening -----------------------------------------------------------------------
-    /// The status is not 101 over HTTP/1.1, or not 2xx over HTTP/2 (RFC 6455 4.1, RFC 8441 5).
+    /// The status is not 101 over HTTP/1.1, or not 2xx over HTTP/2 and HTTP/3 (RFC 6455 4.1, RFC 8441 5).
     #[error("the server does not open a WebSocket, but responds with {0}")]
     Status(u16),
     /// The response is not HTTP/1.1, or its header block is larger than
@@ -31,9 +31,9 @@ pub enum Error {
     /// Sec-WebSocket-Extensions has what was not offered (RFC 6455 4.1, RFC 7692 7.1).
     #[error("the server's Sec-WebSocket-Extensions {0}")]
     Extensions(Unnegotiated),
-    /// The server's SETTINGS do not have SETTINGS_ENABLE_CONNECT_PROTOCOL (RFC 8441 3).
+    /// The server's SETTINGS do not have SETTINGS_ENABLE_CONNECT_PROTOCOL (RFC 8441 3, RFC 9220 3).
     #[error(
-        "the server does not take WebSockets over HTTP/2: its settings do not enable extended CONNECT"
+        "the server does not take WebSockets over this version of HTTP: its settings do not enable extended CONNECT"
     )]
     NoConnectProtocol,
 

@@ -1,7 +1,7 @@
 //! WebSocket over one connection (RFC 6455), without I/O: messages out, messages in.
 //!
 //! A [`Session`] opens the connection in HTTP/1.1 ([`Opening`]), or by extended CONNECT over HTTP/2
-//! ([`Tunnel`], RFC 8441). From then on a request is a message of the table, and what answers it is a message
+//! ([`Tunnel`], RFC 8441) or HTTP/3 ([`QuicTunnel`], RFC 9220). From then on a request is a message of the table, and what answers it is a message
 //! that the server sends ([`Replies`]). What a session says depends on the bytes alone, never on how they were
 //! cut. It must not read a clock, open a socket or keep a message, unless a field in it has to be found.
 //!
@@ -35,11 +35,13 @@ mod deflate;
 mod entry;
 mod error;
 mod frame;
+mod framed;
 mod incoming;
 mod mask;
 mod message;
 mod opening;
 mod outcome;
+mod quic;
 mod reader;
 mod rules;
 mod session;
@@ -51,11 +53,12 @@ mod utf8;
 mod watch;
 
 pub use deflate::Deflate;
-pub use entry::{ENTRY, TUNNEL};
+pub use entry::{ENTRY, QUIC_TUNNEL, TUNNEL};
 pub use error::{Error, Unnegotiated};
 pub use mask::{Masks, mask};
 pub use message::{Field, Kind, Message};
 pub use opening::{Opening, accept_of};
+pub use quic::{Asking, QuicTunnel};
 pub use rules::Rules;
 pub use session::Session;
 pub use settings::{KeepAlive, Limits, Replies, Settings};

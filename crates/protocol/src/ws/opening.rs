@@ -10,7 +10,9 @@ use super::deflate::Agreed;
 use super::mask::Masks;
 use super::settings::Limits;
 use super::{Error, Settings, Unnegotiated};
+use crate::capture::Capture;
 use crate::h1;
+use crate::h2::is_left_out;
 use crate::session::Malformed;
 
 /// The request that opens a WebSocket, complete but for the key.
@@ -40,7 +42,7 @@ const OURS: [&str; 8] = [
 ];
 
 /// `request` as the one that opens: GET, with its path and fields, those of [`OURS`] left out, and ours; no body.
-pub(crate) fn asking(request: &Request) -> Request {
+fn asking(request: &Request) -> Request {
     let mut asking = request.clone();
     "GET".clone_into(&mut asking.method);
     asking.body = [].into();
@@ -49,8 +51,8 @@ pub(crate) fn asking(request: &Request) -> Request {
     asking
 }
 
-/// The fields that say what the WebSocket is to be; the same over HTTP/1.1 and HTTP/2.
-pub(crate) fn offers(settings: &Settings) -> impl Iterator<Item = (String, String)> {
+/// The fields that say what the WebSocket is to be; the same over each version of HTTP.
+fn offers(settings: &Settings) -> impl Iterator<Item = (String, String)> {
     let subprotocols =
         (!settings.subprotocols.is_empty()).then(|| settings.subprotocols.join(", "));
     let extensions = settings.deflate.map(|deflate| deflate.offer());
@@ -61,6 +63,34 @@ pub(crate) fn offers(settings: &Settings) -> impl Iterator<Item = (String, Strin
     ]
     .into_iter()
     .filter_map(|(name, value)| Some((name.to_owned(), value?)))
+}
+
+/// The fields of an extended CONNECT that opens a WebSocket (RFC 8441 4 and 5, RFC 9220 3). Of `request` its path and
+/// fields count, its method and body do not.
+pub(crate) fn extended(
+    request: &Request,
+    scheme: &str,
+    authority: &str,
+    settings: &Settings,
+) -> Vec<(String, String)> {
+    let mut asking = asking(request);
+    asking.headers.extend(offers(settings));
+    let host = asking.headers.iter().find(|(name, _)| name.eq_ignore_ascii_case("host"));
+    let authority = host.map_or(authority, |(_, value)| value).to_owned();
+    let pseudo = [
+        (":method", "CONNECT"),
+        (":protocol", "websocket"),
+        (":scheme", scheme),
+        (":path", &asking.path),
+        (":authority", &authority),
+    ];
+    let pseudo = pseudo.map(|(name, value)| (name.to_owned(), value.to_owned()));
+    let others = asking.headers.iter().filter_map(|(name, value)| {
+        let value = value.trim_ascii();
+        let is_sent = !is_left_out(name.as_bytes(), value.as_bytes());
+        is_sent.then(|| (name.to_ascii_lowercase(), value.to_owned()))
+    });
+    pseudo.into_iter().chain(others).collect()
 }
 
 impl Opening {
@@ -183,21 +213,29 @@ fn read(head: &[u8], key: &Key, settings: &Settings) -> Result<Opened, Malformed
     }
 }
 
-/// What a server chose of what was offered; the same over HTTP/1.1 and HTTP/2.
+/// What a server chose of what was offered; the same over each version of HTTP.
 #[derive(Debug, Default)]
 pub(crate) struct Offered {
     has_subprotocol: bool,
-    pub(crate) agreed: Opened,
+    agreed: Opened,
 }
 
 impl Offered {
+    /// What the fields of a response say that were kept.
+    pub(crate) fn read(fields: Option<&Capture>, settings: &Settings) -> Result<Opened, Error> {
+        let mut offered = Offered::default();
+        let lines = fields.map_or(&[][..], |fields| fields.get().fields);
+        for line in lines.split(|&byte| byte == b'\n') {
+            let colon = line.iter().position(|&byte| byte == b':').unwrap_or(line.len());
+            let (name, value) = line.split_at(colon);
+            let value = value.get(1..).unwrap_or_default().trim_ascii();
+            offered.handle(name, value, settings)?;
+        }
+        Ok(offered.agreed)
+    }
+
     /// Takes a field of the response, if it is one of these.
-    pub(crate) fn handle(
-        &mut self,
-        name: &[u8],
-        value: &[u8],
-        settings: &Settings,
-    ) -> Result<(), Error> {
+    fn handle(&mut self, name: &[u8], value: &[u8], settings: &Settings) -> Result<(), Error> {
         if name.eq_ignore_ascii_case(b"sec-websocket-protocol") {
             let is_offered = settings.subprotocols.iter().any(|one| one.as_bytes() == value);
             if !is_offered || std::mem::replace(&mut self.has_subprotocol, true) {

@@ -99,13 +99,8 @@ impl Session {
         };
         let (masks, output) = (asked.masks.clone(), std::mem::take(&mut asked.output));
         let setup = Arc::clone(&self.setup);
-        let mut conversation = Conversation::new(setup, masks, output, opened, now_ns);
-        if let Some(room) = &self.room {
-            conversation.capture(room);
-        }
-        if let Some(table) = &self.streams {
-            conversation.stream(table);
-        }
+        let conversation = Conversation::new(setup, masks, output, opened, now_ns);
+        let conversation = conversation.keeping(self.room.as_ref(), self.streams.as_ref());
         let is_ready = conversation.is_ready();
         self.stage = Stage::Open(Box::new(conversation));
         is_ready.then_some(Event::Ready(ABILITIES))

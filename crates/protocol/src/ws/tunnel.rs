@@ -6,15 +6,15 @@
 
 mod receive;
 
-use std::collections::VecDeque;
 use std::io::IoSlice;
 use std::sync::Arc;
 
 use candor_plan::Request;
 
 use super::conversation::Conversation;
+use super::framed::Framed;
 use super::mask::Masks;
-use super::opening::{Opened, asking, offers};
+use super::opening::{Opened, extended};
 use super::session::AWAITED;
 use super::settings::Settings;
 use super::setup::Setup;
@@ -23,7 +23,6 @@ use crate::h2;
 use crate::h2::error::code;
 use crate::h2::frame::{HEADER_BYTES, Header, kind};
 use crate::h2::hpack::{DEFAULT_TABLE_BYTES, Decoder, Encoder, Fields};
-use crate::h2::is_left_out;
 use crate::h2::settings::{DEFAULT_WINDOW, Peer};
 use crate::output::Output;
 use crate::parts::Table;
@@ -37,25 +36,9 @@ pub struct Extended(Fields);
 impl Extended {
     /// Of `request`: its path and fields count, its method and body do not.
     pub fn new(request: &Request, scheme: &str, authority: &str, settings: &Settings) -> Self {
-        let mut asking = asking(request);
-        asking.headers.extend(offers(settings));
-        let host = asking.headers.iter().find(|(name, _)| name.eq_ignore_ascii_case("host"));
-        let authority = host.map_or(authority, |(_, value)| value);
         let mut fields = Fields::default();
-        for (name, value) in [
-            (":method", "CONNECT"),
-            (":protocol", "websocket"),
-            (":scheme", scheme),
-            (":path", &asking.path),
-            (":authority", authority),
-        ] {
+        for (name, value) in extended(request, scheme, authority, settings) {
             fields.push(name.as_bytes(), value.as_bytes());
-        }
-        for (name, value) in &asking.headers {
-            let value = value.as_bytes().trim_ascii();
-            if !is_left_out(name.as_bytes(), value) {
-                fields.push(name.to_ascii_lowercase().as_bytes(), value);
-            }
         }
         Extended(fields)
     }
@@ -84,10 +67,8 @@ pub struct Tunnel {
     decoder: Decoder,
     peer: Peer,
     output: Output,
-    /// Payload that is in the output: where it begins, and its length.
-    data: VecDeque<(u64, usize)>,
-    /// How much of that was not written yet.
-    framed: usize,
+    /// Payload that is in the output.
+    framed: Framed,
     /// How much of our data the server takes: on the connection, on the stream.
     windows: (i64, i64),
     /// What came since these windows were opened.
@@ -159,8 +140,7 @@ impl Tunnel {
             decoder: Decoder::new(settings.header_table_bytes.max(DEFAULT_TABLE_BYTES)),
             peer: Peer::default(),
             output: Output::new(settings.greeting()),
-            data: VecDeque::new(),
-            framed: 0,
+            framed: Framed::default(),
             windows: (DEFAULT_WINDOW.into(), DEFAULT_WINDOW.into()),
             received: (0, 0),
             reading: Reading::Header,
@@ -194,13 +174,8 @@ impl Tunnel {
     fn open(&mut self, opened: Opened, now_ns: u64) {
         self.stage = Stage::Open;
         let (setup, masks) = (Arc::clone(&self.setup), self.masks.clone());
-        let mut conversation = Conversation::new(setup, masks, Output::default(), opened, now_ns);
-        if let Some(room) = &self.room {
-            conversation.capture(room);
-        }
-        if let Some(table) = &self.streams {
-            conversation.stream(table);
-        }
+        let conversation = Conversation::new(setup, masks, Output::default(), opened, now_ns);
+        let conversation = conversation.keeping(self.room.as_ref(), self.streams.as_ref());
         self.conversation = Some(Box::new(conversation));
     }
 
@@ -208,7 +183,7 @@ impl Tunnel {
     fn frame_data(&mut self) {
         let Some(conversation) = &mut self.conversation else { return };
         loop {
-            let rest = &conversation.pending()[self.framed..];
+            let rest = &conversation.pending()[self.framed.bytes()..];
             let most = self.windows.0.min(self.windows.1).max(0) as usize;
             let length = rest.len().min(most).min(FRAME_BYTES).min(self.peer.frame_bytes as usize);
             if length == 0 || self.output.pending().len() >= ENOUGH {
@@ -217,9 +192,8 @@ impl Tunnel {
             let header =
                 Header { length: length as u32, kind: kind::DATA, flags: 0, stream: STREAM };
             self.output.bytes().extend_from_slice(&header.to_bytes());
-            self.data.push_back((self.output.end(), length));
+            self.framed.add(self.output.end(), length);
             self.output.bytes().extend_from_slice(&rest[..length]);
-            self.framed += length;
             self.windows.0 -= length as i64;
             self.windows.1 -= length as i64;
         }
@@ -288,20 +262,7 @@ impl crate::session::Session for Tunnel {
         bytes: usize,
         started: &mut dyn FnMut(RequestId),
     ) -> bool {
-        let through = self.output.transmitted(bytes);
-        let mut written = 0;
-        while let Some((begin, length)) = self.data.front_mut()
-            && *begin < through
-        {
-            let part = usize::try_from(through - *begin).unwrap_or(usize::MAX).min(*length);
-            written += part;
-            (*begin, *length) = (*begin + part as u64, *length - part);
-            if *length > 0 {
-                break;
-            }
-            self.data.pop_front();
-        }
-        self.framed -= written;
+        let written = self.framed.written(self.output.transmitted(bytes));
         match &mut self.conversation {
             Some(conversation) if written > 0 => conversation.handle_transmitted(written, started),
             _ => false,

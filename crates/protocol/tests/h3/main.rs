@@ -8,3 +8,4 @@ mod parts;
 mod qpack;
 mod requests;
 mod support;
+mod websocket;

@@ -1,6 +1,6 @@
 //! Parts of responses: events of streams and messages of calls, with the times at which they came, and what ends them.
 
-use candor_plan::{Request, StatusSet, StreamForm, Streaming, Tokens};
+use candor_plan::{CallForm, Request, StatusSet, StreamForm, Streaming, Tokens};
 use candor_protocol::expect::Mismatch;
 use candor_protocol::grpc::{self, Limits};
 use candor_protocol::h3::{Session, Settings};
@@ -170,10 +170,7 @@ fn calls_are_what_their_status_says() {
     // Trailers alone, with the server's words.
     let alone = [&grpc[..], &[("grpc-status", "5"), ("grpc-message", "no%20stock")]].concat();
     let failure = |kind, message: &str| Failure::Call { kind, message: message.into() };
-    let wanted = [
-        Event::FirstByte(1),
-        failed(1, failure(ErrorKind::GrpcNotFound, "no stock")),
-    ];
+    let wanted = [Event::FirstByte(1), failed(1, failure(ErrorKind::GrpcNotFound, "no stock"))];
     assert_eq!(pair.ended(4, &head(&alone)), wanted);
 
     let mut pair = called(Limits::default(), None);
@@ -185,6 +182,22 @@ fn calls_are_what_their_status_says() {
     pair.run_for(LATENCY_NS);
     let reset = "the server reset the stream: H3_REQUEST_CANCELLED (0x10c)";
     assert_eq!(pair.take_events(), [failed(1, failure(ErrorKind::GrpcCancelled, reset))]);
+}
+
+/// The status is in the last frame of the body, or the body is the message.
+#[test]
+fn calls_of_the_web_are_read_as_over_http_2() {
+    let web = Limits { form: CallForm::GrpcWeb, ..Limits::default() };
+    let mut pair = called(web, None);
+    let end = [&[0x80, 0, 0, 0, 16][..], b"grpc-status: 0\r\n"].concat();
+    let head_of = |kind: &str| head(&[("content-type", kind)]);
+    let body = [candor_grpc::framed(b"hello"), end].concat();
+    let whole = [head_of("application/grpc-web+proto"), data(&body)].concat();
+    assert_eq!(pair.ended(0, &whole), [Event::FirstByte(0), message(0, 1, 5), done(0, 200, 31)]);
+    let connect = Limits { form: CallForm::Connect, one_message: true, ..Limits::default() };
+    let mut pair = called(connect, None);
+    let whole = [head_of("application/proto"), data(b"abc")].concat();
+    assert_eq!(pair.ended(0, &whole), [Event::FirstByte(0), message(0, 1, 3), done(0, 200, 3)]);
 }
 
 #[test]

@@ -12,7 +12,6 @@ use candor_protocol::h3::{Session, Settings, Setup, prepare};
 use candor_protocol::tls::Connector;
 use candor_protocol::{
     Answer, Deviations, Event, Failure, Input, Last, MAX_SEGMENTS, Outgoing, RequestId,
-    Session as _,
 };
 use candor_testkit::h3::Server;
 pub(crate) use candor_testkit::plans::request as plan_request;
@@ -28,8 +27,13 @@ pub(crate) const HEADERS: u64 = 1;
 
 pub(crate) fn session(trust: Trust, requests: &[Request], settings: Settings) -> Session {
     let table: Vec<_> = requests.iter().map(|one| prepare(one, "https", "example.com")).collect();
+    Session::new(table.into(), settings, setup(trust, &settings))
+}
+
+/// What QUIC connections to the server have in common.
+pub(crate) fn setup(trust: Trust, settings: &Settings) -> Setup {
     let connector = Connector::new(&tls("example.com", "h3", trust), || Ok(Vec::new())).unwrap();
-    Session::new(table.into(), settings, Setup::of(&connector, &settings))
+    Setup::of(&connector, settings)
 }
 
 /// Trusts the server's certificate and no other.
@@ -38,9 +42,9 @@ pub(crate) fn only(server: &Server) -> Trust {
 }
 
 /// Both sides.
-pub(crate) struct Pair {
+pub(crate) struct Pair<S = Session> {
     pub(crate) now_ns: u64,
-    pub(crate) client: Session,
+    pub(crate) client: S,
     pub(crate) server: Server,
     /// Which datagrams are lost, counted from 0 over both directions.
     pub(crate) loses: Box<dyn FnMut(u64) -> bool>,
@@ -54,19 +58,6 @@ pub(crate) struct Pair {
 }
 
 impl Pair {
-    pub(crate) fn new(client: Session, server: Server) -> Self {
-        Pair {
-            now_ns: 0,
-            client,
-            server,
-            loses: Box::new(|_| false),
-            sent: 0,
-            way: VecDeque::new(),
-            events: Vec::new(),
-            started: Vec::new(),
-        }
-    }
-
     /// For GETs, this many at a time, to a server that answers so.
     pub(crate) fn of_gets(
         streams: u32,
@@ -83,6 +74,21 @@ impl Pair {
     ) -> Self {
         let server = Server::new(&["example.com"], &["h3"], |_| (), answers);
         Pair::new(session(only(&server), requests, settings), server)
+    }
+}
+
+impl<S: candor_protocol::Session> Pair<S> {
+    pub(crate) fn new(client: S, server: Server) -> Self {
+        Pair {
+            now_ns: 0,
+            client,
+            server,
+            loses: Box::new(|_| false),
+            sent: 0,
+            way: VecDeque::new(),
+            events: Vec::new(),
+            started: Vec::new(),
+        }
     }
 
     /// After the handshake, nothing on its way, no event and no time kept.

@@ -10,8 +10,9 @@ use std::time::Instant;
 
 use bytes::Bytes;
 use candor_protocol::h3::Error;
-use candor_protocol::h3::frames::{self, Frames, Piece, kind, stream};
+use candor_protocol::h3::frames::{self, Frames, Piece, kind, setting, stream};
 use candor_protocol::h3::qpack::{Block, Decoder, Section};
+use hyper::ext::Protocol;
 use hyper::header::{CONTENT_LENGTH, HeaderMap, HeaderName, HeaderValue};
 use hyper::http::request::Parts;
 use hyper::{Method, Request, StatusCode, Version};
@@ -26,8 +27,6 @@ const FRAME_MAX_BYTES: usize = 64 << 10;
 const FIELDS_MAX_BYTES: usize = 64 << 10;
 /// Frames and streams without content, between two with some.
 const IDLE_MOST: u32 = 10_000;
-/// QPACK without a dynamic table, and the fields that are taken: SETTINGS has this alone (RFC 9114 7.2.4.1).
-const MAX_FIELD_SECTION_SIZE: u64 = 0x6;
 
 /// Error codes (RFC 9114 8.1).
 pub(crate) mod code {
@@ -306,6 +305,7 @@ impl Session {
         let mut request = Request::new(());
         *request.version_mut() = Version::HTTP_3;
         let (mut method, mut scheme, mut authority, mut path) = (None, None, None, None);
+        let mut protocol = None;
         let mut fields = HeaderMap::new();
         self.decode(section, |name, value| {
             let pseudo = match name {
@@ -313,6 +313,7 @@ impl Session {
                 b":scheme" => &mut scheme,
                 b":authority" => &mut authority,
                 b":path" => &mut path,
+                b":protocol" => &mut protocol,
                 _ => {
                     let is_lower = !name.iter().any(u8::is_ascii_uppercase);
                     let name = HeaderName::from_bytes(name).ok().filter(|_| is_lower)?;
@@ -328,6 +329,11 @@ impl Session {
         let wrong = || Broken::Request(code::MESSAGE_ERROR);
         let method = Method::from_bytes(&method.ok_or_else(wrong)?).map_err(|_| wrong())?;
         let is_connect = method == Method::CONNECT;
+        if let Some(protocol) = protocol {
+            // RFC 9220 3.
+            let name = std::str::from_utf8(&protocol).ok().filter(|_| is_connect && path.is_some());
+            request.extensions_mut().insert(Protocol::from(name.ok_or_else(wrong)?));
+        }
         *request.method_mut() = method;
         let mut uri = hyper::Uri::builder();
         match path {
@@ -430,8 +436,14 @@ impl Session {
         // A client that allows none can be told no settings; the defaults hold.
         let Some(id) = self.quic.streams().open(Dir::Uni) else { return };
         let (mut settings, mut out) = (Vec::new(), Vec::new());
-        frames::write_varint(&mut settings, MAX_FIELD_SECTION_SIZE);
-        frames::write_varint(&mut settings, FIELDS_MAX_BYTES as u64);
+        // QPACK has no dynamic table (RFC 9204 5).
+        for (id, value) in [
+            (setting::MAX_FIELD_SECTION_SIZE, FIELDS_MAX_BYTES as u64),
+            (setting::ENABLE_CONNECT_PROTOCOL, 1),
+        ] {
+            frames::write_varint(&mut settings, id);
+            frames::write_varint(&mut settings, value);
+        }
         frames::write_varint(&mut out, stream::CONTROL);
         frames::write_header(&mut out, kind::SETTINGS, settings.len());
         out.extend_from_slice(&settings);

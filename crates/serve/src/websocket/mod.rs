@@ -1,7 +1,8 @@
-//! WebSocket (RFC 6455), over HTTP/1.1 and as a stream of HTTP/2 (RFC 8441): the handshake.
+//! WebSocket (RFC 6455), over HTTP/1.1 and as a stream of HTTP/2 (RFC 8441) or HTTP/3 (RFC 9220): the handshake.
 //!
 //! A request comes as HTTP, its response goes back to the caller, and the socket that follows runs as a
-//! task of its own ([`socket`]) on the connection's thread. No extension is negotiated, and no subprotocol.
+//! task of its own ([`socket`]) on the connection's thread; over HTTP/3 it is the content of the response. No extension is
+//! negotiated, and no subprotocol.
 
 mod plan;
 mod socket;
@@ -20,6 +21,7 @@ use hyper::{Method, Response, StatusCode, Version};
 use crate::answer::{Answer, list, refuse};
 use crate::body::Content;
 use crate::connection::Connection;
+use crate::received::Received;
 use crate::route::Route;
 use plan::Plan;
 
@@ -28,6 +30,7 @@ pub(crate) fn answer(
     route: Route,
     argument: &str,
     head: &mut Parts,
+    body: Received,
     connection: &Arc<Connection>,
 ) -> Answer {
     let answer = match accept(head) {
@@ -38,6 +41,9 @@ pub(crate) fn answer(
         Ok(plan) => plan,
         Err(says) => return refuse(StatusCode::BAD_REQUEST, &says),
     };
+    if head.version == Version::HTTP_3 {
+        return answer.map(|_| socket::content(plan, route, body, Arc::clone(connection)));
+    }
     let Some(upgrade) = head.extensions.remove::<OnUpgrade>() else {
         return refuse(StatusCode::BAD_REQUEST, "this connection cannot be upgraded");
     };
@@ -48,7 +54,7 @@ pub(crate) fn answer(
 /// The response that accepts a handshake, or the one that refuses it.
 fn accept(head: &Parts) -> Result<Answer, Box<Answer>> {
     let refused = |status, says| Err(Box::new(refuse(status, says)));
-    let asks = if head.version == Version::HTTP_2 {
+    let asks = if head.version >= Version::HTTP_2 {
         let protocol = head.extensions.get::<Protocol>().map(Protocol::as_str);
         head.method == Method::CONNECT && protocol == Some("websocket")
     } else {
@@ -70,7 +76,7 @@ fn accept(head: &Parts) -> Result<Answer, Box<Answer>> {
         return Err(Box::new(answer));
     }
     let mut answer = Response::new(Content::Empty);
-    if head.version == Version::HTTP_2 {
+    if head.version >= Version::HTTP_2 {
         return Ok(answer);
     }
     let key = head.headers.get(header::SEC_WEBSOCKET_KEY).map_or(&b""[..], HeaderValue::as_bytes);

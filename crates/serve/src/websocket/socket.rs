@@ -3,16 +3,19 @@
 //! Clients are untrusted: tokio-tungstenite checks frames, this bounds what waits in memory, and how
 //! long a client that is to be refused can hold its connection.
 
-use std::pin::pin;
+use std::io;
+use std::pin::{Pin, pin};
 use std::sync::Arc;
+use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use bytes::Bytes;
 use futures_util::future::{Either, select};
 use futures_util::{FutureExt as _, SinkExt as _, StreamExt as _};
-use hyper::upgrade::{OnUpgrade, Upgraded};
+use hyper::body::Body as _;
+use hyper::upgrade::OnUpgrade;
 use hyper_util::rt::TokioIo;
-use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _, ReadBuf};
 use tokio_tungstenite::WebSocketStream;
 use tokio_tungstenite::tungstenite::protocol::frame::coding::{CloseCode, Data, OpCode};
 use tokio_tungstenite::tungstenite::protocol::frame::{CloseFrame, Frame};
@@ -21,9 +24,12 @@ use tokio_tungstenite::tungstenite::{Error, Message};
 
 use super::plan::{Close, Echo, Plan};
 use crate::alarm::Alarm;
+use crate::body::Content;
 use crate::connection::Connection;
 use crate::events::message;
 use crate::origin::{Origin, Part};
+use crate::produced::{End, Out};
+use crate::received::Received;
 use crate::route::Route;
 use crate::timetable::Timetable;
 use crate::waiting::Waiting;
@@ -41,12 +47,28 @@ const CLOSE_PATIENCE: Duration = Duration::from_secs(1);
 pub(super) async fn run(plan: Plan, route: Route, upgrade: OnUpgrade, connection: Arc<Connection>) {
     // The connection ended before its response had left.
     let Ok(upgraded) = upgrade.await else { return };
+    speak(plan, route, TokioIo::new(upgraded), connection).await;
+}
+
+/// The same as the content of a response, in which the body of its request is read.
+pub(super) fn content(
+    plan: Plan,
+    route: Route,
+    body: Received,
+    connection: Arc<Connection>,
+) -> Content {
+    Content::produced(move |out| async move {
+        speak(plan, route, Bodies { body, rest: Bytes::new(), out }, connection).await;
+        End::Complete
+    })
+}
+
+async fn speak<S: Stream>(plan: Plan, route: Route, stream: S, connection: Arc<Connection>) {
     let config = WebSocketConfig::default()
         .read_buffer_size(READ_BUFFER_BYTES)
         .write_buffer_size(WRITE_BUFFER_BYTES)
         .max_message_size(Some(MAX_MESSAGE_BYTES))
         .max_frame_size(Some(MAX_MESSAGE_BYTES));
-    let stream = TokioIo::new(upgraded);
     let stream = WebSocketStream::from_raw_socket(stream, Role::Server, Some(config)).await;
     let mut socket = Socket { stream, origin: connection.begin(route), connection };
     let outcome = match plan {
@@ -63,8 +85,62 @@ pub(super) async fn run(plan: Plan, route: Route, upgrade: OnUpgrade, connection
     };
 }
 
-struct Socket {
-    stream: WebSocketStream<TokioIo<Upgraded>>,
+/// What carries a socket.
+trait Stream: AsyncRead + AsyncWrite + Unpin {}
+
+impl<S: AsyncRead + AsyncWrite + Unpin> Stream for S {}
+
+/// The body of a request and that of its response.
+struct Bodies {
+    body: Received,
+    /// What came of it and was not read.
+    rest: Bytes,
+    out: Out,
+}
+
+impl AsyncRead for Bodies {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        into: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        while self.rest.is_empty() {
+            match ready!(Pin::new(&mut self.body).poll_frame(cx)) {
+                None => return Poll::Ready(Ok(())),
+                Some(Err(_)) => return Poll::Ready(Err(io::ErrorKind::ConnectionReset.into())),
+                Some(Ok(frame)) => self.rest = frame.into_data().unwrap_or_default(),
+            }
+        }
+        let length = self.rest.len().min(into.remaining());
+        into.put_slice(&self.rest.split_to(length));
+        Poll::Ready(Ok(()))
+    }
+}
+
+impl AsyncWrite for Bodies {
+    /// Whoever takes the piece that is there polls again.
+    fn poll_write(
+        self: Pin<&mut Self>,
+        _: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        match self.out.try_bytes(bytes) {
+            true => Poll::Ready(Ok(bytes.len())),
+            false => Poll::Pending,
+        }
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn poll_shutdown(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(Ok(()))
+    }
+}
+
+struct Socket<S> {
+    stream: WebSocketStream<S>,
     origin: Origin,
     connection: Arc<Connection>,
 }
@@ -72,7 +148,7 @@ struct Socket {
 /// How a socket has ended: the code that the server closes it with; `None`: by the client.
 type Ended = Result<Option<u16>, Error>;
 
-impl Socket {
+impl<S: Stream> Socket<S> {
     async fn echo(&mut self, echo: Echo) -> Ended {
         tokio::time::sleep(echo.stall).await;
         let mut waiting = Waiting::new();

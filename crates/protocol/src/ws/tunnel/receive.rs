@@ -1,9 +1,9 @@
 //! What the server's frames mean for the one stream (RFC 9113 4 to 6, RFC 8441).
 
 use super::super::conversation::ABILITIES;
-use super::super::opening::{Offered, Opened};
+use super::super::opening::Offered;
 use super::{Reading, STREAM, Stage, Tunnel};
-use crate::capture::{Capture, CaptureRoom};
+use crate::capture::CaptureRoom;
 use crate::h2::frame::{self, HEADER_BYTES, Header, MAX_31, flag, kind};
 use crate::h2::settings::DEFAULT_WINDOW;
 use crate::h2::{Error, head, input};
@@ -322,7 +322,7 @@ impl Tunnel {
                 if is_over { Err(Error::Interim.into()) } else { Ok(None) }
             }
             (true, 200..300) => {
-                let opened = self.read_fields(fields.as_ref())?;
+                let opened = Offered::read(fields.as_ref(), self.setup.settings())?;
                 self.open(opened, now_ns);
                 if end_stream {
                     self.end_stream();
@@ -332,19 +332,6 @@ impl Tunnel {
             }
             (true, status) => Err(ws::Error::Status(status).into()),
         }
-    }
-
-    /// What the server chose of what was offered.
-    fn read_fields(&self, fields: Option<&Capture>) -> Result<Opened, ws::Error> {
-        let mut offered = Offered::default();
-        let lines = fields.map_or(&[][..], |fields| fields.get().fields);
-        for line in lines.split(|&byte| byte == b'\n') {
-            let colon = line.iter().position(|&byte| byte == b':').unwrap_or(line.len());
-            let (name, value) = line.split_at(colon);
-            let value = value.get(1..).unwrap_or_default().trim_ascii();
-            offered.handle(name, value, self.setup.settings())?;
-        }
-        Ok(offered.agreed)
     }
 }
 
