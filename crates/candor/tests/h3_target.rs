@@ -324,9 +324,11 @@ fn websockets_have_their_messages() {
         let [ok, errors] = ["ok", "errors"].map(|name| document.ledger(name));
         assert_eq!((ok + errors, ok >= 30), (40, true), "{code}");
     }
-    let refused = ws("/ws/echo/soon", &["-c", "2", "-d", "1s", "--message", "x"]);
-    assert_eq!(refused.code(), 1, "{}", refused.stdout);
-    assert!(refused.stderr.contains("responds with 400"), "{}", refused.stderr);
+    for (path, status) in [("/ws/echo/soon", "400"), ("/status/404", "405")] {
+        let refused = ws(path, &["-c", "2", "-d", "1s", "--message", "x"]);
+        assert_eq!(refused.code(), 1, "{}", refused.stdout);
+        assert!(refused.stderr.contains(status), "{path}: {}", refused.stderr);
+    }
     target.end();
     let own = ["ws", "--h3", "-n", "50", "-c", "2", "--message", "hello"];
     let document = Candor::start_measuring(&own).finish().document();

@@ -8,7 +8,7 @@ use http_body_util::BodyExt as _;
 use hyper::body::Body as _;
 use hyper::header::{self, HeaderMap, HeaderValue};
 use hyper::http::request::Parts;
-use hyper::{Method, Response, StatusCode};
+use hyper::{Method, Response, StatusCode, Version};
 
 use crate::answer::{
     Answer, BINARY, JSON_TYPE, TEXT, chunks, decimal, empty, fixed, insert, list, not_found,
@@ -59,6 +59,10 @@ pub(crate) async fn answer(
         Route::NotFound if grpc::is_call(head) => grpc::unknown_method(),
         Route::WsEcho | Route::WsBroadcast | Route::WsStall | Route::WsClose => {
             websocket::answer(route, argument, head, body, connection)
+        }
+        // Its stream is a tunnel that does not end, so that no other path could read its body.
+        _ if head.version == Version::HTTP_3 && head.method == Method::CONNECT => {
+            refuse(StatusCode::METHOD_NOT_ALLOWED, "CONNECT is for the paths of WebSockets")
         }
         Route::Chat => {
             let body = collect(connection, body).await;

@@ -77,8 +77,12 @@ fn says(first: u8, payload: &[u8]) -> Vec<u8> {
     frame(DATA, &[&[first, payload.len() as u8], payload].concat())
 }
 
-/// What the client has written on its stream: the fields, and the frames of the WebSocket without their masks.
-fn written(pair: &mut Pair<QuicTunnel>) -> (Vec<(String, String)>, Vec<(u8, Vec<u8>)>) {
+type Fields = Vec<(String, String)>;
+/// The first byte of each, and its payload without its mask.
+type WebSocketFrames = Vec<(u8, Vec<u8>)>;
+
+/// What the client has written on its stream: the fields, and the frames of the WebSocket.
+fn written(pair: &mut Pair<QuicTunnel>) -> (Fields, WebSocketFrames) {
     let bytes = pair.server.connection().streams.get(&0).cloned().unwrap_or_default();
     let (mut frames, mut input) = (Frames::default(), &bytes[..]);
     let (mut fields, mut data) = (Vec::new(), Vec::new());
