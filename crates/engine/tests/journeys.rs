@@ -16,7 +16,7 @@ use candor_testkit::sim::{Link, Reaction, SimReactor, SimServer, ok_bytes};
 const Z: Think = Think::Fixed { ns: 20 * MS };
 
 /// A server that answers what `answer` makes of a request, after the time that it says.
-struct Answering<F>(F);
+pub(crate) struct Answering<F>(pub(crate) F);
 
 impl<F: FnMut(u64, &str) -> (u64, Vec<u8>)> SimServer for Answering<F> {
     fn request(&mut self, _: u64, _: u64, _: u64) -> Reaction {
@@ -35,11 +35,11 @@ fn delay(delay_ns: u64) -> impl SimServer {
 }
 
 /// A response with these header lines.
-fn with_fields(fields: &str) -> Vec<u8> {
+pub(crate) fn with_fields(fields: &str) -> Vec<u8> {
     format!("HTTP/1.1 200 OK\r\n{fields}Content-Length: 0\r\n\r\n").into_bytes()
 }
 
-fn refused() -> Vec<u8> {
+pub(crate) fn refused() -> Vec<u8> {
     b"HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\n\r\n".to_vec()
 }
 
@@ -50,7 +50,7 @@ fn run(plan: &Parts, server: impl SimServer) -> RunRecord {
     record
 }
 
-fn assert_balance(record: &RunRecord) {
+pub(crate) fn assert_balance(record: &RunRecord) {
     assert!(record.total.ledger.balances(), "{:?}", record.total.ledger);
     assert!(record.total.warm_up.balances(), "{:?}", record.total.warm_up);
     for journey in &record.total.journeys {
@@ -68,16 +68,16 @@ fn step(request: u32, think: Think) -> Step {
     Step { think, ..Step::plain(request) }
 }
 
-fn journey(steps: Vec<Step>) -> Journey {
+pub(crate) fn journey(steps: Vec<Step>) -> Journey {
     Journey { name: "buy".to_owned(), weight: 1, steps, cookies: false, on_failure: OnFailure::End }
 }
 
-fn capture(variable: &str, source: &str) -> Capture {
+pub(crate) fn capture(variable: &str, source: &str) -> Capture {
     Capture { variable: variable.to_owned(), source: source.to_owned() }
 }
 
 /// A GET whose path has holes.
-fn hole(path: &str) -> Request {
+pub(crate) fn hole(path: &str) -> Request {
     Request { holes: true, ..get(path) }
 }
 

@@ -6,6 +6,7 @@ mod batches;
 mod common;
 mod deliveries;
 mod dozing;
+mod endings;
 mod ends;
 mod fairness;
 mod fallback;

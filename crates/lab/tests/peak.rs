@@ -145,6 +145,7 @@ fn rates_of_users_are_said_to_be_that() {
             when: None,
             captures: Vec::new(),
             once: false,
+            ending: false,
             redirect: None,
         };
         let journey = candor_plan::Journey {

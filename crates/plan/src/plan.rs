@@ -137,7 +137,7 @@ impl Parts {
             let template = Template::compile(request, step.request as usize, names);
             template.map(|one| one.columns()).unwrap_or_default()
         };
-        all.filter(|step| step.once).flat_map(columns).map(|(set, _)| set).collect()
+        all.filter(|step| step.once || step.ending).flat_map(columns).map(|(set, _)| set).collect()
     }
 
     /// Whether requests have a time at which they are due, apart from that of a free place: in an open load, and

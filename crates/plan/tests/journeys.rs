@@ -262,6 +262,18 @@ fn steps_may_be_made_once_by_each_user() {
         (text("rate = 5", "true"), "once = true cannot be used with an open load"),
         (text("once = true", "true"), "once = true cannot be used with an open load"),
         (of_rows, "once = true cannot be used with order = \"once\""),
+        (text("rate = 5", "'end'"), "once = \"end\" cannot be used with an open load"),
+        (text("", "'end'"), "come after all others"),
+        (
+            "url = 'http://h/'\n[[journey]]\n[[journey.step]]\n[[journey.step]]\npath = '/b'\nonce = 'end'\nthink = '1s'"
+                .to_owned(),
+            "nobody thinks when the run is over",
+        ),
+        (
+            "url = 'http://h/'\n[[journey]]\nconnection = 'own'\n[[journey.step]]\n[[journey.step]]\npath = '/b'\nonce = 'end'"
+                .to_owned(),
+            "once = \"end\" cannot be used with connection = \"own\"",
+        ),
         (text("", "'run'"), "no value is shared by the users of a run; use once = true"),
         (text("", "'day'"), "`day` is not one who makes a step; use once = true"),
         (text("", "3"), "expected true, or \"user\""),
@@ -273,6 +285,15 @@ fn steps_may_be_made_once_by_each_user() {
         let error = planned(&text).expect_err(&text);
         assert!(error.contains(message), "{text}: {error}");
     }
+}
+
+#[test]
+fn steps_may_be_made_when_the_run_is_over() {
+    let text = "url = 'http://h/'\nlocation = 1\n[[journey]]\n[[journey.step]]\n[[journey.step]]\npath = '/out'\nonce = 'end'\n";
+    let plan = planned(text).unwrap();
+    let steps = plan.work.journeys()[0].steps.iter().map(|step| (step.once, step.ending));
+    let (each, last) = ((false, false), (false, true));
+    assert_eq!(steps.collect::<Vec<_>>(), [each, each, last, last]);
 }
 
 #[test]

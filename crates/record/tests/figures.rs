@@ -359,12 +359,12 @@ fn the_bytes_of_figures_do_not_change() {
     kernel.service.record(7);
     kernel.refusal = Some("no".to_owned());
     kernel.conversion_error_ns = 300;
-    assert_eq!(wire::VERSION, 21);
+    assert_eq!(wire::VERSION, 22);
     let all = [wire::to_bytes(&filled(1)), wire::to_bytes(&empty()), wire::to_bytes(&kernel)];
     let known = [
-        (1095, 16_984_811_444_904_548_907),
-        (427, 12_799_899_253_182_259_162),
-        (70, 4_461_524_930_420_852_938),
+        (1095, 12_397_555_565_788_578_602),
+        (427, 4_106_939_012_308_088_711),
+        (70, 8_341_130_554_496_850_381),
     ];
     assert_eq!(all.map(|bytes| of(&bytes)), known);
 }

@@ -9,6 +9,7 @@
 //! due and a user who comes wait in one order, that of their due times; where there are several targets, each has its
 //! own ([`queues`]). Who has come and was given no connection yet is not under way, and takes no memory.
 
+mod ending;
 mod owning;
 mod plan;
 mod queues;
@@ -64,6 +65,10 @@ pub(crate) struct Users {
     is_over: bool,
     /// The capture that failed of the request whose outcome comes next.
     lacking: Option<u32>,
+    /// Whoever has an outcome goes on with its last steps alone.
+    is_ending: bool,
+    /// How many are at those.
+    ending: usize,
     table: Vec<User>,
     free: Vec<UserKey>,
     wheel: Wheel,
@@ -107,6 +112,8 @@ struct User {
     first: u64,
     /// Of the steps that are made once, those that were.
     made_once: Box<[bool]>,
+    /// Of the journeys, those that it has begun, where something is done about them when the run is over.
+    begun: Box<[bool]>,
     arrived_ns: u64,
     thought_ns: u64,
     /// The step that is due or under way, by its request.
@@ -136,6 +143,8 @@ enum State {
     Come,
     /// Under way.
     Started,
+    /// The run is over, and it makes its last steps.
+    Ending,
 }
 
 /// A step that may leave.
@@ -217,6 +226,8 @@ impl Users {
             picker,
             is_over: false,
             lacking: None,
+            is_ending: false,
+            ending: 0,
             table: Vec::new(),
             free: Vec::new(),
             wheel: Wheel::new(),
@@ -480,7 +491,10 @@ impl Users {
         }
         let lacking = self.lacking.take().map(StepFailure::Capture);
         match ended.error {
-            None if self.is_led(ended.flight) => self.go_after(user, ended.at_ns),
+            None if self.is_led(ended.flight) => match self.is_interrupted(user) {
+                true => self.interrupt(user, ended.at_ns, recorder),
+                false => self.go_after(user, ended.at_ns),
+            },
             Some(kind) => {
                 let why = lacking.unwrap_or(StepFailure::Error(kind));
                 self.fail(user, why, ended.at_ns, recorder);
@@ -531,7 +545,7 @@ impl Users {
         user.made += 1;
         match self.unfit(key) {
             Some(variable) => self.fail(key, StepFailure::Unfit(variable), at_ns, recorder),
-            None => self.think(key, at_ns),
+            None => self.think(key, at_ns, recorder),
         }
     }
 
@@ -552,7 +566,8 @@ impl Users {
     ) -> Option<Option<u32>> {
         let user = &mut self.table[key as usize];
         user.start(at_ns, recorder);
-        let ends = self.journeys[user.journey as usize].on_failure == OnFailure::End;
+        let ends = self.journeys[user.journey as usize].on_failure == OnFailure::End
+            && user.state != State::Ending;
         if user.phase == Phase::Measured {
             recorder.step_failed(at_ns, user.journey, (user.request, why), ends);
         }
@@ -592,10 +607,13 @@ impl Users {
                 }
             }
             self.table[key as usize].left = count - 1;
-            self.think(key, at_ns);
+            self.think(key, at_ns, recorder);
             return true;
         }
         let user = &mut self.table[key as usize];
+        if user.state == State::Ending {
+            return self.go_on_ending(key, at_ns, recorder);
+        }
         user.start(at_ns, recorder);
         if user.phase == Phase::Measured {
             let took_ns = at_ns.saturating_sub(user.arrived_ns);
@@ -615,11 +633,14 @@ impl Users {
     }
 
     /// The present step is due when the user has thought.
-    fn think(&mut self, key: UserKey, at_ns: u64) {
+    fn think(&mut self, key: UserKey, at_ns: u64, recorder: &mut Recorder) {
+        if self.is_interrupted(key) {
+            return self.interrupt(key, at_ns, recorder);
+        }
         let user = &mut self.table[key as usize];
-        // Before the first step nobody thinks.
+        // Before the first step nobody thinks, and when the run is over nobody does.
         let think_ns = match user.state {
-            State::Come => 0,
+            State::Come | State::Ending => 0,
             _ => {
                 let bits = draw_for(self.seed, user, Purpose::Think);
                 plan::think_ns(self.steps[user.request as usize].think, bits)
@@ -627,30 +648,6 @@ impl Users {
         };
         user.thought_ns = user.thought_ns.saturating_add(think_ns);
         self.wheel.put(at_ns.saturating_add(think_ns), key);
-    }
-
-    /// Takes the first step that was due by `last_ns`; its user stays where it is.
-    pub(crate) fn take_unsent(&mut self, last_ns: u64) -> Option<NeverSent> {
-        if self.waiting > 0 {
-            self.stop_waiting();
-            self.empty_queues();
-        }
-        let (due_ns, key) = self.wheel.first().filter(|(due_ns, _)| *due_ns <= last_ns)?;
-        self.wheel.take();
-        let User { index, request, .. } = self.table[key as usize];
-        Some(NeverSent { due: Due { index, due_ns }, request, phase: self.phase(due_ns) })
-    }
-
-    /// Everybody who is under way stays so: the run is over.
-    pub(crate) fn leave_unfinished(&mut self, at_ns: u64, recorder: &mut Recorder) {
-        let is_open = self.open().is_some();
-        for user in self.table.iter().filter(|user| user.phase == Phase::Measured) {
-            match user.state {
-                State::Started => recorder.user_unfinished(at_ns, user.journey),
-                State::Come if is_open => recorder.users_not_begun(at_ns, 1),
-                State::Come | State::Gone => {}
-            }
-        }
     }
 
     /// Whether requests that are due at this time count.
@@ -666,6 +663,7 @@ impl User {
             index: 0,
             first: 0,
             made_once: [].into(),
+            begun: [].into(),
             arrived_ns: 0,
             thought_ns: 0,
             request: 0,
@@ -686,6 +684,9 @@ impl User {
     fn start(&mut self, at_ns: u64, recorder: &mut Recorder) {
         if self.state == State::Come {
             self.state = State::Started;
+            if let Some(begun) = self.begun.get_mut(self.journey as usize) {
+                *begun = true;
+            }
             if self.phase == Phase::Measured {
                 recorder.user_started(at_ns, self.journey);
             }

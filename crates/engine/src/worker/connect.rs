@@ -237,7 +237,7 @@ impl<R: Reactor, S: Protocol> Worker<R, S> {
         let is_awaited = self.dispatch.users().is_some_and(|users| users.lost(owner, key));
         match self.pool.retry_ns(key, now_ns, at_least, is_awaited) {
             Some(_) if self.stage == Stage::Preparing => self.pool.open_at_beginning(key),
-            Some(at_ns) if self.stage == Stage::Running => {
+            Some(at_ns) if self.stage == Stage::Running || self.are_users_ending() => {
                 self.timers.add(at_ns, Timer::Retry, key);
             }
             _ => {}

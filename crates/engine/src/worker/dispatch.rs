@@ -71,6 +71,11 @@ impl Dispatch {
         self.end();
     }
 
+    /// Users who make their last steps may send, though the time is over.
+    pub(super) fn reopen(&mut self) {
+        self.until = Until::Exhausted;
+    }
+
     /// No user comes any more.
     pub(super) fn end(&mut self) {
         if let Some(users) = self.users() {
@@ -189,6 +194,10 @@ impl Dispatch {
             };
             let ready_ns = place.map_or(now_ns, |place| place.since_ns.max(due_ns));
             if !self.until.lets(ready_ns) {
+                // Users who make their last steps have a use for it.
+                if let Some(place) = place.filter(|_| !owns) {
+                    pool.put_back(place);
+                }
                 return Next::Nothing;
             }
             let phase = users.phase(due_ns);
@@ -509,6 +518,9 @@ fn next_of_queues<S: Session>(
             let place = pool.take(target);
             let ready_ns = place.map_or(now_ns, |place| place.since_ns.max(due_ns));
             if !until.lets(ready_ns) {
+                if let Some(place) = place {
+                    pool.put_back(place);
+                }
                 return Next::Nothing;
             }
             let shed_after_ns = users.open().and_then(|open| open.shed_after_ns);

@@ -86,6 +86,7 @@ impl<R: Reactor, S: Protocol> Worker<R, S> {
         self.stage = Stage::Draining;
         self.drained_ns = now_ns.saturating_add(self.own.drain_ns);
         self.lingers_ns = now_ns.saturating_add(self.own.linger_ns);
+        self.end_users(window_end_ns, now_ns, end);
         WorkerReport {
             // Of connections that were opened for a backlog, those that were of use.
             answers: self
@@ -98,15 +99,41 @@ impl<R: Reactor, S: Protocol> Worker<R, S> {
         }
     }
 
+    /// Users make the steps that they make when the run is over, within the drain: however it ended, unless nothing may
+    /// be sent or written any more.
+    fn end_users(&mut self, end_ns: u64, now_ns: u64, end: EndReason) {
+        if matches!(end, EndReason::AgentLost | EndReason::DataFailed) {
+            return;
+        }
+        let last_due_ns = self.last_due_ns(end_ns);
+        let recorder = &mut self.books.recorder;
+        let Some(users) = self.dispatch.users() else { return };
+        for one in users.end_all(last_due_ns, now_ns, recorder) {
+            self.books.leave_unsent(one, end_ns, now_ns);
+        }
+        if users.have_ended() {
+            self.dispatch.reopen();
+            self.dispatch(now_ns);
+        }
+    }
+
+    /// Whether users make such steps.
+    pub(super) fn are_users_ending(&mut self) -> bool {
+        self.stage == Stage::Draining
+            && self.dispatch.users().is_some_and(|users| users.are_ending())
+    }
+
     /// The last time at which a request of a window with this end is due. A window that ends as planned is
     /// half-open, as the schedule is; where it ends early, what is due at that very moment was scheduled.
     fn last_due_ns(&self, end_ns: u64) -> u64 {
         if self.own.stop_ns == Some(end_ns) { end_ns.saturating_sub(1) } else { end_ns }
     }
 
-    pub(super) fn is_drained(&self, now_ns: u64, control: &Control) -> bool {
+    pub(super) fn is_drained(&mut self, now_ns: u64, control: &Control) -> bool {
         self.stage == Stage::Draining
-            && (self.books.flights.len() == 0 && now_ns >= self.lingers_ns
+            && (self.books.flights.len() == 0
+                && now_ns >= self.lingers_ns
+                && !self.are_users_ending()
                 || now_ns >= self.drained_ns
                 || control.is_impatient())
     }
@@ -145,10 +172,15 @@ impl<R: Reactor, S: Protocol> Worker<R, S> {
     /// Users who are under way stay so, and those of their steps that were due before the end are
     /// unsent: how many measured ones.
     fn leave_users(&mut self, end_ns: u64, now_ns: u64) -> u64 {
-        let last_due_ns = self.last_due_ns(end_ns);
+        let last_due_ns = match self.are_users_ending() {
+            // Their last steps are due since then.
+            true => now_ns,
+            false => self.last_due_ns(end_ns),
+        };
         let Some(users) = self.dispatch.users() else { return 0 };
         let mut unsent = 0;
         while let Some(one) = users.take_unsent(last_due_ns) {
+            let end_ns = if one.due.due_ns > end_ns { now_ns } else { end_ns };
             self.books.leave_unsent(one, end_ns, now_ns);
             unsent += u64::from(one.phase == Phase::Measured);
         }

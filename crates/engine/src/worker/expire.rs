@@ -18,7 +18,7 @@ impl<R: Reactor, S: Protocol> Worker<R, S> {
         if self.timers.next_ns() <= now_ns {
             freed |= self.expire_timers(now_ns);
         }
-        if self.stage == Stage::Running && self.pool.has_to_open() {
+        if self.pool.has_to_open() && (self.stage == Stage::Running || self.are_users_ending()) {
             self.open_waiting(now_ns);
         }
         freed

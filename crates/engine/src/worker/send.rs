@@ -24,7 +24,8 @@ impl<R: Reactor, S: Protocol> Worker<R, S> {
     /// Sends everything that can be sent at `now_ns`.
     #[inline]
     pub(super) fn dispatch(&mut self, now_ns: u64) {
-        if self.stage != Stage::Running || now_ns >= self.send_until_ns {
+        if self.stage != Stage::Running && !self.are_users_ending() || now_ns >= self.send_until_ns
+        {
             return;
         }
         // A write that fails reads what is left, and what was read asks for dispatch: without

@@ -4,7 +4,7 @@ use super::target::Targets;
 use super::{Files, calls, requests};
 use crate::error::{PlanError, conflict, exclude};
 use crate::load::{Load, Segment};
-use crate::options::{ConnectionUse, JourneyOptions, Options, RateOf, RequestOptions};
+use crate::options::{ConnectionUse, JourneyOptions, Once, Options, RateOf, RequestOptions};
 use crate::units::Rate;
 use crate::values::SmallCount;
 use crate::work::Request;
@@ -66,7 +66,8 @@ fn step(table: &RequestOptions, request: u32) -> Step {
         repeat: repeat.map_or((1, 1), |repeat| (repeat.0, repeat.1)),
         when: when.clone(),
         captures: capture.clone(),
-        once: *once,
+        once: *once == Some(Once::InTurn),
+        ending: *once == Some(Once::AtEnd),
         redirect: None,
     }
 }

@@ -43,11 +43,11 @@ pub(super) fn follow(options: &Options, work: Work, targets: &Targets) -> Result
             });
             let steps: Vec<_> = std::iter::once((None, first.clone())).chain(steps).collect();
             for (redirect, request) in steps {
-                let (captures, once) = (step.captures.clone(), step.once);
+                let (captures, once, ending) = (step.captures.clone(), step.once, step.ending);
                 let number = all.requests.len() as u32;
                 journey.steps.push(match redirect {
                     None => Step { request: number, ..step.clone() },
-                    Some(_) => Step { redirect, captures, once, ..Step::plain(number) },
+                    Some(_) => Step { redirect, captures, once, ending, ..Step::plain(number) },
                 });
                 all.requests.push(request);
             }

@@ -27,7 +27,7 @@ pub(super) fn requests(
         let of_steps = [
             ("think", table.think.is_some()),
             ("repeat", table.repeat.is_some()),
-            ("once", table.once),
+            ("once", table.once.is_some()),
             ("when", table.when.is_some()),
             ("capture", !table.capture.is_empty()),
         ];

@@ -38,7 +38,7 @@ pub use journey::{ConnectionUse, JourneyOptions};
 pub use load::{LoadOptions, RateOf};
 pub use output::OutputOptions;
 pub use recording::RecordingOptions;
-pub use request::RequestOptions;
+pub use request::{Once, RequestOptions};
 pub use requests::RequestsOptions;
 pub use script::ScriptOptions;
 pub use streams::StreamsOptions;

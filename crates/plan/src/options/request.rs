@@ -93,9 +93,9 @@ pub struct RequestOptions {
     /// In a step: variables, and where their values are in the response.
     #[serde(deserialize_with = "captures")]
     pub capture: Vec<Capture>,
-    /// In a step: each user makes it once, in all iterations together.
+    /// In a step: each user makes it once, in all iterations together, or after them.
     #[serde(deserialize_with = "once")]
-    pub once: bool,
+    pub once: Option<Once>,
 }
 
 impl RequestOptions {
@@ -106,24 +106,35 @@ impl RequestOptions {
     }
 }
 
-/// `true`, or whose once it is.
-fn once<'de, D: Deserializer<'de>>(input: D) -> Result<bool, D::Error> {
-    struct Once;
+/// When a user makes a step that it makes once.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Once {
+    /// In its turn.
+    InTurn,
+    /// When the user has ended its last iteration.
+    AtEnd,
+}
 
-    impl Visitor<'_> for Once {
-        type Value = bool;
+/// `true`, `"end"`, or whose once it is.
+fn once<'de, D: Deserializer<'de>>(input: D) -> Result<Option<Once>, D::Error> {
+    struct Said;
+
+    impl Visitor<'_> for Said {
+        type Value = Option<Once>;
 
         fn expecting(&self, formatter: &mut fmt::Formatter) -> fmt::Result {
-            formatter.write_str("true, or \"user\": once for each user")
+            formatter
+                .write_str("true, or \"user\": once for each user; or \"end\": once at its end")
         }
 
-        fn visit_bool<E: Error>(self, once: bool) -> Result<bool, E> {
-            Ok(once)
+        fn visit_bool<E: Error>(self, once: bool) -> Result<Option<Once>, E> {
+            Ok(once.then_some(Once::InTurn))
         }
 
-        fn visit_str<E: Error>(self, whose: &str) -> Result<bool, E> {
+        fn visit_str<E: Error>(self, whose: &str) -> Result<Option<Once>, E> {
             match whose {
-                "user" => Ok(true),
+                "user" => Ok(Some(Once::InTurn)),
+                "end" => Ok(Some(Once::AtEnd)),
                 "run" => Err(E::custom(
                     "no value is shared by the users of a run; use once = true, once for each user, or --auth for a \
                      credential that all requests have",
@@ -135,7 +146,7 @@ fn once<'de, D: Deserializer<'de>>(input: D) -> Result<bool, D::Error> {
         }
     }
 
-    input.deserialize_any(Once)
+    input.deserialize_any(Said)
 }
 
 /// `false`, or an expression.

@@ -17,6 +17,9 @@ use crate::work::{DataOrder, DataSet, Request, Streaming};
 /// The most targets of a plan.
 const MOST_TARGETS: usize = 64;
 
+/// The key of a step that a user makes when the run is over.
+const ONCE_AT_END: &str = "once = \"end\"";
+
 pub(super) fn check(parts: &Parts) -> Result<(), PlanError> {
     let Parts { work, connections, target, load, data, environment, .. } = parts;
     work.check_size()?;
@@ -43,8 +46,16 @@ pub(super) fn check(parts: &Parts) -> Result<(), PlanError> {
     if parts.targets().any(|one| one.http == HttpVersion::H3) {
         check_h3(parts)?;
     }
-    if work.journeys().iter().any(|one| one.steps.iter().any(|step| step.once)) {
-        once(parts)?;
+    let steps = || work.journeys().iter().flat_map(|one| &one.steps);
+    if steps().any(|step| step.once) {
+        once(parts, "once = true")?;
+    }
+    if steps().any(|step| step.ending) {
+        once(parts, ONCE_AT_END)?;
+        if connections.own {
+            let why = "a user's own connection ends with each iteration; leave one of them out";
+            return Err(conflict(ONCE_AT_END, "connection = \"own\"", why));
+        }
     }
     load.check()?;
     parts.timeouts.check()?;
@@ -63,16 +74,15 @@ pub(super) fn check(parts: &Parts) -> Result<(), PlanError> {
 }
 
 /// Whether users come again who have made a step once.
-fn once(parts: &Parts) -> Result<(), PlanError> {
-    const KEY: &str = "once = true";
+fn once(parts: &Parts, key: &'static str) -> Result<(), PlanError> {
     if parts.load.is_open() {
         let why = "each user comes once there; leave out --rate, --load and --once, or the key of the step";
-        return Err(conflict(KEY, "an open load", why));
+        return Err(conflict(key, "an open load", why));
     }
     if parts.sets_of_users().into_iter().any(|set| parts.data[set].order == DataOrder::Once) {
         let why =
             "a user keeps its row; use order = \"rotation\", where the first users have one each";
-        return Err(conflict(KEY, "order = \"once\"", why));
+        return Err(conflict(key, "order = \"once\"", why));
     }
     Ok(())
 }

@@ -48,6 +48,11 @@ impl Journey {
             return Err(self.wrong("it has no step; add a [[journey.step]]"));
         }
         need(self.steps[0].redirect.is_none(), "a journey", "begins with no redirect")?;
+        if self.steps[0].ending || !self.steps.is_sorted_by_key(|step| step.ending) {
+            return Err(self.wrong(
+                "steps with once = \"end\" come after all others, of which there is one at least; change the order",
+            ));
+        }
         need(is_small(self.weight), "a journey's weight", "is from 1 to 1,000,000")?;
         let mut taken = HashSet::new();
         for step in &self.steps {
@@ -94,6 +99,9 @@ pub struct Step {
     /// captures stays.
     #[serde(default)]
     pub once: bool,
+    /// Whether a user of a closed load makes it after its last iteration, when the run is over.
+    #[serde(default)]
+    pub ending: bool,
     /// The redirect that it follows; `None`: the user makes it in its turn.
     #[serde(default)]
     pub redirect: Option<Redirect>,
@@ -128,6 +136,7 @@ impl Step {
             when: None,
             captures: Vec::new(),
             once: false,
+            ending: false,
             redirect: None,
         }
     }
@@ -147,6 +156,9 @@ impl Step {
             Think::Uniform { low_ns, high_ns } => low_ns <= high_ns && is_time(high_ns),
         };
         need(is_think, "a step's think", "is a time above zero")?;
+        if self.ending && self.think != Think::None {
+            return Err(wrong("nobody thinks when the run is over; leave think out".to_owned()));
+        }
         for capture in &self.captures {
             if let Err(error) = candor_memory::Source::parse(&capture.source) {
                 let problem = without_refused(&error.to_string(), &capture.source);

@@ -77,7 +77,7 @@ fn only(parts: &mut Parts, number: usize) {
         journeys.requests.push(list[step.request as usize].clone());
         step.request = place as u32;
         step.think = Think::None;
-        (step.repeat, step.once) = ((1, 1), false);
+        (step.repeat, step.once, step.ending) = ((1, 1), false, false);
     }
     journeys.list = vec![journey];
 }

@@ -13,6 +13,8 @@ use super::redirects::Hops;
 pub(super) struct Journey {
     /// The request of its first step.
     pub(super) first: u32,
+    /// The first of those that a user makes when the run is over.
+    pub(super) ending: Option<u32>,
     pub(super) cookies: bool,
     pub(super) on_failure: OnFailure,
 }
@@ -38,6 +40,7 @@ pub(super) struct Step {
 pub(super) fn journeys(plan: &Plan) -> Vec<Journey> {
     let compiled = |one: &candor_plan::Journey| Journey {
         first: one.steps[0].request,
+        ending: one.steps.iter().find(|step| step.ending).map(|step| step.request),
         cookies: one.cookies,
         on_failure: one.on_failure,
     };
@@ -49,7 +52,10 @@ pub(super) fn steps(plan: &Plan) -> Vec<Step> {
     let variables = Variables::of(plan.work.journeys());
     let of_journey = |journey: &'_ candor_plan::Journey| {
         let chains = journey.with_redirects();
-        let following = journey.with_redirects().skip(1).map(|(step, _)| Some(step.request));
+        let pairs = journey.with_redirects().zip(journey.with_redirects().skip(1));
+        // An iteration does not lead to the steps that are made when the run is over.
+        let following =
+            pairs.map(|((one, _), (next, _))| (one.ending == next.ending).then_some(next.request));
         let all: Vec<Step> = chains
             .zip(following.chain([None]))
             .flat_map(|((one, redirects), next)| {

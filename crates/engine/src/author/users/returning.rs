@@ -15,11 +15,13 @@ use crate::flight::UserKey;
 #[derive(Debug)]
 pub(super) struct Returning {
     /// Of each variable, whether a step that is made once captures it.
-    kept: Box<[bool]>,
-    /// How many steps are made once.
+    pub(super) kept: Box<[bool]>,
+    /// How many steps are made once, in their turn.
     steps: usize,
+    /// How many journeys there are, where some steps are made when the run is over.
+    pub(super) journeys: usize,
     /// Users between two iterations.
-    resting: usize,
+    pub(super) resting: usize,
 }
 
 impl Returning {
@@ -34,7 +36,10 @@ impl Returning {
             let captured = step.captures.iter().filter_map(|one| variables.number(&one.variable));
             captured.for_each(|variable| kept[variable] = true);
         }
-        (steps > 0).then(|| Returning { kept: kept.into(), steps, resting: 0 })
+        let ends = plan.work.journeys().iter().flat_map(|one| &one.steps).any(|step| step.ending);
+        let journeys = if ends { plan.work.journeys().len() } else { 0 };
+        let any = steps + journeys > 0;
+        any.then(|| Returning { kept: kept.into(), steps, journeys, resting: 0 })
     }
 }
 
@@ -59,6 +64,7 @@ impl Users {
         user.first = index;
         if let Some(returning) = &self.returning {
             user.made_once = vec![false; returning.steps].into();
+            user.begun = vec![false; returning.journeys].into();
         }
         key
     }
@@ -80,6 +86,10 @@ impl Users {
                 None
             }
         };
+        if self.is_ending {
+            return self.end_user(key, at_ns, recorder);
+        }
+        let user = &mut self.table[key as usize];
         let (least_ns, stream) = (user.arrived_ns + 1, std::mem::take(&mut user.stream));
         self.come_again(again, stream, at_ns, least_ns);
         recorder.set_users(self.under_way() as u64);
