@@ -57,7 +57,7 @@ pub use run::{
 };
 pub use targets::{
     Credential, CredentialSource, Endpoint, HaproxyProtocol, HttpVersion, Identity, MAIN_TARGET,
-    Pem, Proxy, ProxyWay, Target, Tls, TlsVersion, Trust, allow,
+    Pem, Proxy, ProxyWay, SigV4, Target, Tls, TlsVersion, Trust, allow,
 };
 pub use units::{NS_PER_S, Rate};
 pub use wire::{

@@ -262,7 +262,7 @@ impl Secrets {
                     Ok(all) => format!("cmd:{} {REDACTED}", self.command(&all[..1]).concat()),
                     Err(_) => format!("cmd:{REDACTED}"),
                 },
-                Some(("file", _)) => text.to_owned(),
+                Some(("file" | "aws-sigv4", _)) => text.to_owned(),
                 Some((way @ ("basic" | "bearer"), _)) => format!("{way}:{REDACTED}"),
                 _ => REDACTED.to_owned(),
             },

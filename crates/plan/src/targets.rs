@@ -6,7 +6,7 @@ pub mod allow;
 mod auth;
 mod tls;
 
-pub use auth::{Credential, CredentialSource};
+pub use auth::{Credential, CredentialSource, SigV4};
 pub use tls::{Identity, Pem, Tls, TlsVersion, Trust};
 
 use std::fmt;

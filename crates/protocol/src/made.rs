@@ -10,6 +10,7 @@
 //! steady state nothing is allocated, and text that equals the text before is not parsed again.
 
 mod form;
+mod sigv4;
 
 pub use form::{Form, Values, forms, write_text};
 

@@ -11,7 +11,7 @@ mod threads;
 
 use std::sync::Arc;
 
-use candor_plan::{Plan, ReactorChoice};
+use candor_plan::{Credential, Plan, ReactorChoice, Target};
 use candor_protocol::Transport;
 use candor_record::{CollectorSettings, RunRecord, Workers};
 use rustix::io::Errno;
@@ -83,7 +83,8 @@ pub fn run_part(
     observer: &mut dyn Observer,
 ) -> Result<RunRecord, EngineError> {
     observer.prepares(plan);
-    if plan.targets().any(|one| one.auth.is_some()) && control.credentials().is_none() {
+    let is_taken = |one: &Target| one.auth.as_ref().is_some_and(Credential::is_taken);
+    if plan.targets().any(is_taken) && control.credentials().is_none() {
         let reason = "none was taken before the run".to_owned();
         return Err(EngineError::System { what: "send a credential", reason });
     }

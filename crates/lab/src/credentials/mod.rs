@@ -65,7 +65,8 @@ impl Credentials {
     pub fn take(plan: &Plan, control: &Control, hear: Hear) -> Result<Option<Self>, LabError> {
         let of_targets = plan.targets().zip(0..);
         let with = of_targets.filter_map(|(target, number)| {
-            Some(Holder::new(plan, number, &target.name, target.auth.as_ref()?, hear))
+            let taken = target.auth.as_ref().filter(|one| one.is_taken())?;
+            Some(Holder::new(plan, number, &target.name, taken, hear))
         });
         let holders = with.collect::<Result<Vec<_>, _>>()?;
         if holders.is_empty() {
@@ -212,7 +213,7 @@ impl Holder {
             CredentialSource::Oauth2 { server, id, secret, scope } => {
                 Some(Server::new(plan, server, id, secret, scope.as_deref())?)
             }
-            CredentialSource::Command(_) | CredentialSource::File(_) => None,
+            _ => None,
         };
         let (target, credential) = (target.to_owned(), credential.clone());
         let hidden = Hidden::of(plan);
@@ -236,8 +237,10 @@ impl Holder {
                 self.seen = value::stamp(path);
                 value::of_file(path)
             }
-            // Each of these has a server.
-            (None, CredentialSource::Oauth2 { .. }) => Err("it has no server".to_owned().into()),
+            // A key that signs is not taken, and each of the others has a server.
+            (None, CredentialSource::Oauth2 { .. } | CredentialSource::AwsSigv4(_)) => {
+                Err("it has no server".to_owned().into())
+            }
         };
         let took_ns = begun.elapsed().as_nanos().min(u64::MAX.into()) as u64;
         let mut state = shared.lock();

@@ -7,7 +7,7 @@ use crate::escape::base64;
 use crate::holes::{self, Part};
 use crate::options::Options;
 use crate::redact::Secrets;
-use crate::targets::{Credential, CredentialSource, Target};
+use crate::targets::{Credential, CredentialSource, SigV4, Target};
 use crate::url::HttpUrl;
 use crate::values::{Auth, AuthWay, Header, PositiveNanos};
 use crate::words;
@@ -16,6 +16,10 @@ const OPTION: &str = "--auth";
 /// The variables of the environment with a client's id and secret.
 const ID: &str = "CANDOR_AUTH_ID";
 const SECRET: &str = "CANDOR_AUTH_SECRET";
+/// Those with a key of AWS.
+const KEY_ID: &str = "AWS_ACCESS_KEY_ID";
+const KEY: &str = "AWS_SECRET_ACCESS_KEY";
+const SESSION: &str = "AWS_SESSION_TOKEN";
 
 /// Makes a target of an authorization server's URL.
 pub(super) type Server = fn(&Options, &HttpUrl, &mut Files<'_>) -> Result<Target, PlanError>;
@@ -55,6 +59,7 @@ pub(super) fn meant(
             CredentialSource::Command(command)
         }
         AuthWay::File(path) => CredentialSource::File(path.clone()),
+        AuthWay::SigV4(scope) => CredentialSource::AwsSigv4(key(auth, scope, files)?),
     };
     Ok(Meant::Taken(Credential { from, every_ns: auth.every.map(PositiveNanos::get) }))
 }
@@ -82,17 +87,42 @@ fn oauth2(
     if holes::has_holes(text) {
         return Err(wrong("it is the same each time; leave ${…} out".to_owned()));
     }
-    let said = |given: &Option<String>, key: &str, variable: &str| match given {
-        Some(text) => fixed(text, files),
-        None => files.files.variable(variable).ok_or_else(|| {
-            let why = format!("it has no client {key}; set {variable}, or give the key `{key}`");
-            value(OPTION, format!("oauth2: {why}"))
-        }),
-    };
-    let (id, secret) = (said(&auth.id, "id", ID)?, said(&auth.secret, "secret", SECRET)?);
+    let id = said(&auth.id, "oauth2: it has no client id", ("id", ID), files)?;
+    let secret = said(&auth.secret, "oauth2: it has no client secret", ("secret", SECRET), files)?;
     let scope = auth.scope.as_ref().map(|text| fixed(text, files)).transpose()?;
     let server = server(options, &url, files)?;
     Ok(CredentialSource::Oauth2 { server: Box::new(server), id, secret, scope })
+}
+
+/// Requests are signed with a key, by default the one that other programs find in the environment.
+fn key(auth: &Auth, scope: &str, files: &Files<'_>) -> Result<SigV4, PlanError> {
+    let (region, service) = scope.split_once(':').unwrap_or((scope, ""));
+    let id = said(&auth.id, "aws-sigv4: it has no key id", ("id", KEY_ID), files)?;
+    let secret = said(&auth.secret, "aws-sigv4: it has no key", ("secret", KEY), files)?;
+    let session_token = match &auth.session_token {
+        Some(text) => Some(fixed(text, files)?),
+        // It belongs to the key of the environment.
+        None if auth.id.is_none() => files.files.variable(SESSION),
+        None => None,
+    };
+    let session_token = session_token.filter(|token| !token.is_empty());
+    let (region, service) = (region.to_owned(), service.to_owned());
+    Ok(SigV4 { region, service, id, secret, session_token })
+}
+
+/// The value of a key of the table, or of a variable.
+fn said(
+    given: &Option<String>,
+    missing: &str,
+    (key, variable): (&str, &str),
+    files: &Files<'_>,
+) -> Result<String, PlanError> {
+    match given {
+        Some(text) => fixed(text, files),
+        None => files.files.variable(variable).ok_or_else(|| {
+            value(OPTION, format!("{missing}; set {variable}, or give the key `{key}`"))
+        }),
+    }
 }
 
 /// A text that is the same each time, with variables of the environment.

@@ -26,11 +26,12 @@ group! {
         #[serde(deserialize_with = "headers")]
         pub header: Vec<Header>,
 
-        /// Send a credential as Authorization, taken before the run and renewed meanwhile
+        /// Send a credential as Authorization, taken before the run and renewed meanwhile, or sign each request
         ///
         /// basic:USER:PASSWORD, bearer:TOKEN, oauth2:TOKEN-URL (client credentials, with id and secret from the
-        /// variables CANDOR_AUTH_ID and CANDOR_AUTH_SECRET), cmd:COMMAND (what it prints), or file:PATH (read
-        /// again when it changes). For the URL's own target; others have their own in their tables.
+        /// variables CANDOR_AUTH_ID and CANDOR_AUTH_SECRET), cmd:COMMAND (what it prints), file:PATH (read again
+        /// when it changes), or aws-sigv4:REGION:SERVICE (each request is signed, with the key in the variables
+        /// AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_SESSION_TOKEN). For the URL's own target; others have their own in their tables.
         #[arg(long, value_name = "HOW")]
         pub auth: Option<Auth>,
 

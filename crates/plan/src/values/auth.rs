@@ -14,10 +14,12 @@ use super::{PositiveNanos, ValueError, refuse};
 pub struct Auth {
     /// Where it comes from.
     pub way: AuthWay,
-    /// The client's id at the authorization server.
+    /// The client's id at the authorization server, or that of the key that signs.
     pub id: Option<String>,
-    /// The client's secret there.
+    /// The client's secret there, or the key.
     pub secret: Option<String>,
+    /// What a temporary key comes with.
+    pub session_token: Option<String>,
     /// What the token is asked for.
     pub scope: Option<String>,
     /// It is taken anew this long after the last time.
@@ -37,6 +39,8 @@ pub enum AuthWay {
     Command(String),
     /// What a file has in it.
     File(PathBuf),
+    /// The region and the service for which requests are signed by AWS Signature Version 4.
+    SigV4(String),
 }
 
 /// Without its values.
@@ -55,6 +59,7 @@ impl AuthWay {
             AuthWay::Oauth2(_) => "oauth2",
             AuthWay::Command(_) => "cmd",
             AuthWay::File(_) => "file",
+            AuthWay::SigV4(_) => "aws-sigv4",
         }
     }
 }
@@ -71,9 +76,15 @@ impl Auth {
     /// No value is repeated in an error: any of them may be secret.
     fn check(self) -> Result<Self, ValueError> {
         let is_oauth2 = matches!(self.way, AuthWay::Oauth2(_));
-        let of_server = [&self.id, &self.secret, &self.scope];
-        if !is_oauth2 && of_server.into_iter().any(Option::is_some) {
-            return refuse("id, secret and scope are for oauth2; leave them out");
+        let signs = matches!(self.way, AuthWay::SigV4(_));
+        if !is_oauth2 && !signs && (self.id.is_some() || self.secret.is_some()) {
+            return refuse("id and secret are for oauth2 and aws-sigv4; leave them out");
+        }
+        if !is_oauth2 && self.scope.is_some() {
+            return refuse("scope is for oauth2; leave it out");
+        }
+        if !signs && self.session_token.is_some() {
+            return refuse("session-token is for aws-sigv4; leave it out");
         }
         let is_renewed = is_oauth2 || matches!(self.way, AuthWay::Command(_));
         if !is_renewed && self.every.is_some() {
@@ -85,6 +96,9 @@ impl Auth {
             }
             AuthWay::Basic(text) | AuthWay::Bearer(text) if text.contains(char::is_control) => {
                 refuse("it has a character that no header field may have; remove it")
+            }
+            AuthWay::SigV4(text) if !is_region_and_service(text) => {
+                refuse("aws-sigv4 has no region and service; write aws-sigv4:REGION:SERVICE")
             }
             AuthWay::Bearer(text) | AuthWay::Oauth2(text) | AuthWay::Command(text)
                 if text.trim().is_empty() =>
@@ -99,8 +113,16 @@ impl Auth {
     }
 }
 
-const USAGE: &str =
-    "write basic:USER:PASSWORD, bearer:TOKEN, oauth2:TOKEN-URL, cmd:COMMAND or file:PATH";
+fn is_region_and_service(text: &str) -> bool {
+    let is_name = |text: &str| {
+        let is_good = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
+        !text.is_empty() && text.bytes().all(is_good)
+    };
+    text.split_once(':').is_some_and(|(region, service)| is_name(region) && is_name(service))
+}
+
+const USAGE: &str = "write basic:USER:PASSWORD, bearer:TOKEN, oauth2:TOKEN-URL, cmd:COMMAND, file:PATH or \
+     aws-sigv4:REGION:SERVICE";
 
 impl FromStr for Auth {
     type Err = ValueError;
@@ -114,9 +136,10 @@ impl FromStr for Auth {
             "oauth2" => AuthWay::Oauth2(rest),
             "cmd" => AuthWay::Command(rest),
             "file" => AuthWay::File(rest.into()),
+            "aws-sigv4" => AuthWay::SigV4(rest),
             _ => return refuse(format!("not a way to have a credential; {USAGE}")),
         };
-        Auth { way, id: None, secret: None, scope: None, every: None }.check()
+        Auth { way, id: None, secret: None, session_token: None, scope: None, every: None }.check()
     }
 }
 
@@ -129,8 +152,10 @@ pub(crate) struct AuthTable {
     oauth2: Option<String>,
     cmd: Option<String>,
     file: Option<PathBuf>,
+    aws_sigv4: Option<String>,
     id: Option<String>,
     secret: Option<String>,
+    session_token: Option<String>,
     scope: Option<String>,
     every: Option<PositiveNanos>,
 }
@@ -143,13 +168,16 @@ impl AuthTable {
             self.oauth2.map(AuthWay::Oauth2),
             self.cmd.map(AuthWay::Command),
             self.file.map(AuthWay::File),
+            self.aws_sigv4.map(AuthWay::SigV4),
         ];
         let mut ways = ways.into_iter().flatten();
         let (Some(way), None) = (ways.next(), ways.next()) else {
-            return refuse("it needs one of the keys basic, bearer, oauth2, cmd and file");
+            return refuse(
+                "it needs one of the keys basic, bearer, oauth2, cmd, file and aws-sigv4",
+            );
         };
-        let Self { id, secret, scope, every, .. } = self;
-        Auth { way, id, secret, scope, every }.check()
+        let Self { id, secret, session_token, scope, every, .. } = self;
+        Auth { way, id, secret, session_token, scope, every }.check()
     }
 }
 
@@ -191,9 +219,12 @@ mod tests {
         assert!(of(&format!("oauth2:{url}")).unwrap().way == AuthWay::Oauth2(url.to_owned()));
         assert!(of("file:/run/token").unwrap().way == AuthWay::File("/run/token".into()));
         assert_eq!(format!("{:?}", of("bearer:geheim").unwrap()), "Auth(bearer)");
+        let signed = of("aws-sigv4:eu-central-1:execute-api").unwrap();
+        assert!(signed.way == AuthWay::SigV4("eu-central-1:execute-api".to_owned()));
         let wrong =
             ["geheim", "geheim:x", "basic:geheim", "bearer:", "cmd: ", "file:", "bearer:ge\nheim"];
-        for wrong in wrong {
+        let unsigned = ["aws-sigv4:", "aws-sigv4:geheim", "aws-sigv4:geheim:", "aws-sigv4:a:b:c"];
+        for wrong in wrong.into_iter().chain(unsigned) {
             let error = of(wrong).unwrap_err().to_string();
             assert!(!error.contains("geheim") && !error.is_empty(), "{error}");
         }
@@ -212,6 +243,9 @@ mod tests {
             ("id = \"a\"", "needs one of the keys"),
             ("cmd = \"a\"\nfile = \"b\"", "needs one of the keys"),
             ("cmd = \"a\"\nsecret = \"b\"", "are for oauth2"),
+            ("aws-sigv4 = \"a:b\"\nscope = \"c\"", "scope is for oauth2"),
+            ("oauth2 = \"http://h/\"\nsession-token = \"c\"", "is for aws-sigv4"),
+            ("aws-sigv4 = \"a:b\"\nevery = \"1m\"", "every is for"),
             ("file = \"a\"\nevery = 1", "every is for"),
         ] {
             assert!(of(text).unwrap_err().contains(why), "{text}");

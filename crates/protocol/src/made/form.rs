@@ -5,9 +5,10 @@
 
 use candor_grpc::FillError;
 use candor_plan::journey::{Variables, redirected, step_of};
-use candor_plan::template::{Hole, Names, Piece, Template, Value};
+use candor_plan::template::{Hole, Names, Piece, Template, Unit, Value};
 use candor_plan::{Messages, Parts, Request};
 
+use super::sigv4::Signer;
 use crate::h1;
 use crate::http::wants_length;
 use crate::request::{Made, Shape};
@@ -53,13 +54,15 @@ pub struct Form {
     has_cookies: bool,
     /// It may have a Last-Event-ID.
     resumes: bool,
+    /// It is signed.
+    signer: Option<Signer>,
     text: Vec<u8>,
     filled_body: Vec<u8>,
     scratch: Vec<u8>,
     shape: Shape,
 }
 
-/// A form for each request of a plan; `None`: the request has no holes, no cookies, no credential that is taken and no
+/// A form for each request of a plan; `None`: the request has no holes, no cookies, no credential that is taken or signs, and no
 /// stream that is gone on with, and is sent as it stands.
 pub fn forms(plan: &Parts) -> Vec<Option<Form>> {
     let journeys = plan.work.journeys();
@@ -71,7 +74,9 @@ pub fn forms(plan: &Parts) -> Vec<Option<Form>> {
     let form = |(number, request): (u32, &Request)| {
         let cookies = has_cookies(number);
         let target = plan.target_of(request);
-        let credential = request.credential(target).map(|_| {
+        let credential = request.credential(target);
+        let signer = credential.and_then(|one| one.signs()).map(Signer::new);
+        let taken = credential.filter(|one| one.is_taken()).map(|_| {
             let value = Value::Credential(request.target);
             ("Authorization".to_owned(), vec![Piece::Hole(Hole { value, escapes: Vec::new() })])
         });
@@ -87,7 +92,7 @@ pub fn forms(plan: &Parts) -> Vec<Option<Form>> {
             Some(first) => after(first, plan, &variables, request, template)?,
             None => template,
         };
-        template.headers.extend(credential);
+        template.headers.extend(taken);
         let messages = match &schema {
             Some((calls, schema)) if !request.literal_body => {
                 let method = schema.method(&request.path).ok()?;
@@ -96,6 +101,7 @@ pub fn forms(plan: &Parts) -> Vec<Option<Form>> {
             _ => None,
         };
         let form = Form::new(template, request, number, &target.authority, cookies);
+        let form = Form { signer, ..form };
         Some(match messages {
             Some(messages) => Form { body: Body::Messages(Box::new(messages)), ..form },
             None => form,
@@ -165,6 +171,7 @@ impl Form {
             has_length: has("content-length"),
             has_cookies,
             resumes: request.stream.as_ref().is_some_and(|stream| stream.reconnect),
+            signer: None,
             text: Vec::new(),
             filled_body: Vec::new(),
             scratch: Vec::new(),
@@ -188,7 +195,7 @@ impl Form {
 
     /// The request with these values.
     pub fn fill(&mut self, values: &mut impl Values) -> Made<'_> {
-        let Form { text, filled_body, scratch, shape, body, .. } = self;
+        let Form { text, filled_body, scratch, shape, body, signer, .. } = self;
         text.clear();
         filled_body.clear();
         put(&self.method, values, text, scratch);
@@ -228,6 +235,12 @@ impl Form {
             text.extend_from_slice(b"Content-Length: ");
             text.extend_from_slice(itoa::Buffer::new().format(filled_body.len()).as_bytes());
             text.extend_from_slice(b"\r\n");
+        }
+        if let Some(signer) = signer {
+            scratch.clear();
+            values.write(&Value::Now(Unit::Date), scratch);
+            let places = (shape.method_bytes, shape.path.clone(), fields_start);
+            signer.sign(text, places, filled_body, scratch);
         }
         shape.fields = fields_start..text.len();
         text.extend_from_slice(b"\r\n");

@@ -1,5 +1,6 @@
 //! Credentials that the target refused, or that could not be taken anew.
 
+use candor_plan::Credential;
 use candor_plan::units::{fmt_count, fmt_duration_ns, fmt_plural};
 use candor_record::IntervalSummary;
 
@@ -40,7 +41,8 @@ pub(super) fn expired(document: &Document) -> Option<Finding> {
         None if refused as f64 > all as f64 * SHARE => format!("{count}."),
         None => return None,
     };
-    let is_taken = document.plan.targets().any(|one| one.auth.is_some());
+    let is_taken =
+        document.plan.targets().any(|one| one.auth.as_ref().is_some_and(Credential::is_taken));
     Some(Finding {
         severity: Severity::Warning,
         sentence,
