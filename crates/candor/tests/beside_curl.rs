@@ -55,7 +55,8 @@ fn serve(stream: &TcpStream, peer: Peer, got: &Mutex<Vec<String>>) -> std::io::R
     while let Some(head) = read_head(&mut reader)? {
         if peer == Peer::Early {
             let response = b"HTTP/1.1 413 X\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
-            let (_, mut body) = ((&*stream).write_all(response)?, Vec::new());
+            (&*stream).write_all(response)?;
+            let mut body = Vec::new();
             // A client may close with bytes unread.
             let _ = reader.read_to_end(&mut body);
             note(comparable(&head, &body));
@@ -146,7 +147,7 @@ fn both(peer: Peer, of_curl: &[&str], own: &[&str], plan: &str) -> (Vec<String>,
     let outcome = run.finish();
     // A request that ends with its connection is noted when that is closed.
     let begun = std::time::Instant::now();
-    while server.got.lock().unwrap().len() % 2 != 0 && begun.elapsed().as_secs() < 10 {
+    while !server.got.lock().unwrap().len().is_multiple_of(2) && begun.elapsed().as_secs() < 10 {
         std::thread::sleep(std::time::Duration::from_millis(5));
     }
     let all = server.take();

@@ -262,7 +262,11 @@ fn steps_may_be_made_once_by_each_user() {
         (text("rate = 5", "true"), "once = true cannot be used with an open load"),
         (text("once = true", "true"), "once = true cannot be used with an open load"),
         (of_rows, "once = true cannot be used with order = \"once\""),
-        (text("rate = 5", "'end'"), "once = \"end\" cannot be used with an open load"),
+        (
+            "url = 'http://h/'\nrate = 5\n[[journey]]\n[[journey.step]]\n[[journey.step]]\npath = '/b'\nonce = 'end'"
+                .to_owned(),
+            "once = \"end\" cannot be used with an open load",
+        ),
         (text("", "'end'"), "come after all others"),
         (
             "url = 'http://h/'\n[[journey]]\n[[journey.step]]\n[[journey.step]]\npath = '/b'\nonce = 'end'\nthink = '1s'"

@@ -161,7 +161,8 @@ impl Signer {
     /// Names and values, each encoded, in their order.
     fn put_query(&mut self, query: &[u8], out: &mut Vec<u8>) {
         let Signer { places, encoded, .. } = self;
-        (places.clear(), encoded.clear());
+        places.clear();
+        encoded.clear();
         for pair in query.split(|byte| *byte == b'&').filter(|pair| !pair.is_empty()) {
             let (name, value) = match memchr(b'=', pair) {
                 Some(at) => (&pair[..at], &pair[at + 1..]),
