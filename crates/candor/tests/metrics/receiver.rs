@@ -14,6 +14,8 @@ pub(super) enum Reply {
     Status(u16),
     /// With 200 and this body.
     Body(&'static [u8]),
+    /// With a status and header lines, by the request.
+    Head(fn(&Request) -> String),
     /// With no HTTP.
     Garbage,
     /// By the end of the connection.
@@ -34,7 +36,12 @@ impl Request {
 
 /// Replies so to requests, one after the other, and accepts all that follow. It ends with the test's process, as the others.
 pub(super) fn receiver(replies: &'static [Reply]) -> (String, Receiver<Request>) {
-    start(replies, None)
+    start(replies, Reply::Status(204), None)
+}
+
+/// The same, with another reply to all that follow.
+pub(super) fn receiver_then(replies: &'static [Reply], then: Reply) -> (String, Receiver<Request>) {
+    start(replies, then, None)
 }
 
 /// Has nothing but this path.
@@ -54,15 +61,19 @@ pub(super) fn receiver_of(path: &'static str) -> String {
 
 /// The same over TLS.
 pub(super) fn secure_receiver(config: ServerConfig) -> (String, Receiver<Request>) {
-    start(&[], Some(Arc::new(config)))
+    start(&[], Reply::Status(204), Some(Arc::new(config)))
 }
 
-fn start(replies: &'static [Reply], tls: Option<Arc<ServerConfig>>) -> (String, Receiver<Request>) {
+fn start(
+    replies: &'static [Reply],
+    then: Reply,
+    tls: Option<Arc<ServerConfig>>,
+) -> (String, Receiver<Request>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap().to_string();
     let (out, requests) = channel();
     thread::spawn(move || {
-        let replies = replies.iter().copied().chain(std::iter::repeat(Reply::Status(204)));
+        let replies = replies.iter().copied().chain(std::iter::repeat(then));
         for (stream, reply) in listener.incoming().zip(replies) {
             let stream = stream.unwrap();
             match &tls {
@@ -108,6 +119,13 @@ fn serve(mut stream: impl Read + Write, reply: Reply, out: &Sender<Request>) {
         Reply::Body(body) => {
             let _ = write!(stream, "HTTP/1.1 200 OK\r\ncontent-length: {}\r\n\r\n", body.len());
             let _ = stream.write_all(body);
+        }
+        Reply::Head(head) => {
+            let head = head(&request);
+            let _ = write!(stream, "HTTP/1.1 {head}\r\nContent-Length: 0\r\n\r\n");
+            if head.starts_with("204") {
+                let _ = out.send(request);
+            }
         }
         Reply::Garbage => drop(stream.write_all(b"\x00\x00\x12\x04SSH-2.0\r\n")),
         Reply::Close => {}

@@ -1,6 +1,6 @@
-//! Prometheus' remote write 1.0, read by libraries: Snappy, and the messages of `prompb`.
+//! Prometheus' remote write 1.0 and 2.0, read by libraries: Snappy, and the messages of `prompb`.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::TcpListener;
 use std::process::Command;
 
@@ -8,10 +8,10 @@ use prost::Message;
 
 use super::exposition::Exposition;
 use super::native::Label;
-use super::receiver::Reply::{Close, Garbage, Status};
-use super::receiver::{Request, receiver};
+use super::receiver::Reply::{Close, Garbage, Head, Status};
+use super::receiver::{Reply, Request, receiver, receiver_then};
 use super::{USAGE, assert_histogram};
-use crate::common::{CANDOR, Candor, Target, candor};
+use crate::common::{CANDOR, Candor, Outcome, Target, candor};
 
 /// prometheus.WriteRequest, as far as it is used; so are the others.
 #[derive(Message)]
@@ -48,20 +48,88 @@ struct Metadata {
     help: String,
 }
 
+/// io.prometheus.write.v2.Request.
+#[derive(Message)]
+struct SecondRequest {
+    #[prost(string, repeated, tag = "4")]
+    symbols: Vec<String>,
+    #[prost(message, repeated, tag = "5")]
+    timeseries: Vec<SecondSeries>,
+}
+
+#[derive(Message)]
+struct SecondSeries {
+    #[prost(uint32, repeated, tag = "1")]
+    labels_refs: Vec<u32>,
+    #[prost(message, repeated, tag = "2")]
+    samples: Vec<Sample>,
+    #[prost(message, optional, tag = "5")]
+    metadata: Option<SecondMetadata>,
+}
+
+#[derive(Message)]
+struct SecondMetadata {
+    #[prost(int32, tag = "1")]
+    kind: i32,
+    #[prost(uint32, tag = "3")]
+    help_ref: u32,
+}
+
+fn is_second(request: &Request) -> bool {
+    request.head.contains("proto=io.prometheus.write.v2.Request")
+}
+
+/// A request; one of 2.0 as it would be in 1.0, with metadata of each series instead of each family.
 fn decoded(request: &Request) -> WriteRequest {
-    for line in [
+    let own = match is_second(request) {
+        false => [
+            "\r\nContent-Type: application/x-protobuf\r\n",
+            "\r\nX-Prometheus-Remote-Write-Version: 0.1.0\r\n",
+        ],
+        true => [
+            "\r\nContent-Type: application/x-protobuf;proto=io.prometheus.write.v2.Request\r\n",
+            "\r\nX-Prometheus-Remote-Write-Version: 2.0.0\r\n",
+        ],
+    };
+    let common = [
         "POST /api/v1/write?x=y HTTP/1.1\r\n",
-        "\r\nContent-Type: application/x-protobuf\r\n",
         "\r\nContent-Encoding: snappy\r\n",
-        "\r\nX-Prometheus-Remote-Write-Version: 0.1.0\r\n",
         "\r\nUser-Agent: candor/",
-    ] {
+    ];
+    for line in common.into_iter().chain(own) {
         assert!(request.head.contains(line), "{}", request.head);
     }
     assert!(request.body != [0], "nothing is sent");
     let bytes = snap::raw::Decoder::new().decompress_vec(&request.body).expect("Snappy");
-    WriteRequest::decode(&bytes[..]).expect("a WriteRequest")
+    if !is_second(request) {
+        return WriteRequest::decode(&bytes[..]).expect("a WriteRequest");
+    }
+    let second = SecondRequest::decode(&bytes[..]).expect("a Request");
+    assert_eq!(second.symbols[0], "");
+    let texts: BTreeSet<&String> = second.symbols.iter().collect();
+    assert_eq!(texts.len(), second.symbols.len(), "a text is there twice: {:?}", second.symbols);
+    let text = |at: u32| second.symbols[at as usize].clone();
+    let mut first = WriteRequest::default();
+    for one in second.timeseries {
+        let pairs = one.labels_refs.chunks(2);
+        let labels = pairs.map(|pair| Label { name: text(pair[0]), value: text(pair[1]) });
+        let labels: Vec<Label> = labels.collect();
+        let metadata = one.metadata.unwrap();
+        let (kind, name, help) = (metadata.kind, labels[0].value.clone(), text(metadata.help_ref));
+        first.metadata.push(Metadata { kind, name, help });
+        first.timeseries.push(Series { labels, samples: one.samples });
+    }
+    first
 }
+
+/// A receiver of 2.0, which wrote all samples.
+const WRITTEN: Reply = Head(|request| {
+    if !is_second(request) {
+        return "415 X".to_owned();
+    }
+    let samples: usize = decoded(request).timeseries.iter().map(|one| one.samples.len()).sum();
+    format!("204 X\r\nX-Prometheus-Remote-Write-Samples-Written: {samples}")
+});
 
 /// The samples of each series, in the order in which they came.
 fn samples(requests: &[Request]) -> BTreeMap<String, Vec<(i64, f64)>> {
@@ -80,9 +148,35 @@ fn samples(requests: &[Request]) -> BTreeMap<String, Vec<(i64, f64)>> {
 
 #[test]
 fn updates_wait_for_the_receiver_and_the_last_one_is_the_result() {
+    let requests = the_last_update_is_the_result("remote-write", Status(204));
+    let kinds = requests.iter().flat_map(|one| decoded(one).metadata);
+    let kinds: BTreeMap<String, i32> = kinds
+        .inspect(|one| assert!(one.help.ends_with('.'), "{one:?}"))
+        .map(|one| (one.name, one.kind))
+        .collect();
+    assert_eq!(kinds["candor_requests_total"], 1);
+    assert_eq!((kinds["candor_backlog"], kinds["candor_response_seconds"]), (2, 3));
+}
+
+#[test]
+fn so_it_is_with_2_0_whose_series_have_their_metadata() {
+    let requests = the_last_update_is_the_result("remote-write2", WRITTEN);
+    assert!(requests.iter().all(is_second));
+    let kinds = requests.iter().flat_map(|one| decoded(one).metadata);
+    let kinds: BTreeMap<String, i32> = kinds
+        .inspect(|one| assert!(one.help.ends_with('.'), "{one:?}"))
+        .map(|one| (one.name, one.kind))
+        .collect();
+    assert_eq!((kinds["candor_requests_total"], kinds["candor_backlog"]), (1, 2));
+    assert_eq!(kinds["candor_response_seconds_bucket"], 3);
+    assert_eq!(kinds["candor_response_seconds_sum"], 3);
+}
+
+/// Of a run whose receiver fails thrice, then replies so. Returns what it accepted.
+fn the_last_update_is_the_result(kind: &str, reply: Reply) -> Vec<Request> {
     let target = Target::start(&[]);
-    let (address, requests) = receiver(&[Status(500), Garbage, Close]);
-    let out = format!("remote-write:http://{address}/api/v1/write?x=y");
+    let (address, requests) = receiver_then(&[Status(500), Garbage, Close], reply);
+    let out = format!("{kind}:http://{address}/api/v1/write?x=y");
     let load = ["-R", "100", "-c", "1", "-d", "3500ms", "--shed-after", "100ms"];
     let shown = ["--interval", "100ms", "--tag", "env=a b", "--expect", "service p50 < 1h"];
     let to = ["--json", "result.json", "--out", &out, &target.url("/delay/20ms")];
@@ -122,14 +216,7 @@ fn updates_wait_for_the_receiver_and_the_last_one_is_the_result() {
     for of in ["response", "service", "send_lag"] {
         assert_histogram(&last, &format!("candor_{of}_seconds"), labels, &document, of);
     }
-
-    let kinds = requests.iter().flat_map(|one| decoded(one).metadata);
-    let kinds: BTreeMap<String, i32> = kinds
-        .inspect(|one| assert!(one.help.ends_with('.'), "{one:?}"))
-        .map(|one| (one.name, one.kind))
-        .collect();
-    assert_eq!(kinds["candor_requests_total"], 1);
-    assert_eq!((kinds["candor_backlog"], kinds["candor_response_seconds"]), (2, 3));
+    requests
 }
 
 #[test]
@@ -161,4 +248,66 @@ fn updates_that_are_refused_are_lost_and_the_totals_are_not() {
     assert!(none.stderr.contains("updates were lost: Connection refused"), "{}", none.stderr);
     run("remote-write").assert_refused(USAGE, &["remote-write:http://127.0.0.1:9090/api/v1/write"]);
     run("remote-write:http://127.0.0.1:9").assert_refused(USAGE, &["the URL has no path"]);
+}
+
+/// A run with one update in each of some intervals, sent to a receiver.
+fn short_run(kind: &str, address: &str) -> Outcome {
+    let target = Target::start(&[]);
+    let out = format!("{kind}:http://{address}/api/v1/write?x=y");
+    let load = ["-n", "100", "-R", "100", "-c", "1", "--interval", "100ms"];
+    let to = ["--json", "result.json", "--out", &out, &target.url("/")];
+    let outcome = candor(&[&load[..], &to].concat());
+    assert_eq!(outcome.code(), 0, "{}", outcome.stderr);
+    outcome
+}
+
+#[test]
+fn a_receiver_of_the_other_version_gets_it() {
+    // Receivers of 1.0 refuse 2.0, or see an empty request in it.
+    let unconfirmed = Head(|one| (if is_second(one) { "204 X" } else { "204 Y" }).to_owned());
+    let bad = Head(|one| (if is_second(one) { "400 X" } else { "204 X" }).to_owned());
+    let foreign = Head(|one| (if is_second(one) { "415 X" } else { "204 X" }).to_owned());
+    for (kind, reply, sent, is_second_at_last) in [
+        ("remote-write", WRITTEN, "version 1.0; version 2.0 was sent", true),
+        ("remote-write2", foreign, "version 2.0; version 1.0 was sent", false),
+        ("remote-write2", bad, "version 2.0; version 1.0 was sent", false),
+        ("remote-write2", unconfirmed, "version 2.0; version 1.0 was sent", false),
+    ] {
+        let (address, requests) = receiver_then(&[], reply);
+        let outcome = short_run(kind, &address);
+        assert!(outcome.stderr.contains(sent), "{kind}: {}", outcome.stderr);
+        assert!(!outcome.stderr.contains("lost"), "{kind}: {}", outcome.stderr);
+        let requests: Vec<Request> = requests.try_iter().collect();
+        let (last, others) = requests.split_last().unwrap();
+        assert_eq!(is_second(last), is_second_at_last);
+        let strange = others.iter().filter(|one| is_second(one) != is_second_at_last).count();
+        assert!(strange <= 1, "{kind}: {strange}");
+        let taken: Vec<Request> =
+            requests.into_iter().filter(|one| is_second(one) == is_second_at_last).collect();
+        let over = &samples(&taken)["candor_run_over{}"];
+        assert_eq!(over.len(), outcome.document().list("/intervals").len() + 1, "{kind}");
+        let sent = &samples(&taken)["candor_requests_sent_total{}"];
+        assert_eq!(sent.last().unwrap().1, outcome.document().ledger("sent") as f64, "{kind}");
+    }
+}
+
+#[test]
+fn what_a_receiver_of_2_0_did_not_write_is_lost() {
+    const HEADER: &str = "X-Prometheus-Remote-Write-Samples-Written: 2";
+    let some = Head(|_| format!("204 X\r\n{HEADER}"));
+    let bad = Head(|_| format!("400 X\r\n{HEADER}"));
+    for (first, words) in
+        [(some, "the server rejected "), (bad, "status was 400, and it rejected ")]
+    {
+        let first: &'static [Reply] = Box::leak(Box::new([WRITTEN, first]));
+        let (address, requests) = receiver_then(first, WRITTEN);
+        let outcome = short_run("remote-write2", &address);
+        let lost = format!("--out remote-write2: 1 of {} updates were lost: ", {
+            outcome.document().list("/intervals").len() + 1
+        });
+        assert!(outcome.stderr.contains(&lost), "{}", outcome.stderr);
+        assert!(outcome.stderr.contains(words), "{}", outcome.stderr);
+        assert!(!outcome.stderr.contains("was sent"), "{}", outcome.stderr);
+        assert!(requests.try_iter().all(|one| is_second(&one)));
+    }
 }

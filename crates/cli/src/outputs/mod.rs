@@ -105,6 +105,7 @@ const KINDS: &[Kind] = &[
     Kind { name: "ndjson", make: live::make },
     Kind { name: metrics::prometheus::NAME, make: metrics::prometheus::make },
     Kind { name: metrics::remote_write::NAME, make: metrics::remote_write::make },
+    Kind { name: metrics::remote_write::NAME_2, make: metrics::remote_write::make_2 },
     Kind { name: metrics::otlp::NAME, make: metrics::otlp::make },
     Kind { name: metrics::influx::NAME, make: metrics::influx::make },
     Kind { name: metrics::statsd::NAME, make: metrics::statsd::make },

@@ -41,9 +41,9 @@ group! {
         /// percentiles of service time; csv-steps, a row for each request, step and journey; junit, github, github-summary, gitlab and
         /// gitlab-quality, what was checked, for CI; ndjson, a line of JSON for each interval and each finding, written
         /// during the run. Metrics during the run: prometheus, with the port or HOST:PORT where Prometheus scrapes them;
-        /// remote-write, with the URL of a receiver of Prometheus' remote write; otlp, with the URL of a receiver of
-        /// OpenTelemetry, without /v1/metrics; influx, with the URL of a server that takes line protocol; statsd, with its
-        /// port or HOST:PORT. If an output goes to the standard output, the report goes to the standard error.
+        /// remote-write, with the URL of a receiver of Prometheus' remote write, and remote-write2 for its version 2.0;
+        /// otlp, with the URL of a receiver of OpenTelemetry, without /v1/metrics; influx, with the URL of a server that
+        /// takes line protocol; statsd, with its port or HOST:PORT. If an output goes to the standard output, the report goes to the standard error.
         #[arg(long, value_name = "KIND[:FILE]")]
         #[serde(deserialize_with = "one_or_many")]
         pub out: Vec<Out>,

@@ -1,4 +1,5 @@
-//! Messages of protobuf, written field by field: <https://protobuf.dev/programming-guides/encoding/>. It knows no schema.
+//! Messages of protobuf, written and read field by field: <https://protobuf.dev/programming-guides/encoding/>. It knows no
+//! schema.
 
 /// A message under way.
 #[derive(Default)]
@@ -66,4 +67,37 @@ impl Message {
         message.0.extend_from_slice(&bytes);
         message
     }
+}
+
+/// The value of a field.
+#[derive(Clone, Copy)]
+pub(super) enum Value<'a> {
+    Number(u64),
+    /// Bytes, a text or a message.
+    Bytes(&'a [u8]),
+}
+
+/// The fields of a message, up to the first one that is cut or has a value of another type.
+pub(super) fn fields(mut message: &[u8]) -> impl Iterator<Item = (u64, Value<'_>)> {
+    std::iter::from_fn(move || {
+        let (key, rest) = varint(message)?;
+        let (number, rest) = varint(rest)?;
+        let (value, rest) = match key & 7 {
+            0 => (Value::Number(number), rest),
+            2 => {
+                let (bytes, rest) = rest.split_at_checked(usize::try_from(number).ok()?)?;
+                (Value::Bytes(bytes), rest)
+            }
+            _ => return None,
+        };
+        message = rest;
+        Some((key >> 3, value))
+    })
+}
+
+/// A number and the bytes behind it.
+fn varint(bytes: &[u8]) -> Option<(u64, &[u8])> {
+    let end = bytes.iter().take(10).position(|byte| *byte < 0x80)?;
+    let (digits, rest) = bytes.split_at(end + 1);
+    Some((digits.iter().rev().fold(0, |value, digit| value << 7 | u64::from(digit & 0x7f)), rest))
 }

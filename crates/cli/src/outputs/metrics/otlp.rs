@@ -11,8 +11,8 @@ use candor_record::{RunRecord, Stretch};
 use candor_report::Document;
 use candor_report::document::{Outcome, Severity};
 
-use super::message::Message;
-use super::post::{AGENT, Form, Outgoing, secret, url};
+use super::message::{Message, Value, fields};
+use super::post::{AGENT, Dialect, Form, Outgoing, Response, secret, url};
 use super::pushed::{Pushed, Update};
 use super::totals::{Family, Labels, Metrics, Times};
 use crate::console;
@@ -48,20 +48,21 @@ pub(in crate::outputs) fn make(to: &Making<'_>) -> Result<Box<dyn Output>, UserE
     if path.ends_with(METRICS) || path.ends_with(EVENTS) {
         return refused(format!("Candor adds {METRICS} and {EVENTS} to the URL; leave them out"));
     }
-    let mut fields = AGENT.to_owned() + "Content-Type: application/x-protobuf\r\n";
+    let mut head = AGENT.to_owned() + "Content-Type: application/x-protobuf\r\n";
     if let Some(value) = &base.authorization {
-        fields += &secret(NAME, HEADERS, "Authorization", value)?;
+        head += &secret(NAME, HEADERS, "Authorization", value)?;
     }
     for field in
         env::var(HEADERS).unwrap_or_default().split(',').filter(|one| !one.trim().is_empty())
     {
         let (name, value) = field.split_once('=').unwrap_or_default();
         let value = String::from_utf8_lossy(&percent_decoded(value.trim())).into_owned();
-        fields += &secret(NAME, HEADERS, name.trim(), &value)?;
+        head += &secret(NAME, HEADERS, name.trim(), &value)?;
     }
     let out = |items, to: &str| {
-        let form =
-            Form { kind: NAME, items, fields: fields.clone(), pack: |bytes| bytes, rejected };
+        let judge: fn(&Response, u64) -> _ = |response, _| Some(rejected(&response.body));
+        let dialect = Dialect { judge, ..Dialect::PLAIN };
+        let form = Form { kind: NAME, items, fields: head.clone(), dialect, other: None };
         Outgoing::new(form, &HttpUrl { path: format!("{path}{to}{query}"), ..base.clone() })
     };
     Ok(Box::new(Otlp {
@@ -97,18 +98,17 @@ impl Output for Otlp {
 
 /// The number in `partial_success` of a response: points or events that the receiver rejected.
 fn rejected(response: &[u8]) -> u64 {
-    let count = || {
-        let (_, success) = varint(response.strip_prefix(&[1 << 3 | 2])?)?;
-        Some(varint(success.strip_prefix(&[1 << 3])?)?.0)
+    let success = fields(response).find_map(|one| match one {
+        (1, Value::Bytes(success)) => Some(success),
+        _ => None,
+    });
+    let count = |success| {
+        fields(success).find_map(|one| match one {
+            (1, Value::Number(count)) => Some(count),
+            _ => None,
+        })
     };
-    count().unwrap_or_default()
-}
-
-/// A number and the bytes behind it.
-fn varint(bytes: &[u8]) -> Option<(u64, &[u8])> {
-    let end = bytes.iter().take(10).position(|byte| *byte < 0x80)?;
-    let (digits, rest) = bytes.split_at(end + 1);
-    Some((digits.iter().rev().fold(0, |value, digit| value << 7 | u64::from(digit & 0x7f)), rest))
+    success.and_then(count).unwrap_or_default()
 }
 
 /// An `ExportMetricsServiceRequest`. Requests one behind the other are one request.

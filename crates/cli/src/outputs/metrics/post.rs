@@ -21,6 +21,7 @@ use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
 
 use super::timed::{Timed, left};
 use super::{NICEST, addresses, place};
+use crate::console;
 use crate::exit::UserError;
 use crate::outputs::sink::{Sink, Target};
 use crate::signals;
@@ -50,12 +51,45 @@ pub(super) struct Form {
     pub(super) kind: &'static str,
     /// What is counted: a plural.
     pub(super) items: &'static str,
-    /// Header lines, each with its end.
+    /// Header lines of every dialect, each with its end.
     pub(super) fields: String,
-    /// The body of a request, from updates one behind the other.
-    pub(super) pack: fn(Vec<u8>) -> Vec<u8>,
-    /// How much of a request was rejected, by the body of a response that accepts it.
-    pub(super) rejected: fn(&[u8]) -> u64,
+    /// The dialect that is sent first.
+    pub(super) dialect: Dialect,
+    /// The one for a receiver that does not take it.
+    pub(super) other: Option<Dialect>,
+}
+
+/// How updates are written: a receiver may take one dialect and not another.
+#[derive(Clone, Copy)]
+pub(super) struct Dialect {
+    pub(super) name: &'static str,
+    /// Header lines, each with its end.
+    pub(super) fields: &'static str,
+    /// The body of a request, from updates one behind the other, and the number of values that are to be confirmed.
+    pub(super) pack: fn(Vec<u8>) -> (Vec<u8>, u64),
+    /// How many of these values the receiver rejected; `None` if it does not take the dialect.
+    pub(super) judge: fn(&Response, u64) -> Option<u64>,
+}
+
+impl Dialect {
+    /// Updates as they are, of which nothing is confirmed but the whole.
+    pub(super) const PLAIN: Self =
+        Dialect { name: "", fields: "", pack: |updates| (updates, 0), judge: |_, _| Some(0) };
+}
+
+/// The response to a request.
+pub(super) struct Response {
+    pub(super) status: u16,
+    head: String,
+    /// As much of it as is read.
+    pub(super) body: Vec<u8>,
+}
+
+impl Response {
+    /// The value of a header field.
+    pub(super) fn field(&self, name: &str) -> Option<&str> {
+        field(&self.head, name)
+    }
 }
 
 /// The receiver's URL. Errors do not repeat it, because it may have a password.
@@ -118,6 +152,8 @@ pub(super) struct Outgoing {
 #[derive(Debug, Default)]
 struct Fate {
     arrived: AtomicU64,
+    /// The receiver did not take the first dialect.
+    has_turned: AtomicBool,
     /// The last reason why updates did not arrive.
     why: Mutex<Option<String>>,
 }
@@ -129,13 +165,13 @@ impl Outgoing {
         let host =
             if url.host.contains(':') { format!("[{}]", url.host) } else { url.host.clone() };
         let fate = Arc::new(Fate::default());
-        let (path, authority, fields) = (&url.path, &url.authority, &form.fields);
+        let (path, authority) = (&url.path, &url.authority);
         let poster = Poster {
             addresses: addresses(kind, &format!("{host}:{}", url.port))?,
             tls: url.is_https.then(|| tls(&url.host)).transpose().map_err(failed)?,
-            head: format!("POST {path} HTTP/1.1\r\nHost: {authority}\r\n{fields}"),
-            pack: form.pack,
-            rejected: form.rejected,
+            head: format!("POST {path} HTTP/1.1\r\nHost: {authority}\r\n{}", form.fields),
+            dialect: form.dialect,
+            other: form.other,
             waiting: VecDeque::new(),
             failed: None,
             is_nice: false,
@@ -159,12 +195,20 @@ impl Outgoing {
     }
 
     /// Waits until everything is sent, but neither for long nor beyond a signal. Fails if nothing arrived; else returns what
-    /// to say of losses.
+    /// to say of losses. Says by itself that another dialect was sent.
     pub(super) fn end(self) -> Result<Option<String>, UserError> {
-        let Outgoing { form: Form { kind, items, .. }, sink, offered, fate, .. } = self;
+        let Outgoing {
+            form: Form { kind, items, dialect, other, .. }, sink, offered, fate, ..
+        } = self;
         signals::on_signal(|| STOPPED.store(true, Ordering::SeqCst));
         let late = sink.end_unless(Vec::new(), || STOPPED.load(Ordering::SeqCst)).error;
         let arrived = fate.arrived.load(Ordering::Relaxed);
+        if let Some(other) = other.filter(|_| fate.has_turned.load(Ordering::Relaxed)) {
+            let (first, other) = (dialect.name, other.name);
+            console::say(format_args!(
+                "candor: --out {kind}: the server does not take {first}; {other} was sent"
+            ));
+        }
         let why = fate.why.lock().unwrap_or_else(PoisonError::into_inner).take();
         let why = late.map(|why| why.to_string()).or(why).unwrap_or_else(|| "too slow".to_owned());
         let lost =
@@ -201,10 +245,11 @@ fn tls(host: &str) -> Result<(Arc<ClientConfig>, ServerName<'static>), String> {
 struct Poster {
     addresses: Vec<SocketAddr>,
     tls: Option<(Arc<ClientConfig>, ServerName<'static>)>,
-    /// The head of a request, without its length.
+    /// The head of a request, without the fields of its dialect and its length.
     head: String,
-    pack: fn(Vec<u8>) -> Vec<u8>,
-    rejected: fn(&[u8]) -> u64,
+    dialect: Dialect,
+    /// Another one, until one of them was taken or this one is sent.
+    other: Option<Dialect>,
     /// Updates and the number of their items, the oldest first.
     waiting: VecDeque<(Vec<u8>, u64)>,
     /// When the last request failed.
@@ -249,13 +294,23 @@ impl Poster {
                 body.extend_from_slice(update);
                 (items, taken) = (items + count, taken + 1);
             }
-            let response = self.post((self.pack)(body));
-            let is_decided = matches!(response, Ok((200..=299 | 400..=428 | 430..=499, _)));
-            let why = match response {
-                Ok((200..=299, body)) => match (self.rejected)(&body) {
-                    0 => None,
-                    count => Some(format!("the server rejected {count} values")),
-                },
+            let (body, values) = (self.dialect.pack)(body);
+            let response = self.post(body);
+            let judged =
+                response.as_ref().map(|one| (one.status, (self.dialect.judge)(one, values)));
+            if let (Ok((_, None)), Some(other)) = (&judged, self.other) {
+                (self.dialect, self.other) = (other, None);
+                self.fate.has_turned.store(true, Ordering::Relaxed);
+                continue;
+            }
+            let is_decided = matches!(judged, Ok((200..=299 | 400..=428 | 430..=499, _)));
+            let why = match judged {
+                Ok((200..=299, Some(0))) => None,
+                Ok((200..=299, Some(count))) => Some(format!("the server rejected {count} values")),
+                Ok((200..=299, None)) => Some("the server did not confirm any value".to_owned()),
+                Ok((status, Some(count @ 1..))) => Some(format!(
+                    "the server's status was {status}, and it rejected {count} of {values} values"
+                )),
                 Ok((status, _)) => Some(format!("the server's status was {status}")),
                 Err(error) => Some(error.to_string()),
             };
@@ -265,7 +320,10 @@ impl Poster {
             }
             self.failed = why.is_some().then(Instant::now);
             match why {
-                None => drop(self.fate.arrived.fetch_add(items, Ordering::Relaxed)),
+                None => {
+                    self.other = None;
+                    self.fate.arrived.fetch_add(items, Ordering::Relaxed);
+                }
                 Some(_) => {
                     *self.fate.why.lock().unwrap_or_else(PoisonError::into_inner) = why;
                     return;
@@ -274,8 +332,8 @@ impl Poster {
         }
     }
 
-    /// Sends one request, and returns the status and the body of the response.
-    fn post(&self, body: Vec<u8>) -> io::Result<(u16, Vec<u8>)> {
+    /// Sends one request.
+    fn post(&self, body: Vec<u8>) -> io::Result<Response> {
         let until = Instant::now() + LIMIT;
         let mut stream = Err(io::ErrorKind::AddrNotAvailable.into());
         for address in &self.addresses {
@@ -285,8 +343,8 @@ impl Poster {
             }
         }
         let stream = Timed::new(stream?, until);
-        let head =
-            format!("{}Content-Length: {}\r\nConnection: close\r\n\r\n", self.head, body.len());
+        let (head, fields, length) = (&self.head, self.dialect.fields, body.len());
+        let head = format!("{head}{fields}Content-Length: {length}\r\nConnection: close\r\n\r\n");
         let request = [head.into_bytes(), body].concat();
         match &self.tls {
             None => exchange(stream, &request),
@@ -299,8 +357,8 @@ impl Poster {
     }
 }
 
-/// Writes a request, and reads the status of the response, and as much of its body as comes.
-fn exchange(mut stream: impl Read + Write, request: &[u8]) -> io::Result<(u16, Vec<u8>)> {
+/// Writes a request, and reads the response, and as much of its body as comes.
+fn exchange(mut stream: impl Read + Write, request: &[u8]) -> io::Result<Response> {
     stream.write_all(request)?;
     stream.flush()?;
     let mut response = Vec::new();
@@ -318,8 +376,9 @@ fn exchange(mut stream: impl Read + Write, request: &[u8]) -> io::Result<(u16, V
     let status = line.strip_prefix("HTTP/1.").and_then(|line| line.split(' ').nth(1)?.get(..3));
     let status = status.and_then(|status| status.parse().ok());
     let status = status.ok_or_else(|| io::Error::other("the response was not HTTP/1.1"))?;
-    let body = head(&response).map_or(response.len(), str::len);
-    Ok((status, response.split_off(body)))
+    let head = head(&response).map(str::to_owned).unwrap_or_default();
+    let body = if head.is_empty() { Vec::new() } else { response.split_off(head.len()) };
+    Ok(Response { status, head, body })
 }
 
 /// The head of a response with the empty line behind it, if it is there.
@@ -328,13 +387,16 @@ fn head(response: &[u8]) -> Option<&str> {
     std::str::from_utf8(&response[..end + 4]).ok()
 }
 
+/// The value of a header field.
+fn field<'h>(head: &'h str, name: &str) -> Option<&'h str> {
+    let mut fields = head.lines().filter_map(|line| line.split_once(':'));
+    let value = fields.find(|(one, _)| one.eq_ignore_ascii_case(name))?.1;
+    Some(value.trim())
+}
+
 /// Whether the head is there, and the body if its length is known. One of another length has nothing that is read.
 fn is_whole(response: &[u8]) -> bool {
-    let length = |head: &str| {
-        let mut fields = head.lines().filter_map(|line| line.split_once(':'));
-        let length = fields.find(|(name, _)| name.eq_ignore_ascii_case("content-length"))?;
-        length.1.trim().parse::<usize>().ok()
-    };
+    let length = |head: &str| field(head, "content-length")?.parse::<usize>().ok();
     head(response)
         .is_some_and(|head| response.len() - head.len() >= length(head).unwrap_or_default())
 }
