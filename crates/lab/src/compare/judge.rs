@@ -7,11 +7,11 @@
 
 use std::collections::BTreeMap;
 
-use candor_plan::units::{fmt_digits, fmt_plural};
+use candor_plan::units::{fmt_digits, fmt_plural, fmt_share};
 use candor_report::document::Judgement;
 use candor_report::document::Outcome;
 use candor_report::experiment::comparison::{
-    Change, Conclusion, Finding, Limit, Metric, Noise, Trial, Variant,
+    Change, Conclusion, FAILURES, Finding, Limit, Metric, Noise, Trial, Variant,
 };
 use candor_stats::bootstrap::{RESAMPLES, cliffs_delta};
 use candor_stats::rounds::{self, Shift};
@@ -56,10 +56,15 @@ pub(crate) fn limit(
     slower: f64,
     needed: u64,
     noise: Option<&Noise>,
+    settings: &Settings,
 ) -> Limit {
-    let of = |(at, variant)| {
+    let of = |(at, variant): (u64, &Variant)| {
         let primary = findings.iter().find(|one| one.primary && one.variant == at);
-        of_variant(&variants[0], variant, primary, slower, needed, noise)
+        let twin = noise.and_then(|one| variants.get(one.variant as usize));
+        let failure = variant.failure(&variants[0]);
+        // What base measured twice does as well says nothing about this variant.
+        let doubt = failure.as_ref().and_then(|_| doubt(&variants[0], twin?, variant, settings));
+        of_variant(&variants[0], variant, primary, (failure, doubt), slower, needed, noise)
     };
     let judged = (0..).zip(variants).skip(1);
     let judged = judged.filter(|(at, _)| noise.is_none_or(|noise| noise.variant != *at));
@@ -125,10 +130,36 @@ pub(crate) fn expectations(name: &str, runs: &[Vec<Judgement>]) -> Vec<Judgement
     judged.collect()
 }
 
+/// Why the failure of a variant may be the machine's: the baseline, measured twice, fails as well, and the difference of the
+/// failed shares is not significant, or no larger than the baseline's from itself. `None`: the failure is its own.
+fn doubt(
+    baseline: &Variant,
+    twin: &Variant,
+    variant: &Variant,
+    settings: &Settings,
+) -> Option<String> {
+    let share = [baseline, twin].into_iter().filter_map(Variant::failed_share).reduce(f64::max)?;
+    if share <= FAILURES || variant.broken.is_some() || variant.is_failed() {
+        return None;
+    }
+    // Of all runs: one in which nothing worked has this figure, if no other.
+    let shift = |other| {
+        let shares = Sets::of(baseline, other, true, |trial| trial.figures.failed_share);
+        shares.shift(Metric::Errors, settings.confidence, settings.seed)
+    };
+    let floor =
+        shift(twin).map_or(f64::INFINITY, |it| it.interval.low.abs().max(it.interval.high.abs()));
+    let is_own = shift(variant).is_some_and(|it| {
+        it.p <= 1.0 - settings.confidence && it.interval.low > 0.0 && it.interval.estimate > floor
+    });
+    (!is_own).then(|| format!("but {} of those of {} failed, too", fmt_share(share), baseline.name))
+}
+
 fn of_variant(
     baseline: &Variant,
     variant: &Variant,
     primary: Option<&Finding>,
+    (failure, doubt): (Option<String>, Option<String>),
     slower: f64,
     needed: u64,
     noise: Option<&Noise>,
@@ -150,11 +181,14 @@ fn of_variant(
     let change = change.and_then(Finding::slowdown);
     let is_claim = primary.is_some_and(|one| one.conclusion == Conclusion::Worse);
     let percent = |share: f64| fmt_digits(share * 100.0);
-    let (outcome, found) = match (variant.failure(baseline), change) {
+    let (outcome, found) = match (failure, change) {
         _ if baseline.is_failed() => {
             (Outcome::CannotTell, baseline.nothing_worked().unwrap_or_default())
         }
-        (Some(failure), _) => (Outcome::NotMet, failure),
+        (Some(failure), _) => match doubt {
+            None => (Outcome::NotMet, failure),
+            Some(doubt) => (Outcome::CannotTell, format!("{failure}; {doubt}")),
+        },
         (None, None) => (Outcome::CannotTell, too_few()),
         (None, Some(change)) => {
             let floor = noise.map_or(Some(0.0), |one| one.floor).unwrap_or(f64::INFINITY);
@@ -211,7 +245,7 @@ pub(crate) fn findings(
     for (index, variant) in (1..).zip(others) {
         for metric in Metric::ALL {
             let primary = metric == settings.primary;
-            let sets = Sets::of(baseline, variant, metric, interleaved);
+            let sets = Sets::of_metric(baseline, variant, metric, interleaved);
             if sets.a.is_empty() && sets.b.is_empty() && !primary {
                 continue;
             }
@@ -262,16 +296,23 @@ struct Sets {
 }
 
 impl Sets {
-    fn of(baseline: &Variant, variant: &Variant, metric: Metric, paired: bool) -> Sets {
+    /// Of a metric, in the runs that may be compared.
+    fn of_metric(baseline: &Variant, variant: &Variant, metric: Metric, paired: bool) -> Sets {
+        Sets::of(baseline, variant, paired, |trial| {
+            let figure = metric.of(&trial.figures).filter(|_| !trial.figures.unusable)?;
+            let usable = figure.is_finite() && (metric.is_difference() || figure > 0.0);
+            usable.then_some(figure)
+        })
+    }
+
+    fn of(
+        baseline: &Variant,
+        variant: &Variant,
+        paired: bool,
+        figure: impl Fn(&Trial) -> Option<f64>,
+    ) -> Sets {
         let figures = |one: &Variant| -> BTreeMap<u64, f64> {
-            let trials = one.trials.iter().filter(|trial| !trial.figures.unusable);
-            trials
-                .filter_map(|trial| {
-                    let figure = metric.of(&trial.figures)?;
-                    let usable = figure.is_finite() && (metric.is_difference() || figure > 0.0);
-                    usable.then_some((trial.round, figure))
-                })
-                .collect()
+            one.trials.iter().filter_map(|trial| Some((trial.round, figure(trial)?))).collect()
         };
         let (mut a, mut b) = (figures(baseline), figures(variant));
         if paired {

@@ -235,8 +235,14 @@ impl Whole {
             judge::rounds_needed(self.variants.len(), settings.confidence, self.interleaved);
         let noise = settings.has_twin.then(|| judge::noise(&findings));
         let limit = settings.slower_limit.map(|slower| {
-            let mut limit =
-                judge::limit(&self.variants, &findings, slower, rounds_needed, noise.as_ref());
+            let mut limit = judge::limit(
+                &self.variants,
+                &findings,
+                slower,
+                rounds_needed,
+                noise.as_ref(),
+                settings,
+            );
             if self.interrupted {
                 judge::interrupt(&mut limit);
             }

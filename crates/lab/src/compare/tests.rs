@@ -397,6 +397,49 @@ fn a_difference_below_the_noise_floor_is_not_red() {
     assert_eq!(gate(-0.06).0, Gate::CannotTell, "either way");
 }
 
+/// The gate if these shares of requests fail, by variant and round; base is measured twice.
+fn failing(seed: u64, share: impl Fn(Slot, &mut Random) -> f64) -> (Gate, String) {
+    let mut random = Random::new(seed);
+    let mut trial = |slot: Slot| {
+        let mut figures = TWO_MS.run(1.0, &mut random);
+        (figures.scheduled, figures.ok) = (REQUESTS as u64, REQUESTS as u64);
+        let share = share(slot, &mut random);
+        fail(&mut figures, share);
+        figures.unusable = share == 1.0;
+        Ok(measured(figures))
+    };
+    let settings = Settings { slower_limit: Some(0.5), has_twin: true, ..settings(12, seed) };
+    let made = interleaved(&entrants(3), &settings, about(), &mut trial).unwrap().document;
+    (made.gate().unwrap(), made.limit.unwrap().judgements[0].sentence.clone())
+}
+
+/// An overloaded machine, on which some runs of equal servers have no response at all.
+#[test]
+fn base_that_fails_as_often_by_chance_makes_no_head_red() {
+    let overloaded = |_: Slot, random: &mut Random| (0.4 + 0.4 * random.normal()).clamp(0.0, 1.0);
+    let gates: Vec<(Gate, String)> = (1..=100).map(|seed| failing(seed, overloaded)).collect();
+    let red: Vec<_> = gates.iter().filter(|one| one.0 == Gate::NotMet).collect();
+    assert!(red.is_empty(), "{red:?}");
+    assert!(gates.iter().any(|(_, said)| said.contains("no request of S2 succeeded in ")));
+    assert!(gates.iter().any(|(_, said)| said.ends_with("those of S0 failed, too.")));
+}
+
+#[test]
+fn a_head_that_fails_more_than_a_base_that_fails_is_red() {
+    let with = |head: fn(u64) -> f64| {
+        failing(1, move |slot, random| match slot.variant {
+            2 => head(slot.round),
+            _ => (0.03 + 0.01 * random.normal()).clamp(0.0, 1.0),
+        })
+    };
+    for head in [|_| 0.3, |_| 1.0, |round| if round % 2 == 0 { 1.0 } else { 0.1 }] {
+        let (gate, said) = with(head);
+        assert_eq!(gate, Gate::NotMet, "{said}");
+    }
+    let (gate, said) = with(|round| if round == 5 { 1.0 } else { 0.03 });
+    assert_eq!(gate, Gate::CannotTell, "{said}");
+}
+
 fn with_judgements(slot: Slot, outcomes: [Gate; 2]) -> Measured {
     let ns = 2_000_000 + slot.round * 1000 + slot.position;
     let response = Percentiles { p50_ns: Some(ns), ..Percentiles::default() };

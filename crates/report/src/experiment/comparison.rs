@@ -312,7 +312,7 @@ impl Variant {
     }
 
     /// The median over its runs of the share of failed requests.
-    fn failed_share(&self) -> Option<f64> {
+    pub fn failed_share(&self) -> Option<f64> {
         let shares: Vec<f64> =
             self.trials.iter().filter_map(|trial| trial.figures.failed_share).collect();
         (!shares.is_empty()).then(|| median(&shares))
@@ -355,7 +355,7 @@ impl Variant {
 
 /// By how much the share of failed requests may be above the baseline's before a variant has failed: as many as are
 /// not in a p99.
-const FAILURES: f64 = 0.01;
+pub const FAILURES: f64 = 0.01;
 
 impl Finding {
     /// How much slower the variant is, as a share of the baseline, with its interval: for times,
