@@ -14,7 +14,7 @@ use candor_plan::units::fmt_plural;
 use candor_plan::{ReportDepth, Secrets};
 use candor_render::Depth;
 use candor_report::Facts;
-use candor_report::document::Tool;
+use candor_report::document::{Host, Tool};
 use candor_report::experiment::matrix::Note;
 use candor_report::{json, visible};
 use clap::Args;
@@ -161,9 +161,10 @@ pub(crate) fn directory(
     head: &Head,
     kind: &'static Kind,
     fingerprint: &str,
+    host: &Host,
 ) -> Result<Directory, UserError> {
     let usual = PathBuf::from(format!("{}-results", head.name));
-    Ok(Directory::open(named.unwrap_or(&usual), kind, fingerprint)?)
+    Ok(Directory::open(named.unwrap_or(&usual), kind, fingerprint, host)?)
 }
 
 /// The number of cells and rounds, in words.

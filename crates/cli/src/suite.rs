@@ -118,8 +118,9 @@ impl SuiteArguments {
         }
         let split = flags.split()?;
         let fingerprint = fingerprint(&suite, &selection, &Disk);
-        let directory = matrix::directory(self.out.as_deref(), &suite.head, &KIND, &fingerprint)?;
         let facts = facts(typed);
+        let out = self.out.as_deref();
+        let directory = matrix::directory(out, &suite.head, &KIND, &fingerprint, &facts.host)?;
         let about = flags.about(facts.clone(), &split, "servers", "loader");
         let title = format!("{command} {}", suite.head.name);
         let (mut watched, show) = Watched::show(flags.asked(), &title)?;

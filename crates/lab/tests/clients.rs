@@ -8,7 +8,7 @@ use candor_lab::clients::matrix::Absent;
 use candor_lab::clients::model::{Asked, Client, PoolRule, Pools, Server, Suite};
 use candor_lab::clients::protocol::{Answer, Counts, Described};
 use candor_lab::clients::{Bench, CellPlan, KIND, Matrix, Measured, Selection, expand, file, run};
-use candor_lab::matrix::{About, Directory, Trouble};
+use candor_lab::matrix::{About, Directory, Kind, Trouble};
 use candor_lab::{LabError, Outcome};
 use candor_record::Histogram;
 use candor_render::{Depth, compose, csv};
@@ -95,6 +95,10 @@ fn right(key: &str, times: usize) -> (Answer, u64) {
     (answer, server)
 }
 
+fn open(path: &Path, kind: &'static Kind, fingerprint: &str) -> Result<Directory, LabError> {
+    Directory::open(path, kind, fingerprint, &Host::default())
+}
+
 fn measured(
     directory: &Path,
     of: impl FnMut(&str, usize) -> Result<(Answer, u64), Trouble>,
@@ -102,7 +106,7 @@ fn measured(
     let suite = suite(SMALL);
     let selection = Selection::default();
     let matrix = matrix(&suite, &selection).unwrap();
-    let store = Directory::open(directory, &KIND, &run::fingerprint(&suite, &selection)).unwrap();
+    let store = open(directory, &KIND, &run::fingerprint(&suite, &selection)).unwrap();
     let about = About {
         tool: Tool { name: "candor".to_owned(), version: "0.0".to_owned() },
         arguments: vec!["candor".to_owned(), "clients".to_owned()],
@@ -374,8 +378,7 @@ fn what_was_made_survives_an_interruption() {
     assert_eq!(run::fingerprint(&suite(SMALL), &Selection::default()), "ef7c008e");
     // Of another suite, or with other options.
     let other = Selection { embedded: true, ..Selection::default() };
-    let refused =
-        Directory::open(directory.path(), &KIND, &run::fingerprint(&suite(SMALL), &other));
+    let refused = open(directory.path(), &KIND, &run::fingerprint(&suite(SMALL), &other));
     let error = refused.unwrap_err().to_string();
     assert!(error.contains("it has trials of another suite"), "{error}");
 }
@@ -383,19 +386,18 @@ fn what_was_made_survives_an_interruption() {
 #[test]
 fn a_directory_is_one_processs_at_a_time() {
     let directory = tempfile::tempdir().unwrap();
-    let first = Directory::open(directory.path(), &KIND, "f").unwrap();
+    let first = open(directory.path(), &KIND, "f").unwrap();
     let also = first.clone();
     drop(first);
-    let error = Directory::open(directory.path(), &KIND, "f").unwrap_err().to_string();
+    let error = open(directory.path(), &KIND, "f").unwrap_err().to_string();
     let holder = format!("another candor clients (process {})", std::process::id());
     assert!(error.contains(&holder), "{error}");
     drop(also);
     // Nothing was measured: the directory still has no owner.
-    drop(Directory::open(directory.path(), &KIND, "g").unwrap());
+    drop(open(directory.path(), &KIND, "g").unwrap());
     // A suite of servers is another kind of directory, once it has trials.
     let (outcome, _) = measured(directory.path(), |key, times| Ok(right(key, times)));
     assert!(outcome.stopped.is_none());
-    let error =
-        Directory::open(directory.path(), &candor_lab::suite::KIND, "g").unwrap_err().to_string();
+    let error = open(directory.path(), &candor_lab::suite::KIND, "g").unwrap_err().to_string();
     assert!(error.contains("no suite's"), "{error}");
 }

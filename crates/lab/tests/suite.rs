@@ -4,7 +4,7 @@ use std::path::Path;
 
 use crate::common::MS;
 use candor_engine::{Control, drive};
-use candor_lab::matrix::{About, Directory};
+use candor_lab::matrix::{About, Directory, Kind};
 use candor_lab::suite::content::Contents;
 use candor_lab::suite::matrix::{Matrix, Selection, check_plans, expand};
 use candor_lab::suite::model::{ServerKind, Suite};
@@ -160,8 +160,13 @@ fn measured(
     let matrix = matrix(&suite, &selection)?;
     check_plans(&matrix, &Contents { files: &NoFiles })?;
     let fingerprint = fingerprint(&suite, &selection, &NoFiles);
-    let store = Directory::open(directory, &KIND, &fingerprint)?;
+    let store = open(directory, &KIND, &fingerprint)?;
     run(&suite, &matrix, about(), &store, bench, &mut ())
+}
+
+/// A directory whose trials are of the machine of [`about`].
+fn open(path: &Path, kind: &'static Kind, fingerprint: &str) -> Result<Directory, LabError> {
+    Directory::open(path, kind, fingerprint, &about().host)
 }
 
 fn names(selection: &[&str]) -> Option<Vec<String>> {
@@ -487,15 +492,15 @@ fn a_directory_is_of_one_suite() {
 #[test]
 fn a_directory_is_one_processs_at_a_time() {
     let directory = tempfile::tempdir().unwrap();
-    let first = Directory::open(directory.path(), &KIND, "f").unwrap();
+    let first = open(directory.path(), &KIND, "f").unwrap();
     let also = first.clone();
     drop(first);
-    let error = Directory::open(directory.path(), &KIND, "f").unwrap_err().to_string();
+    let error = open(directory.path(), &KIND, "f").unwrap_err().to_string();
     let holder = format!("another candor bench (process {})", std::process::id());
     assert!(error.contains(&holder), "{error}");
     drop(also);
     // Nothing was measured: the directory still has no owner.
-    Directory::open(directory.path(), &KIND, "g").unwrap();
+    open(directory.path(), &KIND, "g").unwrap();
 }
 
 #[test]
@@ -595,13 +600,21 @@ fn a_file_that_changed_makes_another_suite() {
     let script = "[scenario.run]\nscript = 'load.lua'";
     let [before, after] = ["wrk.method = 'PUT'", "wrk.method = 'GET'"]
         .map(|text| of(script, &OneFile("suites/load.lua", text)));
-    let store = Directory::open(directory.path(), &KIND, &before).unwrap();
-    let document = format!("{{\"format\": \"candor.suite/1\", \"fingerprint\": \"{before}\"}}");
-    store.write("suite.json", &document).unwrap();
+    let store = open(directory.path(), &KIND, &before).unwrap();
+    let host = about().host;
+    let document =
+        serde_json::json!({ "format": "candor.suite/1", "fingerprint": before, "host": host });
+    store.write("suite.json", &document.to_string()).unwrap();
     drop(store);
-    let error = Directory::open(directory.path(), &KIND, &after).unwrap_err().to_string();
+    let error = open(directory.path(), &KIND, &after).unwrap_err().to_string();
     assert!(error.contains("older state of this one"), "{error}");
-    Directory::open(directory.path(), &KIND, &before).unwrap();
+    open(directory.path(), &KIND, &before).unwrap();
+    // The kernel's version may change, the number of cores may not.
+    let newer = Host { kernel: Some("7".to_owned()), ..about().host };
+    Directory::open(directory.path(), &KIND, &before, &newer).unwrap();
+    let other = Host { cores: Some(64), ..about().host };
+    let error = Directory::open(directory.path(), &KIND, &before, &other).unwrap_err().to_string();
+    assert!(error.contains("another machine (unknown; this one: 64 cores)"), "{error}");
 }
 
 #[test]

@@ -118,10 +118,11 @@ pub(crate) fn clients(arguments: &ClientsArguments, typed: Typed) -> Result<Exit
         return list(&suite, &cells);
     }
     let fingerprint = run::fingerprint(&suite, &selection);
-    let directory = matrix::directory(arguments.out.as_deref(), &suite.head, &KIND, &fingerprint)?;
+    let (facts, out) = (facts(typed), arguments.out.as_deref());
+    let directory = matrix::directory(out, &suite.head, &KIND, &fingerprint, &facts.host)?;
     let most = cells.cells.iter().map(|cell| cell.pool.max(cell.concurrency)).max();
     allow_connections(most.unwrap_or(0));
-    let about = flags.about(facts(typed), &split, "server", "drivers");
+    let about = flags.about(facts, &split, "server", "drivers");
     let mut bench = Managed {
         place: Place { split, directory: directory.clone() },
         server: match selection.embedded {

@@ -10,6 +10,7 @@ use std::collections::BTreeSet;
 use candor_report::Document;
 use candor_report::experiment::comparison::{Comparison, Trial, Variant};
 use candor_report::experiment::figures::Figures;
+use candor_report::experiment::history::machine_in_words;
 
 use super::{About, Settings, Whole, check};
 use crate::error::LabError;
@@ -121,9 +122,52 @@ fn cautions(groups: &[Group], variants: &[Variant]) -> Vec<String> {
         texts.collect::<Vec<_>>().join(", ")
     };
     differ("the request", &request, &mut all);
-    let machine =
-        |one: &Document| one.machines[0].host.cpu.clone().unwrap_or_else(|| "unknown".to_owned());
+    let machine = |one: &Document| machine_in_words(one.machines.iter().map(|one| &one.host));
     differ("the loader's machine", &machine, &mut all);
     differ("the version of candor", &|one| one.tool.version.clone(), &mut all);
     all
+}
+
+#[cfg(test)]
+mod tests {
+    use candor_report::testing;
+
+    use super::*;
+
+    #[test]
+    fn results_of_machines_that_differ_are_not_compared_unsaid() {
+        let result = |at_ms: u64, change: &dyn Fn(&mut Document)| {
+            let mut document = testing::healthy_closed();
+            document.started_unix_ms += at_ms;
+            change(&mut document);
+            document
+        };
+        let compared = |change: &dyn Fn(&mut Document)| {
+            let group = |name: &str, results: Vec<Document>| Group {
+                name: name.to_owned(),
+                source: name.to_owned(),
+                results: results.into_iter().map(|one| (name.to_owned(), one)).collect(),
+            };
+            let groups = [
+                group("old", vec![result(0, &|_| {}), result(2, &|_| {})]),
+                group("new", vec![result(1, change), result(3, change)]),
+            ];
+            let variants: Vec<Variant> = groups.iter().map(variant).collect();
+            cautions(&groups, &variants)
+        };
+        let none = compared(&|one| one.machines[0].host.kernel = Some("another".to_owned()));
+        assert_eq!(none, Vec::<String>::new());
+        let is_said = |change: &dyn Fn(&mut Document), word: &str| {
+            let cautions = compared(change);
+            let said = cautions.iter().any(|one| {
+                one.starts_with("the loader's machine is not the same") && one.contains(word)
+            });
+            assert!(said, "{word}: {cautions:?}");
+        };
+        is_said(&|one| one.machines[0].host.cpu = Some("Z80".to_owned()), "Z80");
+        is_said(&|one| one.machines[0].host.cores = Some(77), "77 cores");
+        is_said(&|one| one.machines[0].host.memory_bytes = Some(99 << 30), "99 GiB");
+        is_said(&|one| one.machines[0].host.governor = Some("powersave".to_owned()), "powersave");
+        is_said(&|one| one.machines.push(one.machines[0].clone()), " + ");
+    }
 }

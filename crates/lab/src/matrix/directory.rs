@@ -1,8 +1,8 @@
 //! The directory of a matrix, which belongs to one suite and is used by one process at a time.
 //!
 //! Every trial is a file in `trials/`, written whole or not at all. The document of the whole names
-//! the suite of the directory; another suite is refused, because its trials would be mixed with
-//! these. For the same reason a lock admits one process at a time. Everything else in the directory
+//! the suite of the directory and its machine; another suite or machine is refused, because its trials would be mixed
+//! with these. For the same reason a lock admits one process at a time. Everything else in the directory
 //! is made from the trials and can be recreated. The two kinds of suites define the content of a
 //! trial's file.
 
@@ -12,6 +12,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use candor_files::{create_directory, write_atomically};
+use candor_report::document::Host;
+use candor_report::experiment::history::machine_in_words;
 use candor_report::json;
 use candor_report::read::text_of;
 use rustix::fs::{FlockOperation, flock};
@@ -79,8 +81,13 @@ impl Lock {
 }
 
 impl Directory {
-    /// Makes the directory, or opens one of the same suite that no other process uses.
-    pub fn open(path: &Path, kind: &'static Kind, fingerprint: &str) -> Result<Self, LabError> {
+    /// Makes the directory, or opens one of the same suite that no other process uses, with trials of this machine.
+    pub fn open(
+        path: &Path,
+        kind: &'static Kind,
+        fingerprint: &str,
+        host: &Host,
+    ) -> Result<Self, LabError> {
         // Checked first: a directory that is not ours gets no lock either.
         kind.check_ours(path)?;
         make(path)?;
@@ -97,7 +104,7 @@ impl Directory {
         };
         // The previous owner may have written it while we waited for the lock.
         if let Some(text) = kind.check_ours(path)? {
-            kind.check_same(path, &text, fingerprint)?;
+            kind.check_same(path, &text, fingerprint, host)?;
         }
         for part in [TRIALS, LOGS] {
             make(&path.join(part))?;
@@ -181,11 +188,18 @@ impl Kind {
         }
     }
 
-    fn check_same(&self, path: &Path, text: &str, fingerprint: &str) -> Result<(), LabError> {
+    fn check_same(
+        &self,
+        path: &Path,
+        text: &str,
+        fingerprint: &str,
+        host: &Host,
+    ) -> Result<(), LabError> {
         #[derive(serde::Deserialize)]
         struct Probe {
             format: String,
             fingerprint: String,
+            host: Host,
         }
         let document = self.document;
         let known: Probe = serde_json::from_str(text)
@@ -200,6 +214,12 @@ impl Kind {
                 "it has trials of another suite, of an older state of this one, with other \
                  options, or of an earlier version of candor",
             ));
+        }
+        let (before, now) = (&known.host, host);
+        let [before, now] = [before, now].map(|one| machine_in_words(std::iter::once(one)));
+        if before != now {
+            let why = format!("its trials are of another machine ({before}; this one: {now})");
+            return Err(refused(path, &why));
         }
         Ok(())
     }

@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 
 use candor_plan::redact::{FNV_START, fnv};
+use candor_plan::units::fmt_plural;
 use candor_stats::change::{self, changes};
 use serde::{Deserialize, Serialize};
 
@@ -124,11 +125,32 @@ fn plan(document: &Document) -> String {
 /// What identifies machines: what their figures depend on, of each of them.
 fn machine<'a>(hosts: impl Iterator<Item = &'a Host>) -> String {
     let one = |host: &Host| {
-        // The kernel keeps some of it for itself.
-        let gib = host.memory_bytes.map(|bytes| (bytes as f64 / f64::from(1 << 30)).round());
-        format!("{:?}", (&host.cpu, host.cores, &host.virtualisation, &host.governor, gib))
+        format!("{:?}", (&host.cpu, host.cores, &host.virtualisation, &host.governor, gib(host)))
     };
     hash(hosts.map(one).collect::<Vec<_>>().join("\n").as_bytes())
+}
+
+/// The same in words.
+pub fn machine_in_words<'a>(hosts: impl Iterator<Item = &'a Host>) -> String {
+    let one = |host: &Host| {
+        let parts = [
+            host.cpu.clone(),
+            host.cores.map(|cores| fmt_plural(cores.into(), "core")),
+            gib(host).map(|gib| format!("{gib} GiB")),
+            host.virtualisation.clone(),
+            host.governor.as_ref().map(|governor| format!("governor {governor}")),
+        ];
+        match parts.into_iter().flatten().collect::<Vec<_>>() {
+            none if none.is_empty() => "unknown".to_owned(),
+            parts => parts.join(", "),
+        }
+    };
+    hosts.map(one).collect::<Vec<_>>().join(" + ")
+}
+
+/// The kernel keeps some of the memory for itself.
+fn gib(host: &Host) -> Option<f64> {
+    host.memory_bytes.map(|bytes| (bytes as f64 / f64::from(1 << 30)).round())
 }
 
 fn hash(bytes: &[u8]) -> String {
