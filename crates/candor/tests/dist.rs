@@ -129,3 +129,25 @@ fn the_list_of_parts_is_that_of_the_lock_file() {
         assert!(others.iter().all(|other| names.contains(&other)), "{one}");
     }
 }
+
+#[test]
+fn what_is_not_there_to_be_tried_is_said_first() {
+    let (folder, at) = given_out();
+    let tree = folder.path().join("tree");
+    fs::create_dir_all(tree.join("scripts/dist")).unwrap();
+    fs::create_dir_all(tree.join("target")).unwrap();
+    fs::copy(Path::new(ROOT).join("scripts/dist/try"), tree.join("scripts/dist/try")).unwrap();
+    fs::write(tree.join("Cargo.toml"), format!("version = \"{VERSION}\"\n")).unwrap();
+    let refused = |what: &str| {
+        let tried = Command::new("bash").arg(tree.join("scripts/dist/try")).output().unwrap();
+        let said = String::from_utf8_lossy(&tried.stderr);
+        assert!(!tried.status.success() && tried.stdout.is_empty(), "{said}");
+        assert_eq!(said.lines().count(), 1, "{said}");
+        assert!(said.contains(what), "{said}");
+    };
+    let name = format!("candor-{VERSION}-{}-linux", std::env::consts::ARCH);
+    fs::create_dir(tree.join("target/dist")).unwrap();
+    refused(&format!("{name}.tar.gz"));
+    fs::copy(archive(&at), tree.join(format!("target/dist/{name}.tar.gz"))).unwrap();
+    refused(&format!("{name}.oci.tar"));
+}
