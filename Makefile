@@ -1,6 +1,6 @@
 # The targets install what they need: a fresh Debian machine needs only Rust and make.
 
-.PHONY: help build demo docs dist dist-try release-check test beam beam-test beam-test-current lint gate format deny bench many mutants soak hostile fleet fleet-real fuzz miri tsan clean
+.PHONY: help build demo docs dist dist-try release-check test beam beam-test beam-test-current lint gate format deny bench many mutants soak hostile alarms fleet fleet-real fuzz miri tsan clean
 
 help: ## The targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-17s %s\n", $$1, $$2}'
@@ -92,6 +92,10 @@ many: build ## Many connections: memory per connection, connect storms, start-up
 hostile: ## The table of malicious servers: each on epoll and on io_uring, for a second; some minutes
 	@scripts/need-cc
 	CANDOR_MALICIOUS=full cargo test -p candor --test cli malicious:: -- --nocapture --test-threads=1
+
+alarms: build ## How often candor ci is wrong here, beside another load: 40 comparisons without a difference, 20 with 5 % (some three hours)
+	@scripts/need-package python3
+	bench/alarms --same $(or $(SAME),40) --slower $(or $(SLOWER),20) $(if $(OUT),--out $(OUT))
 
 fleet: ## Simulated fleets: SEEDS=100000 runs with faults; and the cost of a coordinator of 1,000 agents
 	@scripts/need-cc
