@@ -152,7 +152,9 @@ fn doubt(
     let is_own = shift(variant).is_some_and(|it| {
         it.p <= 1.0 - settings.confidence && it.interval.low > 0.0 && it.interval.estimate > floor
     });
-    (!is_own).then(|| format!("but {} of those of {} failed, too", fmt_share(share), baseline.name))
+    (!is_own).then(|| {
+        format!("but {}, measured twice, had up to {}, too", baseline.name, fmt_share(share))
+    })
 }
 
 fn of_variant(
