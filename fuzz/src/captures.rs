@@ -1,6 +1,6 @@
 //! What a user takes from a server's response: captured values and cookies.
 
-use candor_plan::url::{Origin, Unusable, resolve};
+use candor_plan::url::{Alternative, Origin, Unusable, alternatives, resolve};
 
 use candor_memory::{Capture, Captures, MOST_COOKIES, MOST_USER_BYTES, Memory, Sites, Source};
 
@@ -27,6 +27,21 @@ pub(crate) fn location(bytes: &[u8]) {
         Ok(other) => assert_eq!((other, again), (origin, path)),
         // With the port it may be longer than is read.
         Err(why) => assert_eq!(why, Unusable::TooLong),
+    }
+}
+
+/// The value of an Alt-Svc field: whatever it is, its alternatives have ports, and are read again from what they are.
+pub(crate) fn alt_svc(bytes: &[u8]) {
+    let text = String::from_utf8_lossy(bytes);
+    let Ok(all) = alternatives(&text) else { return };
+    for Alternative { host, port, is_fresh, .. } in &all {
+        let host = host.clone().unwrap_or_default();
+        let host = if host.contains(':') { format!("[{host}]") } else { host };
+        let life = if *is_fresh { "1" } else { "0" };
+        let again =
+            alternatives(&format!("h3=\"{host}:{port}\"; ma={life}")).expect("as it was read");
+        assert_eq!((again[0].port, again[0].is_fresh), (*port, *is_fresh));
+        assert_eq!(again[0].host.clone().unwrap_or_default(), host.trim_matches(['[', ']']));
     }
 }
 

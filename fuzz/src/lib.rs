@@ -66,6 +66,7 @@ pub const TARGETS: &[Target] = &[
     target("templates", data::template, 3000),
     target("captures", captures::response, 3000),
     target("locations", captures::location, 3000),
+    target("alt-svc", captures::alt_svc, 3000),
     target("units", plans::units, 3000),
     target("plans", plans::plan, 1000),
     target("suites", plans::suite, 500),

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "what a test sets up is there, or the test fails")]
 
 mod allow;
+mod alt_svc;
 mod architecture;
 mod auth;
 mod auth_everywhere;

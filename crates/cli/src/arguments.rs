@@ -595,6 +595,7 @@ mod tests {
         };
         for (typed, ours) in [
             ("--http2", "'--h2'"),
+            ("--http3", "'--h3'"),
             ("-z", "'-d'"),
             ("--disable-keepalive", "'--no-keepalive'"),
             ("--target-ready-timeout", "'--target-timeout'"),

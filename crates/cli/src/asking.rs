@@ -1,7 +1,7 @@
 //! Questions to a server while a plan is made: a run of one request.
 
 use candor_engine::Control;
-use candor_lab::Credentials;
+use candor_lab::{Credentials, alternatives};
 use candor_plan::Plan;
 use candor_plan::options::Unanswered;
 use candor_record::{ErrorKind, Outcome};
@@ -14,8 +14,10 @@ pub(crate) fn ask(plan: &Plan) -> Result<Vec<u8>, Unanswered> {
     let most = plan.wire.calls().map_or(0, |calls| calls.message_bytes) as usize;
     let mut onlooker = Onlooker::silent(most);
     let control = Control::default();
-    let asked = Credentials::take(plan, &control, console::hear)
-        .and_then(|_own| Ok(candor_engine::run(plan, &control, &mut onlooker)?));
+    let asked = alternatives::follow(plan, &control).and_then(|plan| {
+        let _own = Credentials::take(&plan, &control, console::hear)?;
+        Ok(candor_engine::run(&plan, &control, &mut onlooker)?)
+    });
     if let Err(error) = asked {
         return Err(Unanswered::Because(remedy::told(&error)));
     }

@@ -103,6 +103,8 @@ impl UserError {
             LabError::Plan(why) if why.is_usage() => UserError::usage(told),
             LabError::Engine(_)
             | LabError::Plan(_)
+            | LabError::AltSvc { .. }
+            | LabError::AltSvcElsewhere { .. }
             | LabError::Credential { .. }
             | LabError::Script(_)
             | LabError::Fleet(_)

@@ -120,7 +120,8 @@ const OTHERS: [&str; 6] = ["vegeta", "k6", "siege", "locust", "gatling", "jmeter
 const PAGE: &str = "see docs/coming-from-others.md";
 
 /// Words for options that users of other tools expect, and ours.
-const EXPECTED: [(&str, &str); 11] = [
+const EXPECTED: [(&str, &str); 12] = [
+    ("--http3", "--h3"),
     ("--concurrency", "-c"),
     ("--vus", "-c"),
     ("--rps", "-R"),

@@ -73,6 +73,12 @@ fn lab(error: &LabError) -> Option<String> {
         LabError::Held { .. } => {
             "wait until it has ended, end it, or name another directory with --out"
         }
+        LabError::AltSvc { .. } => {
+            "write --h3 in the place of --alt-svc if it speaks HTTP/3 on the URL's port, or leave it out"
+        }
+        LabError::AltSvcElsewhere { .. } => {
+            "allow that host and the URL's own with --allow, or name its URL with --h3"
+        }
         LabError::NoDirectory { .. } => "name another directory with --out",
         LabError::UnknownScenario { hint, .. } if hint.is_empty() => {
             "`candor bench --list-scenarios` prints the names"

@@ -58,7 +58,7 @@ impl Chosen {
     /// The embedded target with the protocol that `options` or the scenario ask for.
     pub(crate) fn embedded(&self, options: &Options) -> Result<TargetSpec, LabError> {
         let needs_tls = self.0.as_ref().is_some_and(needs_tls);
-        let tls = match options.http2.h3 {
+        let tls = match options.http2.is_h3() {
             true => Some("--h3".to_owned()),
             false => (options.tls.tls || needs_tls).then(|| "--tls".to_owned()),
         };
@@ -139,7 +139,7 @@ fn carry(scenario: &Scenario, options: &mut Options) -> Result<(), UserError> {
         return wrong("it is sent over TLS only; give an https:// URL");
     }
     let http2 = &mut options.http2;
-    let asks_other = http2.h2 || http2.h2c || http2.h2c_upgrade || http2.h3;
+    let asks_other = http2.h2 || http2.h2c || http2.h2c_upgrade || http2.is_h3();
     let is_open = !http2.h1 && !asks_other && options.tls.alpn.is_none();
     if scenario.protocols.iter().all(|one| one.is_h2()) {
         if http2.h1 {

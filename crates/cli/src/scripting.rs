@@ -1,11 +1,11 @@
-//! Scripts of a run, and its credentials: had before the run, and ended after it.
+//! Scripts of a run, its credentials and its alternatives: had before the run, and ended after it.
 //!
 //! This is the command's only interface to Lua; a build without the feature `script` refuses
 //! scripts.
 
 use candor_engine::script::Scripts;
 use candor_engine::{Control, Observer, Part};
-use candor_lab::{Credentials, LabError};
+use candor_lab::{Credentials, LabError, alternatives};
 use candor_plan::Plan;
 use candor_record::RunRecord;
 
@@ -25,11 +25,13 @@ pub(crate) fn run(
     control: &Control,
     observer: &mut dyn Observer,
 ) -> Result<Scripted, LabError> {
+    let plan = &*alternatives::follow(plan, control)?;
     let credentials = Credentials::take(plan, control, console::hear)?;
     let (script, scripts) = Script::load(plan)?;
     let record = candor_engine::run_part(plan, part, &scripts, control, observer);
     let ended = script.ended();
     let mut record = record?;
+    record.alternatives = alternatives::found(plan);
     record.credentials = credentials.map(Credentials::finish).unwrap_or_default();
     Ok(Scripted { record, script, ended })
 }

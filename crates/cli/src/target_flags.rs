@@ -242,7 +242,7 @@ pub(crate) fn socket(url: &str, path: &str) -> String {
 /// measure HTTP/1.1 if the server prefers that.
 fn speak(options: &mut Options, announced: Option<&str>) {
     let http2 = &mut options.http2;
-    let is_asked = http2.h1 || http2.h2 || http2.h2c || http2.h2c_upgrade || http2.h3;
+    let is_asked = http2.h1 || http2.h2 || http2.h2c || http2.h2c_upgrade || http2.is_h3();
     let is_h1 = options.script.script.is_some() || options.requests.pipeline.is_some();
     let is_https = options.url.as_deref().is_some_and(|url| url.starts_with("https:"));
     match announced {

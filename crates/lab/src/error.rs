@@ -142,6 +142,26 @@ pub enum LabError {
         /// The fault and its remedy.
         problem: String,
     },
+    /// The origin of a target does not respond, or names no alternative for HTTP/3.
+    #[error("the origin of target {target}: {url} {problem}")]
+    AltSvc {
+        /// The target's name.
+        target: String,
+        /// The URL that was asked.
+        url: String,
+        /// The fault.
+        problem: String,
+    },
+    /// The origin of a target names an alternative on another host, and no list of allowed hosts has it.
+    #[error("the origin of target {target}: {url} leads by Alt-Svc to another host, {elsewhere}")]
+    AltSvcElsewhere {
+        /// The target's name.
+        target: String,
+        /// The URL that was asked.
+        url: String,
+        /// The alternative: host and port.
+        elsewhere: String,
+    },
     /// A script could not be loaded, or failed.
     #[error("{0}")]
     Script(String),

@@ -5,6 +5,7 @@
 //! in closed form. Nothing here prints, parses arguments or renders.
 #![forbid(unsafe_code)]
 
+pub mod alternatives;
 pub mod clients;
 pub mod compare;
 pub mod credentials;
@@ -17,6 +18,7 @@ pub mod interrupt;
 pub mod loads;
 pub mod matrix;
 pub mod peak;
+mod question;
 pub mod revision;
 pub mod site;
 pub mod suite;

@@ -62,6 +62,23 @@ pub struct Target {
     /// The credential that its requests have, if one is taken for them.
     #[serde(default)]
     pub auth: Option<Credential>,
+    /// How its origin's Alt-Svc leads to the endpoint; `None`: it is not asked for.
+    #[serde(default)]
+    pub alt_svc: Option<AltSvc>,
+}
+
+/// Requests go over HTTP/3 to the alternative that the origin of their URL names (RFC 7838).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case")]
+pub enum AltSvc {
+    /// The origin is at the endpoint, over TCP, and is asked before the run.
+    Asked,
+    /// The origin was asked, and the endpoint is the alternative.
+    Led {
+        /// Where the origin was asked.
+        origin: Endpoint,
+    },
 }
 
 /// A proxy between here and a target.
@@ -225,6 +242,8 @@ impl Target {
         if self.http == HttpVersion::H3 {
             self.check_h3()?;
         }
+        let fits = self.alt_svc.is_none() || self.http == HttpVersion::H3;
+        need(fits, "target.alt_svc", "is for HTTP/3")?;
         match &self.tls {
             Some(tls) if tls.min > tls.max => Err(conflict(
                 "--tls-min 1.3",
@@ -255,9 +274,14 @@ impl Target {
             ),
         ];
         match refused.into_iter().find(|(_, is_so, _)| *is_so) {
-            Some((other, _, why)) => Err(conflict("--h3", other, why)),
+            Some((other, _, why)) => Err(conflict(self.h3_option(), other, why)),
             None => Ok(()),
         }
+    }
+
+    /// The option that chose HTTP/3.
+    fn h3_option(&self) -> &'static str {
+        if self.alt_svc.is_some() { "--alt-svc" } else { "--h3" }
     }
 
     /// Why it is the only target of its plan, if it has to be.
@@ -276,7 +300,7 @@ impl Target {
     pub(crate) fn unstamped(&self) -> Option<Refusal> {
         match self.http {
             HttpVersion::H1 => {}
-            HttpVersion::H3 => return Some(("--h3", SEVERAL_IN_A_READ)),
+            HttpVersion::H3 => return Some((self.h3_option(), SEVERAL_IN_A_READ)),
             _ => return Some(("HTTP/2", SEVERAL_IN_A_READ)),
         }
         let why = "the kernel stamps only what comes over TCP; leave one of them out";

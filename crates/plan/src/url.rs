@@ -5,8 +5,10 @@
 //! `Authorization` header and a fragment is dropped, as RFC 9110 section 4.2.4 and RFC 3986 section
 //! 3.5 ask of a client.
 
+mod alternatives;
 mod location;
 
+pub use alternatives::{Alternative, Invalid, alternatives};
 pub use location::{Origin, Unusable, resolve};
 
 use std::net::Ipv6Addr;

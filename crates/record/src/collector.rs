@@ -395,6 +395,7 @@ impl Collector {
             total: self.total,
             whole: self.whole,
             credentials: Vec::new(),
+            alternatives: Vec::new(),
         }
     }
 }

@@ -12,6 +12,7 @@
 #![forbid(unsafe_code)]
 
 mod addresses;
+mod alternatives;
 mod batches;
 mod collector;
 mod credentials;
@@ -37,6 +38,7 @@ mod users;
 pub mod wire;
 
 pub use addresses::{AddressCounts, AddressRequests, NameCounts};
+pub use alternatives::Alternative;
 pub use batches::Batch;
 pub use candor_stats::Quantile;
 pub use collector::{Collector, CollectorSettings, Stretch};

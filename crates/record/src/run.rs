@@ -6,6 +6,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::addresses::{AddressCounts, NameCounts};
+use crate::alternatives::Alternative;
 use crate::batches::Batch;
 use crate::credentials::CredentialCounts;
 use crate::hiccups::Hiccups;
@@ -331,6 +332,9 @@ pub struct RunRecord {
     /// How its credentials were taken; who takes them fills it. It does not travel: agents take none.
     #[serde(skip)]
     pub credentials: Vec<CredentialCounts>,
+    /// Where its targets' origins led by Alt-Svc; who asks them fills it. It does not travel: the coordinator asks.
+    #[serde(skip)]
+    pub alternatives: Vec<Alternative>,
 }
 
 impl RunRecord {

@@ -92,6 +92,7 @@ fn plan(load: Load, warm_up_ns: u64) -> Parts {
             name: candor_plan::MAIN_TARGET.to_owned(),
             connections: None,
             auth: None,
+            alt_svc: None,
             url: "http://127.0.0.1:8080/hello".to_owned(),
             authority: "127.0.0.1:8080".to_owned(),
             endpoint: Endpoint::Tcp { host: "127.0.0.1".to_owned(), port: 8080 },

@@ -20,7 +20,7 @@ use candor_fleet::{
     in_one_line,
 };
 use candor_fleet_nats::{Arrival, Link};
-use candor_lab::LabError;
+use candor_lab::{LabError, alternatives};
 use candor_plan::Plan;
 use candor_plan::units::fmt_plural;
 use candor_record::RunRecord;
@@ -43,6 +43,7 @@ impl Fleet {
     ) -> Result<RunRecord, LabError> {
         observer.prepares(plan);
         let rows = candor_engine::rows_limit(plan)?;
+        let plan = &*alternatives::follow(plan, control)?;
         let (plan, files) = &naming(plan, control)?;
         // The lists of this machine count too, as far as the name is known here.
         match candor_engine::public_addresses(plan.targets()) {
@@ -119,7 +120,9 @@ impl Fleet {
                 "{why}; agents may have sent requests before they stopped"
             ))),
             (Verdict::Void(why), _) => Err(failed(&why)),
-            (_, Some(record)) => Ok(record),
+            (_, Some(record)) => {
+                Ok(RunRecord { alternatives: alternatives::found(plan), ..record })
+            }
             (_, None) => Err(LabError::Fleet("it has no record".to_owned())),
         }
     }

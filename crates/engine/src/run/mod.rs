@@ -11,7 +11,7 @@ mod threads;
 
 use std::sync::Arc;
 
-use candor_plan::{Credential, Plan, ReactorChoice, Target};
+use candor_plan::{AltSvc, Credential, Plan, ReactorChoice, Target};
 use candor_protocol::Transport;
 use candor_record::{CollectorSettings, RunRecord, Workers};
 use rustix::io::Errno;
@@ -87,6 +87,10 @@ pub fn run_part(
     if plan.targets().any(is_taken) && control.credentials().is_none() {
         let reason = "none was taken before the run".to_owned();
         return Err(EngineError::System { what: "send a credential", reason });
+    }
+    if plan.targets().any(|one| one.alt_svc == Some(AltSvc::Asked)) {
+        let reason = "no origin was asked before the run".to_owned();
+        return Err(EngineError::System { what: "follow Alt-Svc", reason });
     }
     let tables = Tables::open(plan, control)?;
     tables.unusable(plan).for_each(|(file, lines)| observer.leaves_out(file, lines));

@@ -154,6 +154,11 @@ impl Permission {
         Ok(Permission(lists))
     }
 
+    /// Whether there are lists at all.
+    pub fn is_limited(&self) -> bool {
+        !self.0.is_empty()
+    }
+
     /// Whether `address`, which the name `name` resolved to if there is one, may be connected to.
     pub fn check(&self, name: Option<&str>, address: IpAddr) -> Result<(), EngineError> {
         let shown = match name {
@@ -191,6 +196,7 @@ mod tests {
             name: candor_plan::MAIN_TARGET.to_owned(),
             connections: None,
             auth: None,
+            alt_svc: None,
             url: "http://h/".to_owned(),
             authority: "h".to_owned(),
             endpoint,

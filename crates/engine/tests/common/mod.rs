@@ -16,6 +16,7 @@ pub(crate) fn plan(connections: u32, load: Load, duration_ns: u64) -> Parts {
             name: candor_plan::MAIN_TARGET.to_owned(),
             connections: None,
             auth: None,
+            alt_svc: None,
             url: "http://sim/".to_owned(),
             authority: "sim".to_owned(),
             endpoint: Endpoint::Tcp { host: "127.0.0.1".to_owned(), port: 80 },

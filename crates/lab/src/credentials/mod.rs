@@ -22,11 +22,8 @@ use candor_record::CredentialCounts;
 use self::server::Server;
 use self::value::{Fault, Taken};
 use crate::error::LabError;
+use crate::question::{MOST_BYTES, PATIENCE};
 
-/// The longest that one attempt may take.
-const PATIENCE: Duration = Duration::from_secs(10);
-/// The longest response of a server, output of a command, or file.
-const MOST_BYTES: usize = 64 << 10;
 /// Nothing is taken more often than this, whatever a server says.
 const LEAST: Duration = Duration::from_millis(250);
 /// The longest pause after a failure.

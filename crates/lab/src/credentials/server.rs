@@ -1,20 +1,17 @@
 //! A token server, asked for a token on behalf of the client itself (RFC 6749 4.4), or with a refresh token (6).
 //!
-//! The request is a run of one request over the engine: with the plan's lists of allowed hosts, CAs and proxy.
 //! Redirects are not followed, and nothing that the server says is repeated but the codes of RFC 6749.
 
 use std::sync::Arc;
 
-use candor_engine::{Control, Exchanges, Observer, Response};
+use candor_engine::{Control, Response};
 use candor_plan::escape::Escape;
-use candor_plan::url::HttpUrl;
-use candor_plan::{
-    BodyExpect, Delivery, Expect, Plan, PlanError, Request, StatusSet, Target, Timeouts, Wire,
-};
+use candor_plan::{Plan, PlanError, Target};
 use serde::Deserialize;
 
 use super::value::{Fault, Taken};
-use super::{MOST_BYTES, PATIENCE, Shared};
+use super::{PATIENCE, Shared};
+use crate::question;
 
 /// The codes of RFC 6749 5.2.
 const CODES: [&str; 6] = [
@@ -32,15 +29,6 @@ pub(super) struct Server {
     question: Plan,
     scope: Option<String>,
     refresh: Option<String>,
-}
-
-/// Keeps the exchange.
-struct Looker(Exchanges);
-
-impl Observer for Looker {
-    fn exchanges(&self) -> Option<Exchanges> {
-        Some(self.0.clone())
-    }
 }
 
 impl Server {
@@ -61,41 +49,8 @@ impl Server {
             ("Content-Type", "application/x-www-form-urlencoded".to_owned()),
             ("Accept", "application/json".to_owned()),
         ];
-        let path = HttpUrl::parse(&server.url).map_or("/".to_owned(), |url| url.path);
-        let request = Request {
-            name: "token".to_owned(),
-            target: 0,
-            method: "POST".to_owned(),
-            path,
-            headers: fields.map(|(name, value)| (name.to_owned(), value)).to_vec(),
-            body: Vec::new().into(),
-            holes: false,
-            literal_body: true,
-            delivery: Delivery::default(),
-            expect: Expect {
-                status: StatusSet { ranges: vec![(100, 999)] },
-                body: BodyExpect::Any,
-            },
-            stream: None,
-            call: None,
-            reply: None,
-            weight: 1,
-            redacted: None,
-        };
-        let question = plan.with(|parts| {
-            parts.target = server.clone();
-            parts.others.clear();
-            parts.data.clear();
-            parts.environment.clear();
-            (parts.wire, parts.compressed) = (Wire::Http, false);
-            parts.work = vec![request].into();
-            (parts.connections.own, parts.connections.requests_per_connection) = (false, None);
-            parts.look_once(1, 1);
-            let patience_ns = PATIENCE.as_nanos() as u64;
-            parts.timeouts =
-                Timeouts { connect_ns: patience_ns, request_ns: patience_ns, idle_ns: None };
-            parts.stop.give_up_ns = patience_ns;
-        })?;
+        let fields = fields.map(|(name, value)| (name.to_owned(), value)).to_vec();
+        let question = question::plan(plan, server.clone(), "POST", fields)?;
         Ok(Server { question, scope: scope.map(str::to_owned), refresh: None })
     }
 
@@ -122,12 +77,9 @@ impl Server {
         });
         let question = question.map_err(|error| error.to_string())?;
         let control: Arc<Control> = shared.begin_to_ask().ok_or("the run is over".to_owned())?;
-        let exchanges = Exchanges::whole(MOST_BYTES);
-        candor_engine::run(&question, &control, &mut Looker(exchanges.clone()))
-            .map_err(Fault::Engine)?;
+        let exchange = question::ask(&question, &control).map_err(Fault::Engine)?;
         let url = &self.question.secrets.url(&self.question.target.url);
         let because = |why: String| Fault::from(format!("{url} {why}"));
-        let exchange = exchanges.take().pop();
         let problem = exchange.as_ref().and_then(|one| one.problem.clone());
         match (exchange.and_then(|one| one.response), problem) {
             (Some(response), _) => read(&response).map_err(|fault| because(fault.to_string())),

@@ -212,7 +212,7 @@ fn add(
     // Typed headers replace those of the same name; the scenario's requests stay.
     run = run.or(load.run.clone()).or(server.run.clone()).or(suite.run.clone());
     (run.http2.h1, run.http2.h2, run.http2.h2c) = (protocol.is_h1(), protocol.is_h2(), false);
-    run.http2.h3 = protocol == Protocol::H3;
+    (run.http2.h3, run.http2.alt_svc) = (protocol == Protocol::H3, false);
     if !run.http2.h3 {
         // Keys of QUIC are for the cells that have it.
         (run.http2.cc, run.http2.mtu) = (None, None);

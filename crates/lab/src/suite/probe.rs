@@ -8,6 +8,7 @@
 use candor_engine::{Control, Exchange, Exchanges, Observer};
 use candor_plan::{Capture, Plan, PlanError};
 
+use crate::alternatives;
 use crate::credentials::Credentials;
 
 /// What a response is held against: a source and the value that it must have.
@@ -45,11 +46,13 @@ pub(super) enum Fault {
 /// Makes each request of a trial's plan once. The error says which response is wrong, and how.
 pub(super) fn probe(plan: &Plan, checks: &[Check], control: &Control) -> Result<(), Fault> {
     let once = once(plan, checks).map_err(|error| Fault::None(error.to_string()))?;
+    let once =
+        &*alternatives::follow(&once, control).map_err(|error| Fault::None(error.to_string()))?;
     let exchanges = Exchanges::whole(MOST_BYTES);
     let mut looker = Looker(exchanges.clone());
-    let _own = Credentials::take(&once, control, |_| {})
-        .map_err(|error| Fault::None(error.to_string()))?;
-    candor_engine::run(&once, control, &mut looker)
+    let _own =
+        Credentials::take(once, control, |_| {}).map_err(|error| Fault::None(error.to_string()))?;
+    candor_engine::run(once, control, &mut looker)
         .map_err(|error| Fault::None(error.to_string()))?;
     let all = exchanges.take();
     if all.len() < once.work.requests().len() && !control.is_stopping() {

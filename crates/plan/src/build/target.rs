@@ -12,7 +12,7 @@ use crate::options::{
 use crate::redact::{REDACTED, Secrets};
 use crate::suggest::did_you_mean;
 use crate::targets::allow::AllowList;
-use crate::targets::{CredentialSource, Endpoint, HaproxyProtocol, MAIN_TARGET, Target};
+use crate::targets::{AltSvc, CredentialSource, Endpoint, HaproxyProtocol, MAIN_TARGET, Target};
 use crate::units::fmt_count;
 use crate::url::{HttpUrl, UrlError};
 use crate::values::{Header, HostPort, RequestPath, Resolve, SmallCount};
@@ -48,9 +48,9 @@ impl Targets {
         }
         let own = TargetOptions { auth: options.requests.auth.clone(), ..TargetOptions::default() };
         let tables = &options.connecting.target;
-        let is_mixed = match options.http2.h3 {
+        let is_mixed = match options.http2.is_h3() {
             true => tables.iter().any(|one| one.h1 || one.h2),
-            false => tables.iter().any(|one| one.h3),
+            false => tables.iter().any(|one| one.h3 || one.alt_svc),
         };
         let mut of_main = Cow::Borrowed(options);
         if is_mixed {
@@ -127,6 +127,7 @@ impl Targets {
             http,
             connections: table.connections.map(SmallCount::get),
             auth: credential,
+            alt_svc: options.http2.alt_svc.then_some(AltSvc::Asked),
         };
         self.0.push(Goal { target, url, headers });
         Ok(())
@@ -239,13 +240,14 @@ fn server(options: &Options, url: &HttpUrl, files: &mut Files<'_>) -> Result<Tar
         http,
         connections: None,
         auth: None,
+        alt_svc: None,
     })
 }
 
 /// In a plan with HTTP/3 and others, what is of one of them alone is for the targets that have it.
 fn of_version(own: &mut Options) {
     let http2 = &mut own.http2;
-    if http2.h3 {
+    if http2.is_h3() {
         (http2.max_frame_size, http2.encoder_header_table_size) = (None, None);
     } else {
         (http2.cc, http2.mtu) = (None, None);
@@ -267,11 +269,12 @@ fn of_table(options: &Options, table: &TargetOptions, url: &str) -> Options {
     if !table.resolve.is_empty() || table.unix_socket.is_some() {
         own.connecting.resolve.clone_from(&table.resolve);
     }
-    if table.h1 || table.h2 || table.h3 {
+    if table.h1 || table.h2 || table.h3 || table.alt_svc {
         own.http2 = Http2Options {
             h1: table.h1,
             h2: table.h2,
             h3: table.h3,
+            alt_svc: table.alt_svc,
             h2c: false,
             h2c_upgrade: false,
             ..own.http2
@@ -279,7 +282,7 @@ fn of_table(options: &Options, table: &TargetOptions, url: &str) -> Options {
     } else if is_https {
         (own.http2.h2c, own.http2.h2c_upgrade) = (false, false);
     } else {
-        own.http2.h3 = false;
+        (own.http2.h3, own.http2.alt_svc) = (false, false);
     }
     of_version(&mut own);
     let below = match is_https {

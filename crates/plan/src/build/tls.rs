@@ -23,6 +23,7 @@ pub(super) fn http(options: &Options, url: &HttpUrl) -> Result<HttpVersion, Plan
         ("--h2c", options.http2.h2c),
         ("--h2c-upgrade", options.http2.h2c_upgrade),
         (H3, options.http2.h3),
+        (ALT_SVC, options.http2.alt_svc),
     ];
     let mut asked = asked.into_iter().filter(|(_, given)| *given).map(|(option, _)| option);
     if let (Some(one), Some(other)) = (asked.next(), asked.next()) {
@@ -35,7 +36,7 @@ pub(super) fn http(options: &Options, url: &HttpUrl) -> Result<HttpVersion, Plan
         let why = "TLS uses ALPN instead of an upgrade; write --h2";
         return Err(conflict("--h2c-upgrade", "https", why));
     }
-    if options.http2.h3 {
+    if options.http2.is_h3() {
         return h3(options, url).map(|()| HttpVersion::H3);
     }
     let h3_only = [("--cc", options.http2.cc.is_some()), ("--mtu", options.http2.mtu.is_some())];
@@ -80,34 +81,37 @@ pub(super) fn http(options: &Options, url: &HttpUrl) -> Result<HttpVersion, Plan
 }
 
 const H3: &str = "--h3";
+const ALT_SVC: &str = "--alt-svc";
 
 /// What options say that HTTP/3 does not have, or that is not built for it.
 fn h3(options: &Options, url: &HttpUrl) -> Result<(), PlanError> {
+    let asked = if options.http2.alt_svc { ALT_SVC } else { H3 };
     if !url.is_https {
         let (scheme, why) = match url.is_websocket {
             true => ("ws", "QUIC is always encrypted; write wss:// in the URL"),
             false => ("http", "QUIC is always encrypted; write https:// in the URL"),
         };
-        return Err(conflict(H3, scheme, why));
+        return Err(conflict(asked, scheme, why));
     }
     let of_h2 = [
         ("--max-frame-size", options.http2.max_frame_size.is_some()),
         ("--encoder-header-table-size", options.http2.encoder_header_table_size.is_some()),
     ];
-    exclude(of_h2, H3, "it is for HTTP/2; leave it out")?;
+    exclude(of_h2, asked, "it is for HTTP/2; leave it out")?;
     if options.requests.pipeline.is_some() {
         let why = "its requests in flight are streams; write --streams";
-        return Err(conflict("--pipeline", H3, why));
+        return Err(conflict("--pipeline", asked, why));
     }
     if options.tls.alpn.is_some() {
-        return Err(conflict("--alpn", H3, "--h3 offers h3 alone; leave one of them out"));
+        return Err(conflict("--alpn", asked, "QUIC offers h3 alone; leave one of them out"));
     }
     Ok(())
 }
 
 /// Windows of HTTP/2 and HTTP/3.
 pub(super) fn windows(options: &Options) -> Windows {
-    let has_h3 = options.http2.h3 || options.connecting.target.iter().any(|one| one.h3);
+    let has_h3 =
+        options.http2.is_h3() || options.connecting.target.iter().any(|one| one.h3 || one.alt_svc);
     let default = if has_h3 { DEFAULT_H3_WINDOW_BITS } else { DEFAULT_WINDOW_BITS };
     let bits = |asked: Option<WindowBits>| asked.map_or(default, WindowBits::get);
     Windows {

@@ -27,8 +27,16 @@ group! {
         pub h2c_upgrade: bool,
 
         /// Use HTTP/3, over QUIC; for https
-        #[arg(long)]
+        #[arg(long, visible_alias = "h3-only")]
+        #[serde(alias = "h3-only")]
         pub h3: bool,
+
+        /// Use HTTP/3 where the Alt-Svc field of the URL's origin says; for https
+        ///
+        /// Before each run one HEAD request over TLS asks the origin for it (RFC 7838). The certificate must be
+        /// the origin's. Another host than the origin's must be allowed by --allow, or where such lists are.
+        #[arg(long)]
+        pub alt_svc: bool,
 
         /// Streams open on one connection at the same time [default: 1]
         #[arg(short = 'm', long, value_name = "N")]
@@ -62,5 +70,12 @@ group! {
         #[arg(long, value_name = "BYTES")]
         pub mtu: Option<SmallCount>,
     }
-    one_of { h1, h2, h2c, h2c_upgrade, h3 }
+    one_of { h1, h2, h2c, h2c_upgrade, h3, alt_svc }
+}
+
+impl Http2Options {
+    /// Whether HTTP/3 is asked for.
+    pub fn is_h3(&self) -> bool {
+        self.h3 || self.alt_svc
+    }
 }

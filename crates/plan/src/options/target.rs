@@ -44,7 +44,10 @@ pub struct TargetOptions {
     /// Like `--h2`.
     pub h2: bool,
     /// Like `--h3`.
+    #[serde(alias = "h3-only")]
     pub h3: bool,
+    /// Like `--alt-svc`.
+    pub alt_svc: bool,
     /// Like `--insecure`.
     pub insecure: bool,
     /// Like `--cacert`.

@@ -5,7 +5,7 @@ use candor_plan::units::{
     fmt_bytes, fmt_count, fmt_duration_ns, fmt_per_second, fmt_plural, fmt_share,
 };
 use candor_plan::words::quoted;
-use candor_record::{Batches, CredentialCounts, NameCounts, StatusCount};
+use candor_record::{Alternative, Batches, CredentialCounts, NameCounts, StatusCount};
 
 use super::time;
 use crate::page::{Block, NOTHING, Section, share_of};
@@ -528,6 +528,12 @@ pub(super) fn name(one: &NameCounts) -> String {
         parts.push(format!("{mean} on average, up to {longest}"));
     }
     parts.join(", ")
+}
+
+/// Where a target's requests went by Alt-Svc.
+pub(super) fn alternative(one: &Alternative) -> String {
+    let Alternative { target, origin, endpoint } = one;
+    format!("{origin} named {endpoint} for the requests to {target}")
 }
 
 /// How the credential of a target was taken.

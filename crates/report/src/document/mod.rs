@@ -38,8 +38,9 @@ use std::collections::BTreeMap;
 use candor_plan::Parts;
 use candor_plan::redact::Typed;
 use candor_record::{
-    AckCounts, Agent, Batches, Bytes, ConnectErrorKind, CredentialCounts, DatagramCounts,
-    DeviationKind, IntervalSummary, Lost as LostAgent, Machine, NameCounts, PartCounts,
+    AckCounts, Agent, Alternative, Batches, Bytes, ConnectErrorKind, CredentialCounts,
+    DatagramCounts, DeviationKind, IntervalSummary, Lost as LostAgent, Machine, NameCounts,
+    PartCounts,
     RateSamples, RunRecord, SLOT_NS, StatusCount, WorkerReport, Workers,
 };
 pub use candor_record::{EndReason, Host, Memory, Throttled};
@@ -180,6 +181,9 @@ pub struct Document {
     /// How the credentials of requests were taken, of a plan that has some.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub credentials: Vec<CredentialCounts>,
+    /// Where requests went by Alt-Svc, of a plan that asks for it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub alternatives: Vec<Alternative>,
     /// Users, of a plan with journeys.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub users: Option<Users>,
@@ -460,6 +464,7 @@ impl Document {
             addresses: AddressRow::all(plan, record),
             names: NameCounts::of_all(record.machines.iter().flat_map(|one| &one.names)),
             credentials: record.credentials.clone(),
+            alternatives: record.alternatives.clone(),
             users: Users::of(plan, record),
             intervals: record.intervals.clone(),
             workers: record.workers.iter().map(WorkerRow::of).collect(),

@@ -404,6 +404,7 @@ fn connections(section: &mut Section, document: &Document) {
     facts.extend(connections.handshakes.iter().map(|one| ("TLS", connections::handshakes(one))));
     facts.extend(connections::handshake_time(document).map(|text| ("TLS", text)));
     facts.extend(document.names.iter().map(|one| ("Name", words::name(one))));
+    facts.extend(document.alternatives.iter().map(|one| ("Alt-Svc", words::alternative(one))));
     facts.extend(document.credentials.iter().map(|one| ("Credential", words::credential(one))));
     facts.push(("Bytes", connections::bytes(document)));
     facts.extend(connections::datagrams(document).map(|text| ("Datagrams", text)));
