@@ -12,9 +12,9 @@ use crate::common::*;
 const PATIENCE: Duration = Duration::from_secs(20);
 
 /// `candor serve --h3`.
-struct Target {
-    candor: Candor,
-    url: String,
+pub(crate) struct Target {
+    pub(crate) candor: Candor,
+    pub(crate) url: String,
     certificate: PathBuf,
 }
 
@@ -27,7 +27,7 @@ struct Counted {
 }
 
 impl Target {
-    fn start(flags: &[&str]) -> Self {
+    pub(crate) fn start(flags: &[&str]) -> Self {
         let candor = Candor::start_as(Command::new(CANDOR), |directory, command| {
             command.args(["serve", "--h3", "--port-file", "port"]).args(flags);
             command.current_dir(directory);
@@ -43,7 +43,7 @@ impl Target {
         Candor::start_measuring(&[&all[..], flags].concat()).finish()
     }
 
-    fn document(&self, version: &str, path: &str, flags: &[&str]) -> Document {
+    pub(crate) fn document(&self, version: &str, path: &str, flags: &[&str]) -> Document {
         let outcome = self.run(version, path, flags);
         assert!(!outcome.files().is_empty(), "{path}: {}{}", outcome.stdout, outcome.stderr);
         outcome.document()

@@ -27,6 +27,7 @@ mod foreign_texts;
 mod grpc;
 mod h2_servers;
 mod h2load;
+mod h3_links;
 mod h3_target;
 mod haproxy;
 mod help;
