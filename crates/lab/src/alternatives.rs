@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use candor_engine::{Control, Permission, Response};
 use candor_plan::url::{Alternative, HttpUrl, alternatives};
-use candor_plan::{AltSvc, Endpoint, HttpVersion, Plan, Target};
+use candor_plan::{AltSvc, Endpoint, HttpVersion, Plan, Target, TlsVersion};
 
 use crate::error::LabError;
 use crate::question;
@@ -122,6 +122,8 @@ fn ask(
     origin.connections = None;
     if let Some(tls) = &mut origin.tls {
         tls.alpn = ["h2", "http/1.1"].map(str::to_owned).to_vec();
+        // An origin over TCP may be older than QUIC permits.
+        tls.min = TlsVersion::V12;
         (tls.resumption, tls.early_data) = (false, false);
     }
     let question = question::plan(plan, origin, "HEAD", Vec::new())?.with(|parts| {

@@ -344,6 +344,9 @@ fn the_scheme_and_the_flags_say_what_is_spoken() {
     assert_eq!(spoken(&["--h2", "https://h/"]), (H2, offers("h2")));
     assert_eq!(spoken(&["--alpn", "http/1.1", "https://h/"]), (Negotiated, offers("http/1.1")));
     assert_eq!(spoken(&["--h3", "https://h/"]), (H3, offers("h3")));
+    assert_eq!(spoken(&["--h3-only", "https://h/"]), (H3, offers("h3")));
+    assert_eq!(spoken(&["--alt-svc", "https://h/"]), (H3, offers("h3")));
+    assert_eq!(plan(&["--alt-svc", "https://h/"]).target.alt_svc, Some(AltSvc::Asked));
     let h3 = plan(&["--h3", "-m", "7", "-w", "20", "https://h/"]);
     assert_eq!(h3.target.tls.as_ref().unwrap().min, TlsVersion::V13);
     let Connections { streams, windows, .. } = &h3.connections;
@@ -377,6 +380,10 @@ fn what_does_not_go_together_in_tls_and_http2_is_refused() {
         (&["--h1", "--h2", "https://h/"][..], "--h1 cannot be used with --h2"),
         (&["--h2c", "https://h/"], "write --h2"),
         (&["--h3", "--h2", "https://h/"], "both choose the version of HTTP"),
+        (&["--h3", "--alt-svc", "https://h/"], "both choose the version of HTTP"),
+        (&["--alt-svc", "http://h/"], "--alt-svc cannot be used with http: QUIC is"),
+        (&["--alt-svc", "--unix-socket", "/s", "https://h/"], "--alt-svc cannot be used with"),
+        (&["--alt-svc", "--proxy", "http://p:1", "https://h/"], "--alt-svc cannot be used with"),
         (&["--h3", "http://h/"], "QUIC is always encrypted; write https:// in the URL"),
         (&["--h3", "ws://h/"], "QUIC is always encrypted; write wss:// in the URL"),
         (&["--h3", "-p", "5", "https://h/"], "--pipeline cannot be used with --h3"),

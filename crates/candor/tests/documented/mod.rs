@@ -34,6 +34,7 @@ const LEFT_OUT: [(&str, &str, &str); 32] = [
     ("docs/how-it-measures.md", "verify", "has a test of its own"),
     ("docs/import.md", "zcat", "a log that is not here"),
     ("docs/install.md", "cargo ", "a build"),
+    ("docs/http3.md", "--alt-svc", "needs an origin that names one; alt_svc:: has some"),
     ("docs/install.md", "0.1.0", "needs the packages of make dist"),
     ("docs/install.md", "candor-install.sh", "needs the packages of make dist; tests/dist.rs"),
     ("docs/install.md", "man -l", "needs man"),

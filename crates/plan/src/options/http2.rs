@@ -28,7 +28,6 @@ group! {
 
         /// Use HTTP/3, over QUIC; for https
         #[arg(long, visible_alias = "h3-only")]
-        #[serde(alias = "h3-only")]
         pub h3: bool,
 
         /// Use HTTP/3 where the Alt-Svc field of the URL's origin says; for https

@@ -44,7 +44,6 @@ pub struct TargetOptions {
     /// Like `--h2`.
     pub h2: bool,
     /// Like `--h3`.
-    #[serde(alias = "h3-only")]
     pub h3: bool,
     /// Like `--alt-svc`.
     pub alt_svc: bool,
