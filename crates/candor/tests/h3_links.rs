@@ -74,7 +74,7 @@ fn responses_come_whole_over_a_link_with_losses() {
     let linked = Linked::start(link(20, 10));
     let (document, up, down) = linked.run("/bytes/200k", &["-c", "4", "-m", "2", "-n", "40"]);
     assert_counted(&document, &up, &down);
-    assert_eq!(document.count("/bytes/bodies"), 40 * 200 << 10);
+    assert_eq!(document.count("/bytes/bodies"), 40 * (200 << 10));
     assert!(document.count("/latencies/service/min_ns") >= 40_000_000);
 }
 
@@ -85,7 +85,7 @@ const ROUND_TRIP_NS: f64 = 62e6;
 fn the_time_of_a_large_object_is_that_of_the_link() {
     let linked = Linked::start(link(31, 0));
     let objects = ["-c", "1", "-n", "3"];
-    // From the first datagram to the last that carries data, with the delay before each, it was on its way. Whatever
+    // On the link: from its first datagram to the last that carries data. Whatever
     // else a busy machine adds, it does not add it every time.
     let time = |flags: &[&str], is_limited: bool| {
         let each = (0..5).map(|_| {

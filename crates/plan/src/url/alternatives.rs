@@ -170,7 +170,10 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn read(value: &str) -> Result<Vec<(String, Option<String>, u16, bool)>, Invalid> {
+    /// Protocol, host, port, and whether it is fresh.
+    type Read = (String, Option<String>, u16, bool);
+
+    fn read(value: &str) -> Result<Vec<Read>, Invalid> {
         let all = alternatives(value)?;
         Ok(all.into_iter().map(|one| (one.protocol, one.host, one.port, one.is_fresh)).collect())
     }
