@@ -40,8 +40,7 @@ use candor_plan::redact::Typed;
 use candor_record::{
     AckCounts, Agent, Alternative, Batches, Bytes, ConnectErrorKind, CredentialCounts,
     DatagramCounts, DeviationKind, IntervalSummary, Lost as LostAgent, Machine, NameCounts,
-    PartCounts,
-    RateSamples, RunRecord, SLOT_NS, StatusCount, WorkerReport, Workers,
+    PartCounts, RateSamples, RunRecord, SLOT_NS, StatusCount, WorkerReport, Workers,
 };
 pub use candor_record::{EndReason, Host, Memory, Throttled};
 use serde::{Deserialize, Serialize};
