@@ -23,6 +23,8 @@ const ROWS: [&str; 5] = ["p50", "p90", "p99", "p99.9", "max"];
 const FINDINGS: usize = 3;
 const ERRORS: usize = 3;
 const OBJECTIVES: usize = 4;
+/// The most kinds of handshakes: those of several targets may differ.
+const HANDSHAKES: usize = 3;
 /// The most steps of journeys to show, and the longest name of one.
 const STEPS: usize = 6;
 const STEP_NAME: usize = 24;
@@ -274,7 +276,7 @@ fn troubles(section: &mut Section, document: &Document) {
     if let Some(statuses) = words::statuses_by_class(&document.statuses) {
         section.fact("Statuses", None, shorten(&statuses, LONG));
     }
-    if let Some(one) = document.connections.handshakes.first() {
+    for one in document.connections.handshakes.iter().take(HANDSHAKES) {
         section.fact("TLS", None, connections::handshakes(one));
     }
 }
