@@ -89,6 +89,13 @@ fn a_base_that_does_not_start_is_an_error() {
     let all = [&["ci"][..], &SHORT, &["base=false {port}", "head=embedded"]].concat();
     let outcome = Candor::start(&all).finish_within(PATIENCE).unwrap();
     assert_eq!(outcome.code(), 1, "{}", outcome.stderr);
+    // The report has the reason, under the name that was given, whichever of the two runs of base came first.
+    assert!(
+        outcome.stdout.contains("base could not be measured: target base: "),
+        "{}",
+        outcome.stdout
+    );
+    assert!(!outcome.stderr.contains("target base-again"), "{}", outcome.stderr);
 }
 
 #[test]

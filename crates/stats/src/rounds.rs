@@ -109,6 +109,15 @@ pub fn fewest_each(level: f64) -> usize {
     64
 }
 
+/// The fewest rounds in which one of `tests` tests that share this level can differ: Holm tests the first of them at
+/// level / tests.
+pub fn fewest(level: f64, tests: usize, paired: bool) -> u64 {
+    // Without the slack 0.05 / 1 as 1 − 0.95 would be below 0.05 by a rounding error.
+    let share = level / tests.max(1) as f64 * (1.0 + 1e-9);
+    let fewest = if paired { fewest_pairs(share) } else { fewest_each(share) };
+    fewest as u64
+}
+
 /// Adjusts p-values so that the chance of *any* false claim among them stays at the level (Holm,
 /// "A simple sequentially rejective multiple test procedure", 1979). In the order of the input.
 pub fn holm(p: &[f64]) -> Vec<f64> {

@@ -26,6 +26,7 @@ use crate::{console, input, target_flags};
 /// A variant, ready to be measured.
 #[derive(Clone)]
 struct Variant {
+    /// The name that the user knows: that of the baseline, if it is the baseline once more.
     name: String,
     options: Options,
     /// The server to start for each run; `None`: it is already running.
@@ -49,8 +50,8 @@ pub(super) fn measure(
         whats.into_iter().map(|what| variant(what, comparing)).collect::<Result<_, _>>()?;
     if comparing.has_twin {
         let name = format!("{}-again", entrants[0].name);
-        entrants.insert(1, Entrant { name: name.clone(), source: entrants[0].source.clone() });
-        variants.insert(1, Variant { name, ..variants[0].clone() });
+        entrants.insert(1, Entrant { name, source: entrants[0].source.clone() });
+        variants.insert(1, variants[0].clone());
     }
     // Every fault of a plan is reported before the first server is started.
     let plans: Vec<Plan> = variants.iter().map(Variant::checked).collect::<Result<_, _>>()?;
@@ -67,7 +68,7 @@ pub(super) fn measure(
     {
         console::say(format_args!("candor: {why}"));
     }
-    let names: Vec<&str> = variants.iter().map(|one| one.name.as_str()).collect();
+    let names: Vec<&str> = entrants.iter().map(|one| one.name.as_str()).collect();
     let title = format!("{command} {}", names.join(", "));
     let shares_stdout = plans.iter().any(|plan| plan.work.script().is_some());
     let asked = Asked { shares_stdout, ..Asked::of(&options.outputs()) };
@@ -76,13 +77,13 @@ pub(super) fn measure(
     let mut left = settings.rounds * variants.len() as u64;
     let mut trial = |slot: Slot| {
         let variant = &variants[slot.variant];
-        let what = format!("round {} of {}, {}", slot.round, settings.rounds, variant.name);
+        let name = &entrants[slot.variant].name;
+        let what = format!("round {} of {}, {name}", slot.round, settings.rounds);
         left = left.saturating_sub(1);
         show.begins(&what, Ahead { steps: Some(left), ..Ahead::default() }, None);
         let mut document = variant.measure(&mut runner, &split, slot)?;
         document.judge_expectations(objectives);
-        let measured =
-            Measured::of(&document, keep(flags.keep.as_deref(), variant, slot, &document)?);
+        let measured = Measured::of(&document, keep(flags.keep.as_deref(), name, slot, &document)?);
         if !measured.interrupted {
             let figures = &measured.figures;
             let rate = figures.rate_per_s.map_or("–".to_owned(), fmt_per_second);
@@ -227,12 +228,12 @@ fn load_of(plans: &[Plan]) -> String {
 
 fn keep(
     directory: Option<&Path>,
-    variant: &Variant,
+    name: &str,
     slot: Slot,
     document: &Document,
 ) -> Result<Option<String>, LabError> {
     let Some(directory) = directory else { return Ok(None) };
-    let path: PathBuf = directory.join(format!("{}.r{}.json", variant.name, slot.round));
+    let path: PathBuf = directory.join(format!("{name}.r{}.json", slot.round));
     candor_files::write_atomically(&path, json::render(document).as_bytes()).map_err(|error| {
         LabError::File {
             what: "cannot write",

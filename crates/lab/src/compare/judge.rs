@@ -11,8 +11,9 @@ use candor_plan::units::{fmt_digits, fmt_plural, fmt_share};
 use candor_report::document::Judgement;
 use candor_report::document::Outcome;
 use candor_report::experiment::comparison::{
-    Change, Conclusion, FAILURES, Finding, Limit, Metric, Noise, Trial, Variant,
+    Change, Conclusion, Finding, Limit, Metric, Noise, Trial, Variant, why_too_few,
 };
+use candor_report::experiment::figures::FAILURES;
 use candor_stats::bootstrap::{RESAMPLES, cliffs_delta};
 use candor_stats::rounds::{self, Shift};
 use candor_stats::stationary::median;
@@ -21,20 +22,11 @@ use super::Settings;
 
 /// The fewest rounds with which the primary metric can differ, however far apart the figures are.
 pub(crate) fn rounds_needed(variants: usize, confidence: f64, interleaved: bool) -> u64 {
-    needed(1.0 - confidence, variants.saturating_sub(1).max(1), interleaved)
-}
-
-/// The same for a family of `tests` tests, the first of which Holm tests at level / tests.
-fn needed(level: f64, tests: usize, interleaved: bool) -> u64 {
-    let share = level / tests.max(1) as f64;
-    // Without the slack 0.05 / 1 as 1 − 0.95 would be below 0.05 by a rounding error.
-    let share = share * (1.0 + 1e-9);
-    let fewest = if interleaved { rounds::fewest_pairs(share) } else { rounds::fewest_each(share) };
-    fewest as u64
+    rounds::fewest(1.0 - confidence, variants.saturating_sub(1), interleaved)
 }
 
 /// The place of the variant that is the baseline once more.
-const TWIN: u64 = 1;
+pub(super) const TWIN: u64 = 1;
 
 /// The A/A: the largest difference in the primary metric, either way, that the interval of the baseline against itself
 /// has.
@@ -49,7 +41,8 @@ pub(crate) fn noise(findings: &[Finding]) -> Noise {
 /// is below it: a variant that fails is slower than any limit, and what is not known is not met.
 ///
 /// With an A/A, a difference below the noise floor is never too slow, and one that the noise floor could lift above the
-/// limit is never met.
+/// limit is never met. Rounds in which the variant's own run has no figure are left out of the interval, and may be those
+/// in which it was slow: with more than a few of them the limit is never met.
 pub(crate) fn limit(
     variants: &[Variant],
     findings: &[Finding],
@@ -58,13 +51,20 @@ pub(crate) fn limit(
     noise: Option<&Noise>,
     settings: &Settings,
 ) -> Limit {
+    let primary_of = |at: u64| findings.iter().find(|one| one.primary && one.variant == at);
+    let twin = noise.and_then(|noise| variants.get(noise.variant as usize));
+    let why_unknown = noise.zip(twin).and_then(|(noise, twin)| {
+        let primary = primary_of(noise.variant)?;
+        why_too_few([&variants[0], twin], primary.metric, primary.rounds, needed)
+    });
+    let why_unknown = why_unknown.map_or(String::new(), |why| format!(" ({why})"));
     let of = |(at, variant): (u64, &Variant)| {
-        let primary = findings.iter().find(|one| one.primary && one.variant == at);
-        let twin = noise.and_then(|one| variants.get(one.variant as usize));
+        let noise = noise.map(|noise| (noise, why_unknown.as_str()));
         let failure = variant.failure(&variants[0]);
         // What base measured twice does as well says nothing about this variant.
         let doubt = failure.as_ref().and_then(|_| doubt(&variants[0], twin?, variant, settings));
-        of_variant(&variants[0], variant, primary, (failure, doubt), slower, needed, noise)
+        let failed = (failure, doubt);
+        of_variant(&variants[0], variant, primary_of(at), failed, slower, needed, noise)
     };
     let judged = (0..).zip(variants).skip(1);
     let judged = judged.filter(|(at, _)| noise.is_none_or(|noise| noise.variant != *at));
@@ -157,6 +157,9 @@ fn doubt(
     })
 }
 
+/// Of ten runs of a variant that meets the limit at most one has no figure.
+const FEW_OF: usize = 10;
+
 fn of_variant(
     baseline: &Variant,
     variant: &Variant,
@@ -164,13 +167,14 @@ fn of_variant(
     (failure, doubt): (Option<String>, Option<String>),
     slower: f64,
     needed: u64,
-    noise: Option<&Noise>,
+    noise: Option<(&Noise, &str)>,
 ) -> Judgement {
     let name = &variant.name;
     let metric = primary.map_or("", |one| one.metric.name());
     let rounds = primary.map_or(0, |one| one.rounds);
     let too_few = || {
-        let why = [baseline, variant].into_iter().find_map(|one| one.why_missing(primary?.metric));
+        let why =
+            primary.and_then(|one| why_too_few([baseline, variant], one.metric, rounds, needed));
         why.unwrap_or_else(|| {
             format!(
                 "{} {} {metric} of both, and {needed} are needed",
@@ -183,21 +187,21 @@ fn of_variant(
     let change = change.and_then(Finding::slowdown);
     let is_claim = primary.is_some_and(|one| one.conclusion == Conclusion::Worse);
     let percent = |share: f64| fmt_digits(share * 100.0);
-    let (outcome, found) = match (failure, change) {
-        _ if baseline.is_failed() => {
-            (Outcome::CannotTell, baseline.nothing_worked().unwrap_or_default())
-        }
-        (Some(failure), _) => match doubt {
+    let (outcome, found) = match (baseline.is_no_baseline(), failure, change) {
+        (Some(why), ..) => (Outcome::CannotTell, why),
+        (None, Some(failure), _) => match doubt {
             None => (Outcome::NotMet, failure),
             Some(doubt) => (Outcome::CannotTell, format!("{failure}; {doubt}")),
         },
-        (None, None) => (Outcome::CannotTell, too_few()),
-        (None, Some(change)) => {
-            let floor = noise.map_or(Some(0.0), |one| one.floor).unwrap_or(f64::INFINITY);
+        (None, None, None) => (Outcome::CannotTell, too_few()),
+        (None, None, Some(change)) => {
+            let floor = noise.map_or(Some(0.0), |(one, _)| one.floor).unwrap_or(f64::INFINITY);
             let told = match noise {
                 None => String::new(),
-                Some(Noise { floor: None, .. }) => ", the noise floor is not known".to_owned(),
-                Some(Noise { floor: Some(floor), .. }) => {
+                Some((Noise { floor: None, .. }, why)) => {
+                    format!(", the noise floor is not known{why}")
+                }
+                Some((Noise { floor: Some(floor), .. }, _)) => {
                     format!(", the noise floor is {} %", percent(*floor))
                 }
             };
@@ -215,8 +219,19 @@ fn of_variant(
                     format!("{name} is faster by {} … {} %{told}", percent(-high), percent(-low))
                 }
             };
+            let (lacking, runs) =
+                (primary.map_or(0, |one| variant.lacking(one.metric)), variant.trials.len());
             if high.max(estimate + floor) <= slower {
-                (Outcome::Met, found)
+                match lacking * FEW_OF <= runs {
+                    true => (Outcome::Met, found),
+                    false => (
+                        Outcome::CannotTell,
+                        format!(
+                            "{found}, without {lacking} of its {runs} runs, whose {metric} is not known and may be \
+                             that of a slower one; make longer runs"
+                        ),
+                    ),
+                }
             } else if low > slower && is_claim && estimate > floor {
                 (Outcome::NotMet, found)
             } else {
@@ -262,7 +277,7 @@ pub(crate) fn findings(
             .filter(|&i| found[i].primary == primary && found[i].p.is_some())
             .collect();
         let p: Vec<f64> = family.iter().filter_map(|&i| found[i].p).collect();
-        let fewest = needed(level, family.len(), interleaved);
+        let fewest = rounds::fewest(level, family.len(), interleaved);
         for (&i, adjusted) in family.iter().zip(rounds::holm(&p)) {
             found[i].p_adjusted = Some(adjusted);
             found[i].conclusion = conclusion(&found[i], level, fewest);
@@ -300,11 +315,7 @@ struct Sets {
 impl Sets {
     /// Of a metric, in the runs that may be compared.
     fn of_metric(baseline: &Variant, variant: &Variant, metric: Metric, paired: bool) -> Sets {
-        Sets::of(baseline, variant, paired, |trial| {
-            let figure = metric.of(&trial.figures).filter(|_| !trial.figures.unusable)?;
-            let usable = figure.is_finite() && (metric.is_difference() || figure > 0.0);
-            usable.then_some(figure)
-        })
+        Sets::of(baseline, variant, paired, |trial| metric.comparable(&trial.figures))
     }
 
     fn of(
@@ -374,7 +385,7 @@ fn change(shift: Shift, metric: Metric) -> Change {
 }
 
 /// Warnings about the runs that the reader needs before the conclusions.
-pub(crate) fn cautions(variants: &[Variant]) -> Vec<String> {
+pub(crate) fn cautions(variants: &[Variant], primary: Metric) -> Vec<String> {
     let mut all = Vec::new();
     for variant in variants {
         let runs = variant.trials.len();
@@ -405,6 +416,19 @@ pub(crate) fn cautions(variants: &[Variant]) -> Vec<String> {
             all.push(format!(
                 "{unusable} of {runs} runs of {} are left out: they ended early, or their figures cannot be true",
                 variant.name
+            ));
+        }
+        let is_unknown = |one: &&Trial| {
+            !one.figures.unusable
+                && !one.figures.nothing_worked()
+                && primary.comparable(&one.figures).is_none()
+        };
+        let unknown = variant.trials.iter().filter(is_unknown).count();
+        if (1..runs).contains(&unknown) {
+            all.push(format!(
+                "{unknown} of {runs} runs of {} are left out of {}: their responses are too few, or scatter too much",
+                variant.name,
+                primary.name()
             ));
         }
     }

@@ -161,7 +161,10 @@ pub fn interleaved(
                     judged[variant].push(one.judgements);
                 }
                 Err(why) => {
-                    variants[variant].broken = why.is_of_target().then(|| in_one_line(&why));
+                    // The twin is the baseline's own server.
+                    let is_twin = settings.has_twin && variant == judge::TWIN as usize;
+                    let broken = if is_twin { 0 } else { variant };
+                    variants[broken].broken = why.is_of_target().then(|| in_one_line(&why));
                     stopped = Some(why);
                     break 'rounds;
                 }
@@ -249,7 +252,7 @@ impl Whole {
             limit
         });
         let mut cautions = self.cautions;
-        cautions.extend(judge::cautions(&self.variants));
+        cautions.extend(judge::cautions(&self.variants, settings.primary));
         Comparison {
             format: FORMAT.to_owned(),
             tool: self.about.tool,

@@ -10,7 +10,7 @@ use crate::page::chart::{Across, COLOURS, Chart, Dot, Mark, Series, from_zero};
 use crate::page::{Column, Depth, Page, Table};
 use candor_report::Tone;
 use candor_report::experiment::comparison::{
-    Change, Comparison, Conclusion, Finding, Metric, Noise, Variant,
+    Change, Comparison, Conclusion, Finding, Metric, Noise, Open, Variant,
 };
 use candor_report::findings::list;
 use candor_report::shorten;
@@ -129,13 +129,31 @@ fn standing(comparison: &Comparison, variant: usize) -> (Tone, &'static str) {
     if comparison.failure(variant).or_else(|| comparison.failure(0)).is_some() {
         return (Tone::Bad, "FAILED");
     }
-    match comparison.primary_of(variant).map(|one| one.conclusion) {
-        Some(Conclusion::Better) => (Tone::Good, "BETTER"),
-        Some(Conclusion::Worse) => (Tone::Bad, "WORSE"),
-        Some(Conclusion::Noise) => (Tone::Strong, "NO CHANGE"),
+    let primary = comparison.primary_of(variant).map(|one| one.conclusion);
+    match (comparison.leading(variant), primary, comparison.open(variant)) {
+        (Some(claim), ..) => claimed(claim),
+        (None, Some(Conclusion::Noise), Open::Nothing) => (Tone::Strong, "NO CHANGE"),
+        (None, Some(Conclusion::Noise), Open::Faster) => (Tone::Strong, "NOT SLOWER"),
+        (None, Some(Conclusion::Noise), Open::Anything) => (Tone::Doubtful, "CANNOT TELL"),
         _ if comparison.interrupted => (Tone::Doubtful, "INTERRUPTED"),
-        Some(Conclusion::TooFew) | None => (Tone::Doubtful, "TOO FEW"),
+        _ => (Tone::Doubtful, "TOO FEW"),
     }
+}
+
+/// A difference in a word: of the metric that decides, or of another.
+fn claimed(finding: &Finding) -> (Tone, &'static str) {
+    let is_worse = finding.conclusion == Conclusion::Worse;
+    let [worse, better] = match finding.metric {
+        _ if finding.primary => ["WORSE", "BETTER"],
+        Metric::Rate => ["LOWER RATE", "HIGHER RATE"],
+        Metric::P50 => ["SLOWER AT P50", "FASTER AT P50"],
+        Metric::P90 => ["SLOWER AT P90", "FASTER AT P90"],
+        Metric::P99 => ["SLOWER AT P99", "FASTER AT P99"],
+        Metric::P999 => ["SLOWER AT P99.9", "FASTER AT P99.9"],
+        Metric::Errors => ["MORE ERRORS", "FEWER ERRORS"],
+        Metric::Cpu => ["MORE CPU", "LESS CPU"],
+    };
+    if is_worse { (Tone::Bad, worse) } else { (Tone::Good, better) }
 }
 
 /// What is concluded of the variant at this place, in one sentence.
@@ -152,9 +170,9 @@ pub fn sentence(comparison: &Comparison, variant: usize) -> String {
                 name(0)
             ),
             None => {
-                let twins = [0, variant].into_iter().filter_map(|at| comparison.variants.get(at));
-                let mut failed = twins.filter_map(Variant::nothing_worked);
-                let why = failed.next().unwrap_or_else(|| "too few rounds have it".to_owned());
+                let baseline = comparison.variants.first().and_then(Variant::is_no_baseline);
+                let why = baseline.or_else(|| comparison.why_too_few(variant));
+                let why = why.unwrap_or_else(|| "too few rounds have it".to_owned());
                 format!("The noise floor in {metric} is not known: {why}.")
             }
         };
@@ -163,14 +181,22 @@ pub fn sentence(comparison: &Comparison, variant: usize) -> String {
         return format!("Nothing is known of {}.", name(variant));
     };
     // Without a baseline, how the variant did is no difference.
-    let has_baseline = comparison.variants.first().is_some_and(|one| !one.is_failed());
-    if let Some(failure) = comparison.failure(variant).filter(|_| has_baseline) {
+    if let Some(why) = comparison.variants.first().and_then(Variant::is_no_baseline) {
+        return format!(
+            "Nothing can be concluded of {} against {}: {why}.",
+            name(variant),
+            name(0)
+        );
+    }
+    if let Some(failure) = comparison.failure(variant) {
         return format!(
             "{} failed, so it is not compared with {}: {failure}.",
             name(variant),
             name(0)
         );
     }
+    let leading = comparison.leading(variant);
+    let mut parts: Vec<String> = Vec::new();
     if primary.conclusion == Conclusion::TooFew {
         let why = comparison.why_too_few(variant).unwrap_or_else(|| {
             format!(
@@ -181,33 +207,36 @@ pub fn sentence(comparison: &Comparison, variant: usize) -> String {
                 primary.rounds,
             )
         });
-        if comparison.interrupted && primary.rounds < comparison.rounds_needed {
+        if leading.is_none() && comparison.interrupted && primary.rounds < comparison.rounds_needed
+        {
             return format!(
                 "Interrupted after {} of {}: nothing can be concluded of {} against {}.",
-                primary.rounds,
+                comparison.complete_rounds(),
                 fmt_plural(comparison.rounds_asked, rounds_noun(comparison)),
                 name(variant),
                 name(0)
             );
         }
-        return format!(
-            "Nothing can be concluded of {} against {}: {why}.",
-            name(variant),
-            name(0)
-        );
+        if leading.is_none() {
+            let (variant, baseline) = (name(variant), name(0));
+            return format!("Nothing can be concluded of {variant} against {baseline}: {why}.");
+        }
+        parts.push(format!("{} cannot be judged: {why}", primary.metric.name()));
     }
     let (claims, rest): (Vec<&Finding>, Vec<&Finding>) =
         comparison.of_variant(variant).partition(|one| one.is_claim());
-    let mut parts: Vec<String> = Vec::new();
-    let first = claims.iter().find(|one| one.primary).or_else(|| claims.first());
-    if let Some(first) = first {
+    if let Some(first) = leading {
         let others = claims.iter().filter(|one| one.metric != first.metric);
         let mut told = vec![format!("{} {}", name(variant), claim(first, comparison))];
         told.extend(others.map(|one| claim(one, comparison)));
-        parts.push(format!("{} (against {})", told.join(", "), name(0)));
+        parts.insert(0, format!("{} (against {})", told.join(", "), name(0)));
     } else {
-        let (variant, baseline) = (name(variant), name(0));
-        parts.push(format!("No difference between {variant} and {baseline} could be told"));
+        let told = format!("No difference between {} and {} could be told", name(variant), name(0));
+        parts.push(match primary.change.and_then(|change| between(primary.metric, change)) {
+            Some(ends) => format!("{told}: {} {ends}", name(variant)),
+            None => told,
+        });
+        parts.extend(unproven(comparison, variant));
     }
     let noise = rest.iter().filter(|one| one.conclusion == Conclusion::Noise);
     let noise: Vec<&str> = noise.map(|one| one.metric.name()).collect();
@@ -216,6 +245,43 @@ pub fn sentence(comparison: &Comparison, variant: usize) -> String {
         others => format!("the differences in {} and {last} are within noise", others.join(", ")),
     }));
     parts.join("; ") + "."
+}
+
+/// What an interval with both signs contains: `is between 1.2 % faster and 3.4 % slower at p99`. `None`: it has one sign.
+fn between(metric: Metric, change: Change) -> Option<String> {
+    if change.low > 0.0 || change.high < 0.0 {
+        return None;
+    }
+    let (less, more) = (percent(-change.low), percent(change.high));
+    Some(match metric {
+        Metric::Rate => {
+            format!("answers between {less} % fewer and {more} % more requests a second")
+        }
+        Metric::Errors => {
+            format!("fails between {less} points fewer and {more} points more of its requests")
+        }
+        Metric::Cpu => format!("takes between {less} % less and {more} % more CPU for a request"),
+        _ => format!("is between {less} % faster and {more} % slower at {}", metric.name()),
+    })
+}
+
+/// The largest difference that too few rounds keep from being told, and how many would do.
+fn unproven(comparison: &Comparison, variant: usize) -> Option<String> {
+    let nearest =
+        |one: &&Finding| one.change.map_or(0.0, |change| change.low.max(-change.high).max(0.0));
+    let few = comparison.of_variant(variant);
+    let few = few.filter(|one| !one.primary && one.conclusion == Conclusion::TooFew);
+    let most = few.max_by(|a, b| nearest(a).total_cmp(&nearest(b)))?;
+    (nearest(&most) > 0.0).then(|| {
+        format!(
+            "{} {}, which takes at least {} to tell, and there {} {}",
+            comparison.variants[variant].name,
+            claim(most, comparison),
+            fmt_plural(comparison.rounds_for_others(), rounds_noun(comparison)),
+            if most.rounds == 1 { "is" } else { "are" },
+            most.rounds
+        )
+    })
 }
 
 /// Half a sentence such as `is 4.1 % slower at p99, 95 % interval 2.9 … 5.6 %`.
@@ -349,7 +415,7 @@ pub fn misses(comparison: &Comparison) -> Vec<String> {
             missed.map(|one| one.sentence.clone()).collect()
         }
         None => {
-            let baseline = comparison.variants.first().and_then(Variant::nothing_worked);
+            let baseline = comparison.failure(0);
             let others = (1..comparison.variants.len()).filter_map(|at| comparison.failure(at));
             baseline.into_iter().chain(others).collect()
         }
@@ -468,181 +534,4 @@ fn whole_percent(share: f64) -> String {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use candor_report::Style;
-    use candor_report::document::Judgement;
-    use candor_report::document::Outcome;
-    use candor_report::document::{Host, Tool};
-    use candor_report::experiment::comparison::{FORMAT, Limit, Trial};
-    use candor_report::experiment::figures::Figures;
-
-    use crate::csv;
-
-    fn finding(metric: Metric, change: f64, conclusion: Conclusion) -> Finding {
-        Finding {
-            variant: 1,
-            metric,
-            primary: metric == Metric::P99,
-            rounds: 10,
-            baseline: Some(2_000_000.0),
-            value: Some(2_000_000.0 * (1.0 + change)),
-            change: Some(Change { estimate: change, low: change - 0.012, high: change + 0.015 }),
-            effect: Some(change.signum()),
-            higher_in: Some(9),
-            p: Some(0.004),
-            p_adjusted: Some(0.004),
-            conclusion,
-        }
-    }
-
-    fn variant(name: &str) -> Variant {
-        let trial = Trial {
-            round: 1,
-            position: 2,
-            file: Some("a,b.json".to_owned()),
-            started_unix_ms: 5,
-            figures: Figures { rate_per_s: Some(10.5), ..Figures::default() },
-        };
-        Variant {
-            name: name.to_owned(),
-            source: format!("http://{name}/"),
-            trials: vec![trial],
-            broken: None,
-        }
-    }
-
-    fn comparison(findings: Vec<Finding>) -> Comparison {
-        Comparison {
-            format: FORMAT.to_owned(),
-            tool: Tool { name: "candor".to_owned(), version: "0".to_owned() },
-            arguments: Vec::new(),
-            started_at: String::new(),
-            host: Host::default(),
-            load: "closed loop, 10 connections".to_owned(),
-            variants: vec![variant("old"), variant("new")],
-            interleaved: true,
-            rounds_asked: 10,
-            confidence: 0.95,
-            seed: 1,
-            primary: Metric::P99,
-            rounds_needed: 6,
-            findings,
-            cautions: vec!["the runs of old have warnings: loader-cpu in 3 of 10".to_owned()],
-            limit: Some(Limit {
-                slower: 0.02,
-                judgements: vec![Judgement {
-                    expression: "new slower by at most 2 % in p99".to_owned(),
-                    outcome: Outcome::NotMet,
-                    measured: Some(0.041),
-                    sentence: "new slower by at most 2 % in p99: not met.".to_owned(),
-                }],
-            }),
-            noise: None,
-            expectations: Vec::new(),
-            partial: false,
-            interrupted: false,
-        }
-    }
-
-    #[test]
-    fn the_noise_floor_is_told_before_what_is_judged_by_it() {
-        let mut comparison = comparison(vec![finding(Metric::P99, 0.001, Conclusion::Noise)]);
-        comparison.noise = Some(Noise { variant: 1, floor: Some(0.0134) });
-        comparison.expectations = comparison.limit.take().unwrap().judgements;
-        let text = page(&comparison, Depth::Short).text(Style::PLAIN);
-        let noise = "The noise floor is 1.3 % in p99: old, measured twice";
-        assert!(text.contains(noise) && text.contains("NOISE"), "{text}");
-        assert!(text.contains("NOT MET"), "{text}");
-        assert_eq!(misses(&comparison), ["new slower by at most 2 % in p99: not met."]);
-        comparison.noise = Some(Noise { variant: 1, floor: None });
-        assert!(sentence(&comparison, 1).contains("is not known: too few rounds"));
-    }
-
-    #[test]
-    fn sentences_say_what_was_found() {
-        let noise = finding(Metric::Rate, -0.002, Conclusion::Noise);
-        let slower = finding(Metric::P99, 0.041, Conclusion::Worse);
-        let told = |findings: Vec<Finding>| sentence(&comparison(findings), 1);
-        assert_eq!(
-            told(vec![noise.clone(), slower]),
-            "new is 4.1 % slower at p99, 95 % interval 2.9 … 5.6 % (against old); the difference \
-             in rate is within noise."
-        );
-        let same = finding(Metric::P99, 0.001, Conclusion::Noise);
-        assert_eq!(
-            told(vec![noise.clone(), same]),
-            "No difference between new and old could be told; the differences in rate and p99 are \
-             within noise."
-        );
-        let fewer = finding(Metric::Rate, -0.2, Conclusion::Worse);
-        let faster = finding(Metric::P99, -0.1, Conclusion::Better);
-        assert_eq!(
-            told(vec![fewer, faster]),
-            "new is 10 % faster at p99, 95 % interval 8.5 … 11 %, answers 20 % fewer requests a \
-             second, 95 % interval 18 … 21 % (against old)."
-        );
-        let few = Finding { rounds: 4, ..finding(Metric::P99, 1.0, Conclusion::TooFew) };
-        assert!(told(vec![few]).starts_with(
-            "Nothing can be concluded of new against old: p99 needs at least 368 responses"
-        ));
-    }
-
-    #[test]
-    fn tables_have_a_line_for_each_metric_and_say_what_decides() {
-        let comparison = comparison(vec![
-            finding(Metric::Rate, -0.002, Conclusion::Noise),
-            finding(Metric::P99, 0.041, Conclusion::Worse),
-        ]);
-        let page = page(&comparison, Depth::Full);
-        let text = page.text(Style::PLAIN);
-        for part in [
-            "p99 *",
-            "+4.10 %",
-            "+2.90 … +5.60 %",
-            "9 of 10",
-            "+1.00 large",
-            "NOT MET",
-            "caution: ",
-        ] {
-            assert!(text.contains(part), "{part} in\n{text}");
-        }
-        assert!(page.markdown().contains("|---|---:|---:|---:|---:|---:|---|---|"));
-        let csv = csv::comparison(&comparison);
-        assert!(csv.lines().nth(1).unwrap().ends_with(",1,\"a,b.json\""), "{csv}");
-        assert_eq!(csv.lines().count(), 3);
-    }
-
-    #[test]
-    fn an_interruption_is_said_where_nothing_can_be_concluded() {
-        let few = Finding { rounds: 3, ..finding(Metric::P99, 0.04, Conclusion::TooFew) };
-        let mut stopped = comparison(vec![few]);
-        (stopped.partial, stopped.interrupted, stopped.limit) = (true, true, None);
-        assert_eq!(standing(&stopped, 1).1, "INTERRUPTED");
-        assert_eq!(
-            sentence(&stopped, 1),
-            "Interrupted after 3 of 10 rounds: nothing can be concluded of new against old."
-        );
-        let text = page(&stopped, Depth::Full).text(Style::PLAIN);
-        let words: Vec<&str> = text.split_whitespace().collect();
-        assert!(words.join(" ").contains("(interrupted: complete rounds only)"), "{text}");
-        stopped.findings[0].conclusion = Conclusion::Worse;
-        assert_eq!(standing(&stopped, 1).1, "WORSE", "it is known by then");
-    }
-
-    #[test]
-    fn the_chart_says_which_intervals_are_differences_as_the_table_does() {
-        // Neither interval reaches zero, and chance alone may have kept one from it.
-        let worse = finding(Metric::P99, 0.041, Conclusion::Worse);
-        let noise = finding(Metric::P50, 0.053, Conclusion::Noise);
-        let said = differences(&comparison(vec![worse.clone(), noise.clone()]));
-        assert!(
-            said.starts_with("Differences: p99 of new. Others are within noise, even if"),
-            "{said}"
-        );
-        assert_eq!(differences(&comparison(vec![worse])), "Differences: p99 of new.");
-        assert!(
-            differences(&comparison(vec![noise])).starts_with("No difference is claimed. Others")
-        );
-    }
-}
+mod tests;

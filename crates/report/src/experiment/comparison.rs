@@ -6,10 +6,10 @@
 
 use candor_plan::units::{fmt_count, fmt_plural, fmt_share};
 use candor_stats::stationary::median;
-use candor_stats::{Quantile, order};
+use candor_stats::{Quantile, order, rounds};
 use serde::{Deserialize, Serialize};
 
-use super::figures::Figures;
+use super::figures::{FAILURES, Figures};
 use crate::document::{Host, Tool};
 use crate::document::{Judgement, Outcome};
 use crate::read::{self, ReadError, Saved};
@@ -201,6 +201,12 @@ impl Metric {
             Metric::Cpu => figures.target_cpu_us,
         }
     }
+
+    /// The same where it can be compared: the figures can be true, and it has a logarithm if ratios are compared.
+    pub fn comparable(self, figures: &Figures) -> Option<f64> {
+        let figure = self.of(figures).filter(|figure| figure.is_finite())?;
+        (!figures.unusable && (self.is_difference() || figure > 0.0)).then_some(figure)
+    }
 }
 
 /// The finding about one variant and one metric, against the baseline.
@@ -281,10 +287,7 @@ impl Variant {
     /// How it failed, other than the baseline: it could not be measured, nothing worked in a run, or more of its
     /// requests fail. `None`: it did not.
     pub fn failure(&self, baseline: &Variant) -> Option<String> {
-        if let Some(why) = &self.broken {
-            return Some(format!("{} could not be measured: {why}", self.name));
-        }
-        if let Some(why) = self.nothing_worked() {
+        if let Some(why) = self.unmeasured().or_else(|| self.nothing_worked()) {
             return Some(why);
         }
         let (mine, theirs) = (self.failed_share()?, baseline.failed_share().unwrap_or(0.0));
@@ -297,6 +300,21 @@ impl Variant {
                 baseline.name
             )
         })
+    }
+
+    /// That it could not be measured, and why. `None`: it could.
+    fn unmeasured(&self) -> Option<String> {
+        self.broken.as_ref().map(|why| format!("{} could not be measured: {why}", self.name))
+    }
+
+    /// Why nothing can be compared with it: it could not be measured, or no request succeeded. `None`: something can.
+    pub fn is_no_baseline(&self) -> Option<String> {
+        self.unmeasured().or_else(|| self.nothing_worked().filter(|_| self.is_failed()))
+    }
+
+    /// How many of its runs have no figure of this metric that can be compared.
+    pub fn lacking(&self, metric: Metric) -> usize {
+        self.trials.iter().filter(|one| metric.comparable(&one.figures).is_none()).count()
     }
 
     /// In how many of its runs no request succeeded, and why. `None`: in none.
@@ -318,22 +336,15 @@ impl Variant {
         (!shares.is_empty()).then(|| median(&shares))
     }
 
-    /// Why its runs lack a figure of this metric: no request succeeded, or they had too few responses. `None`: they do
-    /// not.
-    pub fn why_missing(&self, metric: Metric) -> Option<String> {
-        if let Some(why) = self.nothing_worked() {
-            return Some(why);
-        }
+    /// That its runs have too few responses for this metric, and by how much. `None`: they do not.
+    fn too_few_responses(&self, metric: Metric) -> Option<String> {
         let needed = metric.responses_needed()?;
         let lack = |trial: &&Trial| metric.of(&trial.figures).is_none();
         let counts: Vec<f64> =
             self.trials.iter().filter(lack).map(|trial| trial.figures.ok as f64).collect();
-        if counts.is_empty() {
-            return None;
-        }
         let few = median(&counts) as u64;
-        Some(match few < needed {
-            true => format!(
+        (!counts.is_empty() && few < needed).then(|| {
+            format!(
                 "{} needs at least {} responses in a run, and {} of {} had {}; make runs {} times as long{}",
                 metric.name(),
                 fmt_count(needed),
@@ -342,20 +353,53 @@ impl Variant {
                 fmt_count(few),
                 fmt_count(needed.div_ceil(few.max(1))),
                 if metric == Metric::P50 { "" } else { ", or decide by p50" }
-            ),
-            false => format!(
-                "the responses scatter too much for {} in {} of {}",
-                metric.name(),
-                fmt_plural(counts.len() as u64, "run"),
-                self.name
-            ),
+            )
         })
     }
 }
 
-/// By how much the share of failed requests may be above the baseline's before a variant has failed: as many as are
-/// not in a p99.
-pub const FAILURES: f64 = 0.01;
+/// Why the metric has too few rounds with a figure of both variants, and what would help. `None`: no run lacks it.
+pub fn why_too_few(
+    both: [&Variant; 2],
+    metric: Metric,
+    rounds: u64,
+    needed: u64,
+) -> Option<String> {
+    if let Some(why) = both.iter().find_map(|one| one.nothing_worked()) {
+        return Some(why);
+    }
+    if let Some(why) = both.iter().find_map(|one| one.too_few_responses(metric)) {
+        return Some(why);
+    }
+    let lacks = |one: &&Variant| {
+        let lacking = one.lacking(metric) as u64;
+        let why = match one.trials.iter().any(|trial| trial.figures.unusable) {
+            true => "the figures cannot be true, or",
+            false => "",
+        };
+        let runs = fmt_plural(lacking, "run");
+        (lacking > 0).then(|| {
+            format!("{why} the responses scatter too much for it in {runs} of {}", one.name)
+                .trim_start()
+                .to_owned()
+        })
+    };
+    let lacks: Vec<String> = both.iter().filter_map(lacks).collect();
+    let made = both.iter().map(|one| one.trials.len() as u64).min().unwrap_or(0);
+    let help = match rounds {
+        0 => "make longer runs".to_owned(),
+        _ => format!("make {} rounds, or longer runs", (needed * made).div_ceil(rounds)),
+    };
+    (!lacks.is_empty()).then(|| {
+        format!(
+            "{} {} {} of both, and {needed} are needed: {}; {help}",
+            fmt_plural(rounds, "round"),
+            if rounds == 1 { "has" } else { "have" },
+            metric.name(),
+            lacks.join(", and ")
+        )
+    })
+}
 
 impl Finding {
     /// How much slower the variant is, as a share of the baseline, with its interval: for times,
@@ -435,6 +479,62 @@ impl Comparison {
         if are_few && !self.interleaved {
             return both.into_iter().find_map(Variant::nothing_worked);
         }
-        both.into_iter().find_map(|one| one.why_missing(self.primary))
+        let rounds = self.primary_of(variant).map_or(0, |one| one.rounds);
+        why_too_few(both, self.primary, rounds, self.rounds_needed)
     }
+
+    /// The rounds of which every variant has a run.
+    pub fn complete_rounds(&self) -> u64 {
+        self.variants.iter().map(|one| one.trials.len() as u64).min().unwrap_or(0)
+    }
+
+    /// The fewest rounds with which a metric other than the primary one can differ.
+    pub fn rounds_for_others(&self) -> u64 {
+        let tests = self.findings.iter().filter(|one| !one.primary && one.p.is_some()).count();
+        rounds::fewest(1.0 - self.confidence, tests, self.interleaved)
+    }
+
+    /// What leads the conclusion about the variant at this place: the claim of the primary metric, or else of another,
+    /// one that is worse before one that is better.
+    pub fn leading(&self, variant: usize) -> Option<&Finding> {
+        let claims = || self.of_variant(variant).filter(|one| one.is_claim());
+        let worse = || claims().find(|one| one.conclusion == Conclusion::Worse);
+        claims().find(|one| one.primary).or_else(worse).or_else(|| claims().next())
+    }
+
+    /// The judgement of the limit about the variant at this place.
+    fn judged(&self, variant: usize) -> Option<&Judgement> {
+        let at = (1..variant).filter(|at| !self.is_twin(*at)).count();
+        self.limit.as_ref()?.judgements.get(at)
+    }
+
+    /// What the interval of the variant's primary metric leaves open, where no difference in it is claimed.
+    pub fn open(&self, variant: usize) -> Open {
+        let primary = self.primary_of(variant).filter(|one| one.conclusion == Conclusion::Noise);
+        let is_undecided = self.judged(variant).is_some_and(|one| !one.met());
+        let Some(change) = primary.and_then(Finding::slowdown).filter(|_| !is_undecided) else {
+            return Open::Anything;
+        };
+        let matters = if self.primary.is_difference() { FAILURES } else { MATTERS };
+        let limit = self.limit.as_ref().map_or(matters, |limit| limit.slower);
+        match limit.min(matters) {
+            least if change.low >= -least && change.high <= least => Open::Nothing,
+            _ if change.high <= limit => Open::Faster,
+            _ => Open::Anything,
+        }
+    }
+}
+
+/// A change of this share matters, unless the limit is smaller.
+const MATTERS: f64 = 0.05;
+
+/// What an interval leaves open.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Open {
+    /// No change of a size that matters.
+    Nothing,
+    /// That the variant is faster; not that it is slower by more than is allowed.
+    Faster,
+    /// That it is slower too.
+    Anything,
 }

@@ -34,6 +34,10 @@ pub struct Figures {
     pub failed: u64,
     /// The same as a share of scheduled requests, in [0, 1]; null if there are none.
     pub failed_share: Option<f64>,
+    /// Sent requests that ended with an error as a share of all sent ones, in [0, 1]; null without any, and in documents of
+    /// older versions. Those that never left, or were still in flight at the end, are no errors.
+    #[serde(default)]
+    pub errors_share: Option<f64>,
     /// The most frequent failures by kind, e.g. `12 × status 500, 3 × reset`.
     pub failures: String,
     /// due → done.
@@ -158,6 +162,7 @@ impl Figures {
             ok: ledger.ok,
             failed,
             failed_share: (ledger.scheduled > 0).then(|| failed as f64 / ledger.scheduled as f64),
+            errors_share: (ledger.sent > 0).then(|| ledger.errors as f64 / ledger.sent as f64),
             failures: failures(document),
             response: Percentiles::of(&document.latencies.response),
             service: Percentiles::of(&document.latencies.service),
@@ -180,6 +185,9 @@ impl Figures {
     }
 }
 
+/// The share of requests that may fail where a rate is held, and by which more of a variant's may fail than of the
+/// baseline's: as many as are not in a p99.
+pub const FAILURES: f64 = 0.01;
 /// The verdict on a run with a profiled target.
 const PROFILED: &str = "profiled";
 /// The verdict on a run without checks of certificates.
@@ -193,6 +201,16 @@ impl Figures {
             0 => self.ok == 0 && !self.failures.is_empty(),
             scheduled => self.failed >= scheduled,
         }
+    }
+
+    /// Whether more requests ended with an error than may where a rate is held.
+    pub fn fails(&self) -> bool {
+        self.errors_share.is_some_and(|share| share > FAILURES)
+    }
+
+    /// Whether more than half of the sent requests ended with an error.
+    pub fn mostly_failed(&self) -> bool {
+        self.errors_share.is_some_and(|share| share > 0.5)
     }
 
     /// Whether the target was profiled: then the figures are not comparable.
@@ -251,6 +269,14 @@ mod tests {
         let mut profiled = document;
         profiled.set_profile(testing::profile(None));
         assert!(Figures::of(&profiled).is_profiled());
+
+        let mut document = testing::healthy_closed();
+        (document.ledger.sent, document.ledger.errors) = (1000, 10);
+        let few = Figures::of(&document);
+        assert_eq!((few.errors_share, few.fails()), (Some(0.01), false));
+        (document.ledger.errors, document.ledger.unfinished) = (11, 400);
+        let some = Figures::of(&document);
+        assert!(some.fails() && !some.mostly_failed(), "what is in flight is no error");
 
         let broken = Figures::of(&testing::broken());
         assert!(broken.unusable && broken.failed > 1000, "{broken:?}");
