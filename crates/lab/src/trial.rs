@@ -6,7 +6,7 @@
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use candor_plan::Plan;
-use candor_plan::units::{fmt_duration_ns, fmt_per_second};
+use candor_plan::units::{fmt_duration_ns, fmt_per_second, fmt_share};
 use candor_report::Document;
 use candor_report::document::EndReason;
 use candor_report::experiment::trial::Trial;
@@ -92,11 +92,13 @@ pub(crate) fn in_words(trial: &Trial) -> String {
     let rate = trial.figures.rate_per_s.map_or("nothing".to_owned(), fmt_per_second);
     let p99 = trial.figures.response.p99_ns;
     let p99 = p99.map_or(String::new(), |p99_ns| format!(", p99 {}", fmt_duration_ns(p99_ns)));
+    let failed = trial.figures.errors_share.filter(|_| trial.figures.fails());
+    let failed = failed.map_or(String::new(), |share| format!(", {} failed", fmt_share(share)));
     let notes = match (trial.held, trial.disturbed) {
         (true, false) => "",
         (true, true) => " (machine paused)",
         (false, false) => " (saturated)",
         (false, true) => " (saturated, paused)",
     };
-    format!("{rate}{p99}{notes}")
+    format!("{rate}{p99}{failed}{notes}")
 }

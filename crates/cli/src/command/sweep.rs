@@ -34,7 +34,7 @@ Examples:
 
 Each rate runs for --duration after --warm-up, once in each round, in an order
 drawn for each round from --seed. Rows with less than 99 % of their rate are
-marked (saturated).";
+marked (saturated), rows of which more than 1 % of the requests failed (errors).";
 
 /// The default fractions, as in published tables.
 const FRACTIONS: &str = "50%,75%,90%,95%";
@@ -216,11 +216,15 @@ fn exit(made: &Made<Sweep>) -> Exit {
     let nothing_worked = trials().all(|trial| trial.figures.nothing_worked());
     let unusable = trials().any(|trial| trial.figures.unusable);
     let doubtful = trials().any(|trial| !trial.loader_findings.is_empty());
+    // As of a run, in most of them.
+    let failed = trials().filter(|trial| trial.figures.mostly_failed()).count();
+    let mostly_failed = 2 * failed > trials().count();
     match &sweep.partial {
         Some(_) if *is_interrupted => Exit::Interrupted,
         Some(_) => Exit::CouldNotRun,
         None if nothing_worked && !outputs.allow_failures => Exit::CouldNotRun,
         None if unusable || (*strict && doubtful) => Exit::NotTrustworthy,
+        None if mostly_failed && !outputs.allow_failures => Exit::CouldNotRun,
         None => Exit::Fine,
     }
 }

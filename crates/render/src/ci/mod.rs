@@ -7,7 +7,7 @@
 mod forms;
 mod matrices;
 
-use candor_plan::units::fmt_per_second;
+use candor_plan::units::{fmt_per_second, fmt_share};
 use candor_report::document::{Document, Judgement, Outcome, Severity, Verdict};
 use candor_report::experiment::comparison::Comparison;
 use candor_report::experiment::peak::Peak;
@@ -176,9 +176,16 @@ impl Checks {
                 let sentence = format!("{name}: cannot tell: it was not measured.");
                 return Check { name, outcome: Outcome::CannotTell, sentence };
             }
-            let failed = row.nothing_worked();
-            let why = &row.trials[0].figures.failures;
-            Check::unless(name, failed.then(|| format!("no request succeeded ({why})")))
+            let figures = &row.shown().unwrap_or(&row.trials[0]).figures;
+            let failure = match (row.nothing_worked(), row.fails()) {
+                (true, _) => Some(format!("no request succeeded ({})", figures.failures)),
+                (false, true) => {
+                    let share = fmt_share(figures.errors_share.unwrap_or(1.0));
+                    Some(format!("{share} of the requests failed ({})", figures.failures))
+                }
+                (false, false) => None,
+            };
+            Check::unless(name, failure)
         });
         let figures = sweep.rows.iter().filter_map(|row| {
             let p99 = row.shown()?.figures.response.p99_ns?;

@@ -74,7 +74,8 @@ fn held(page: &mut Page, sweep: &Sweep) {
     let rows: Vec<(&Row, &Figures)> =
         sweep.rows.iter().filter_map(|row| Some((row, &row.shown()?.figures))).collect();
     let (failed, others): (Vec<_>, Vec<_>) = rows.iter().partition(|(row, _)| row.nothing_worked());
-    let (saturated, held): (Vec<_>, Vec<_>) =
+    let (held, others): (Vec<_>, Vec<_>) = others.into_iter().partition(|(row, _)| row.is_held());
+    let (saturated, failing): (Vec<_>, Vec<_>) =
         others.into_iter().partition(|(row, _)| row.saturated);
     // Runs too short for p99 have a median.
     let has_tail = held.iter().all(|(_, figures)| figures.response.p99_ns.is_some());
@@ -85,14 +86,18 @@ fn held(page: &mut Page, sweep: &Sweep) {
         format!("{} at {}", time(ns), fmt_per_second(row.rate_per_s))
     };
     let of = rows.len();
-    let count = if held.len() == of { "All".to_owned() } else { held.len().to_string() };
+    let rates = |count: usize| match count == of {
+        true if of == 1 => "The only rate".to_owned(),
+        true => format!("All {of} rates"),
+        false => format!("{count} of {of} rates"),
+    };
     let tails = match &held[..] {
         [] => None,
         [only] => Some(tail(only)),
         [first, .., last] => Some(format!("{}, {}", tail(first), tail(last))),
     };
     if let Some(tails) = tails {
-        let sentence = format!("{count} of {of} rates: {name} {tails}.");
+        let sentence = format!("{}: {name} {tails}.", rates(held.len()));
         page.header.standing(Tone::Good, "HELD", sentence);
     }
     let why = |(row, figures): &(&Row, &Figures)| {
@@ -100,8 +105,8 @@ fn held(page: &mut Page, sweep: &Sweep) {
     };
     let all: Vec<String> = failed.iter().map(why).collect();
     if !all.is_empty() {
-        let (count, list) = (all.len(), findings::list(&all));
-        let sentence = format!("{count} of {of} rates: no request succeeded at {list}.");
+        let list = findings::list(&all);
+        let sentence = format!("{}: no request succeeded at {list}.", rates(all.len()));
         page.header.standing(Tone::Bad, "FAILED", sentence);
     }
     let achieved = |(row, figures): &(&Row, &Figures)| {
@@ -112,10 +117,11 @@ fn held(page: &mut Page, sweep: &Sweep) {
             failures => format!("{rate} ({achieved} achieved; {failures})"),
         }
     };
-    let all: Vec<String> = saturated.iter().map(achieved).collect();
-    if !all.is_empty() {
-        let sentence = format!("{} of {of} rates: {}.", all.len(), findings::list(&all));
-        page.header.standing(Tone::Doubtful, "SATURATED", sentence);
+    let kinds = [(Tone::Bad, "ERRORS", failing), (Tone::Doubtful, "SATURATED", saturated)];
+    for (tone, word, rows) in kinds.into_iter().filter(|(.., rows)| !rows.is_empty()) {
+        let all: Vec<String> = rows.iter().map(achieved).collect();
+        let sentence = format!("{}: {}.", rates(all.len()), findings::list(&all));
+        page.header.standing(tone, word, sentence);
     }
 }
 
@@ -149,8 +155,9 @@ fn table(sweep: &Sweep, pick: fn(&Figures) -> &Percentiles) -> Table {
         cells.extend(has_target.then(|| or_nothing(figures.target_cpu_share, fmt_share)));
         let mark = match row.saturated {
             _ if row.nothing_worked() => "(failed)",
+            _ if row.is_held() => "",
             true => "(saturated)",
-            false => "",
+            false => "(errors)",
         };
         cells.push(mark.to_owned());
         table.row(cells);
@@ -182,6 +189,11 @@ fn notes(sweep: &Sweep) -> Vec<String> {
                 .to_owned(),
         );
     }
+    if sweep.rows.iter().any(|row| row.fails() && !row.nothing_worked()) {
+        notes.push(
+            "(errors): more than 1 % of the requests failed, so the rate was not held.".to_owned(),
+        );
+    }
     let runs = || sweep.rows.iter().flat_map(|row| &row.trials);
     notes.extend(trials::remarks(runs().map(|trial| &trial.figures)).map(str::to_owned));
     let findings = trials::loader_findings(runs());
@@ -199,6 +211,42 @@ mod tests {
     use super::*;
     use candor_report::Style;
     use candor_report::testing::experiments::sample_sweep;
+
+    use crate::ci::Checks;
+
+    #[test]
+    fn a_rate_with_errors_is_not_held_and_their_kind_is_told() {
+        let mut sweep = sample_sweep();
+        sweep.rows.truncate(1);
+        let text = |sweep: &Sweep| page(sweep, Depth::Full).text(Style::PLAIN);
+        assert!(text(&sweep).contains("The only rate: p99"), "{}", text(&sweep));
+        let fail = |sweep: &mut Sweep, share: f64, held: bool| {
+            for trial in &mut sweep.rows[0].trials {
+                trial.figures.errors_share = Some(share);
+                trial.figures.failures = "98 × status 503".to_owned();
+                trial.held = held;
+            }
+            sweep.rows[0].settle();
+            (sweep.rows[0].is_held(), sweep.rows[0].saturated, text(sweep))
+        };
+        let (held, saturated, _) = fail(&mut sweep, 0.01, true);
+        assert!(held && !saturated, "1 % may fail");
+        // More than half of them fail a run, too.
+        for (share, run_held) in [(0.065, true), (0.6, false)] {
+            let (held, saturated, text) = fail(&mut sweep, share, run_held);
+            assert!(!held && !saturated);
+            let junit = Checks::of_sweep(&sweep).in_form("junit").unwrap();
+            let failure = "of the requests failed (98 × status 503)";
+            assert!(junit.contains("<failure") && junit.contains(failure), "{junit}");
+            assert!(
+                text.contains("ERRORS") && text.contains("achieved; 98 × status 503)"),
+                "{text}"
+            );
+            assert!(text.contains("(errors)") && !text.contains("HELD"), "{text}");
+        }
+        let (held, saturated, text) = fail(&mut sweep, 0.065, false);
+        assert!(!held && saturated && text.contains("(saturated)"), "{text}");
+    }
 
     #[test]
     fn a_rate_at_which_nothing_succeeds_is_not_saturated() {

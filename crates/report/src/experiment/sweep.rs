@@ -74,7 +74,7 @@ pub struct Row {
     /// The index of the representative: the median by p99 response time, of the undisturbed runs if
     /// there are any. Null without runs.
     pub representative: Option<u64>,
-    /// Whether most of the runs achieved less than 99 % of the rate.
+    /// Whether most of the runs achieved less than 99 % of the rate, other than by errors.
     pub saturated: bool,
 }
 
@@ -89,6 +89,20 @@ impl Row {
         !self.trials.is_empty() && self.trials.iter().all(|trial| trial.figures.nothing_worked())
     }
 
+    /// Whether most of its runs held the rate, and few of their requests failed.
+    pub fn is_held(&self) -> bool {
+        !self.nothing_worked() && !self.most(|trial| !trial.held || trial.figures.fails())
+    }
+
+    /// Whether it was not held because of errors.
+    pub fn fails(&self) -> bool {
+        !self.is_held() && !self.saturated
+    }
+
+    fn most(&self, is: impl Fn(&Trial) -> bool) -> bool {
+        2 * self.trials.iter().filter(|trial| is(trial)).count() > self.trials.len()
+    }
+
     /// Chooses the representative, and determines whether the rate was held.
     pub fn settle(&mut self) {
         let p99 =
@@ -100,8 +114,7 @@ impl Row {
         }
         order.sort_by_key(p99);
         self.representative = order.get((order.len().max(1) - 1) / 2).copied();
-        let held = self.trials.iter().filter(|trial| trial.held).count();
-        self.saturated = held * 2 < self.trials.len();
+        self.saturated = self.most(|trial| !trial.held && !trial.figures.mostly_failed());
     }
 }
 
