@@ -194,9 +194,14 @@ fn it_goes_beyond_a_ceiling_that_connections_made() {
     let peak = search(&plan(2 * S), &few, &mut server);
     assert_within(peak.ceiling.unwrap().rate_per_s, 400.0, 0.02);
     assert_within(peak.answer.unwrap().rate_per_s, 400.0, 0.03);
+    assert_eq!(peak.limit.who, Who::Connections, "more than four were not tried");
+    assert!(peak.sentences.iter().any(|one| one.contains("p99 < 20ms with 4 connections")));
     let fixed = Settings { connections: Some(3), ..settings(&[]) };
     let peak = search(&plan(2 * S), &fixed, &mut Simulated::new(delay));
     assert_within(peak.answer.unwrap().rate_per_s, 300.0, 0.01);
+    assert_eq!(peak.limit.who, Who::Connections);
+    let said = peak.sentences.join(" ");
+    assert!(said.contains("that was found is 300") && said.contains("More than 3 conn"), "{said}");
     assert!(peak.steps.iter().all(|step| step.connections == 3));
 }
 
@@ -379,7 +384,13 @@ fn what_was_found_is_kept_when_the_target_dies_or_somebody_interrupts() {
         if runs > 2 { Err(LabError::Interrupted) } else { Ok(()) }
     });
     let peak = search(&plan(S), &settings(&[]), &mut fails);
-    assert!(peak.partial.is_some() && peak.answer.is_none() && peak.steps.len() == 2);
+    assert!(peak.partial.is_some() && peak.steps.len() == 2);
+    // The better of the two closed loops, which is not confirmed.
+    let answer = peak.answer.unwrap();
+    assert_within(answer.rate_per_s, 1000.0, 0.02);
+    assert_eq!((answer.low_per_s, answer.confidence), (None, Confidence::Poor));
+    assert!(peak.sentences.iter().any(|one| one.starts_with("In these runs, the highest")));
+    assert_eq!(peak.limit.who, Who::Unknown);
 
     let mut never =
         Changed(Simulated::new(|| Fifo::new(MS)), |_, _: &mut Document| Err(LabError::Interrupted));

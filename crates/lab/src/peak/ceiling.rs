@@ -6,7 +6,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use candor_report::experiment::peak::{Ceiling, Phase};
+use candor_report::experiment::peak::{Ceiling, Phase, Step};
 use candor_stats::stationary::{median, widening};
 use candor_stats::{Quantile, order};
 
@@ -106,6 +106,18 @@ fn fewest_as_high(tried: &BTreeMap<u32, f64>) -> u32 {
     let top = highest(tried);
     let as_high = tried.iter().find(|(_, rate)| **rate >= top * AS_HIGH);
     as_high.map_or(1, |(connections, _)| *connections)
+}
+
+/// The best of the closed loops, where the search ended before a run confirmed it.
+pub(super) fn so_far(steps: &[Step]) -> Option<Ceiling> {
+    let of = |step: &Step| {
+        let rates = step.counted().into_iter().filter_map(|one| one.figures.rate_per_s);
+        let rates: Vec<(u32, f64)> = rates.map(|rate| (step.connections, rate)).collect();
+        ceiling(&rates, step.connections)
+    };
+    let closed = steps.iter().filter(|step| step.rate_per_s.is_none());
+    let found = closed.filter_map(of).filter(|one| one.rate_per_s > 0.0);
+    found.max_by(|a, b| a.rate_per_s.total_cmp(&b.rate_per_s))
 }
 
 /// The ceiling by the runs that confirm it, so far: connections and throughput, in the order in which they were made.

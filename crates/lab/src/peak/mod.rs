@@ -100,7 +100,10 @@ pub fn find(
         return Err(stopped.map_or(LabError::Interrupted, SearchEnd::into_error));
     };
     let is_time_over = matches!(stopped, Some(SearchEnd::TimeOver));
-    let ceiling = ceiling::ceiling(&confirming, connections);
+    let ceiling = ceiling::ceiling(&confirming, connections).or_else(|| ceiling::so_far(&steps));
+    // The most connections that were tried, if more of them might bring more.
+    let most = settings.most_connections.max(1);
+    let bound = settings.connections.or((connections >= most).then_some(most));
     let answer = match (&threshold, &ceiling) {
         (Some(threshold), _) => summary::of_edge(threshold),
         (None, Some(ceiling)) if settings.objectives.is_empty() => {
@@ -114,7 +117,7 @@ pub fn find(
         arguments,
         started_at: rfc3339(about.started_unix_ms),
         host: about.host.clone(),
-        limit: summary::limit(&steps, subject.cores.len()),
+        limit: summary::limit(&steps, subject.cores.len(), bound),
         subject,
         plan,
         objectives: settings.objectives.iter().map(|one| one.expression.clone()).collect(),

@@ -148,7 +148,9 @@ const QUIETER: &str = "make longer runs, or use a quieter machine";
 
 /// What limits the peak, judged from the runs at the limit: the lowest rate that was too high, all
 /// rates if all were too high, or the runs that confirm the ceiling.
-pub(super) fn limit(steps: &[Step], target_cores: usize) -> Limit {
+///
+/// That the loader had CPU to spare is no evidence against the target where it had no more connections than `bound`.
+pub(super) fn limit(steps: &[Step], target_cores: usize, bound: Option<u32>) -> Limit {
     let too_high = steps
         .iter()
         .filter(|step| step.phase == Phase::Search && !step.outcome.is_met())
@@ -193,8 +195,8 @@ pub(super) fn limit(steps: &[Step], target_cores: usize) -> Limit {
         };
         return Limit { who: Who::Loader, why };
     }
-    match mean(&|trial| trial.figures.target_cpu_share) {
-        Some(cpu) if target_cores > 0 && cpu >= CPU_LIMIT * target_cores as f64 => Limit {
+    match (mean(&|trial| trial.figures.target_cpu_share), bound) {
+        (Some(cpu), _) if target_cores > 0 && cpu >= CPU_LIMIT * target_cores as f64 => Limit {
             who: Who::TargetCpu,
             why: format!(
                 "The target used {} of its {}.{loader}",
@@ -203,7 +205,14 @@ pub(super) fn limit(steps: &[Step], target_cores: usize) -> Limit {
             )
             .replace(" Its busiest", " The loader's busiest"),
         },
-        Some(cpu) => Limit {
+        (_, Some(bound)) => Limit {
+            who: Who::Connections,
+            why: format!(
+                "More than {} were not tried, so these may be the limit, and not the target; allow more.",
+                fmt_plural(bound.into(), "connection")
+            ),
+        },
+        (Some(cpu), None) => Limit {
             who: Who::Target,
             why: format!(
                 "The target was the limit, but not its CPU, of which it used {} of a core: it \
@@ -211,7 +220,7 @@ pub(super) fn limit(steps: &[Step], target_cores: usize) -> Limit {
                 fmt_share(cpu)
             ),
         },
-        None => Limit {
+        (None, None) => Limit {
             who: Who::Target,
             why: format!("The loader had CPU to spare, so the target was the limit.{loader}")
                 .replace(" Its busiest", " The loader's busiest"),
@@ -234,6 +243,11 @@ pub(super) fn sentences(peak: &Peak) -> Vec<String> {
     }
     let objectives = peak.objectives.join(" and ");
     let is_certain = peak.partial.is_none() && peak.cannot_tell.is_none();
+    let most = peak.steps.iter().map(|step| step.connections).max().unwrap_or(0);
+    let with = match peak.limit.who {
+        Who::Connections => format!(" with {}", fmt_plural(most.into(), "connection")),
+        _ => String::new(),
+    };
     match (&peak.answer, peak.objectives.is_empty()) {
         (None, true) => said.push("No throughput was found.".to_owned()),
         (None, false) => {
@@ -251,10 +265,12 @@ pub(super) fn sentences(peak: &Peak) -> Vec<String> {
         }
         (Some(answer), true) => {
             let connections = peak.ceiling.map_or(0, |ceiling| ceiling.connections);
-            let which = if is_certain {
-                "The highest throughput"
-            } else {
-                "In these runs, the highest throughput"
+            let which = match is_certain {
+                true if peak.limit.who == Who::Connections => {
+                    "The highest throughput that was found"
+                }
+                true => "The highest throughput",
+                false => "In these runs, the highest throughput",
             };
             said.push(format!(
                 "{which} is {}, with {}.",
@@ -275,7 +291,7 @@ pub(super) fn sentences(peak: &Peak) -> Vec<String> {
         (Some(answer), false) => {
             let rate = fmt_per_second(answer.rate_per_s);
             said.push(match (is_certain, answer.low_per_s) {
-                (true, _) => format!("{rate} is the highest rate that meets {objectives}."),
+                (true, _) => format!("{rate} is the highest rate that meets {objectives}{with}."),
                 (false, Some(_)) => format!(
                     "In these runs {rate} met {objectives}; whether a higher rate does is not known."
                 ),
@@ -356,7 +372,7 @@ mod tests {
                 judged: Vec::new(),
                 outcome: StepOutcome::Measured,
             };
-            let Limit { who, why } = limit(&[step], 0);
+            let Limit { who, why } = limit(&[step], 0, Some(4));
             assert_eq!(who, Who::Loader);
             why
         };

@@ -29,6 +29,9 @@ pub fn page(peak: &Peak, depth: Depth) -> Page {
         _ if peak.partial.is_some() => (Tone::Doubtful, "NOT DONE"),
         _ if peak.cannot_tell.is_some() => (Tone::Doubtful, "CANNOT TELL"),
         None => (Tone::Bad, "NO ANSWER"),
+        Some(Confidence::Good | Confidence::Fair) if peak.limit.who == Who::Connections => {
+            (Tone::Doubtful, "LOWER BOUND")
+        }
         Some(Confidence::Good) => (Tone::Good, "CONFIRMED"),
         Some(Confidence::Fair) => (Tone::Doubtful, "WIDE"),
         Some(Confidence::Poor) => (Tone::Doubtful, "CANNOT TELL"),
@@ -36,6 +39,9 @@ pub fn page(peak: &Peak, depth: Depth) -> Page {
     let mut sentences = peak.sentences.iter();
     header.standing(tone, word, sentences.next().map_or("", String::as_str));
     sentences.for_each(|sentence| header.text(sentence));
+    if peak.limit.who == Who::Connections {
+        header.text("→ Leave -c out, so that more are tried, or raise --most-connections.");
+    }
     let runs = peak.steps.iter().flat_map(|step| &step.trials).map(|trial| &trial.figures);
     trials::remarks(runs).for_each(|remark| header.text(remark));
     header.blocks.push(Block::Figures(figures(peak)));
@@ -76,6 +82,7 @@ fn figures(peak: &Peak) -> Vec<Figure> {
         Who::Loader => "loader",
         Who::TargetCpu => "target's CPU",
         Who::Target => "target",
+        Who::Connections => "connections",
         Who::Unknown => "unknown",
     };
     vec![

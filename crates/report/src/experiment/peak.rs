@@ -141,6 +141,8 @@ pub enum Who {
     TargetCpu,
     /// The target, but not by its CPU, as far as known.
     Target,
+    /// The connections, as far as known: more of them were not tried.
+    Connections,
     /// Unknown.
     Unknown,
 }
