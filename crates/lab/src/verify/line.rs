@@ -155,8 +155,8 @@ impl Line {
         self
     }
 
-    /// Joins the same lines of several runs: counts add up, and a limited number keeps its largest
-    /// value.
+    /// Joins the same lines of several runs: counts add up, and of other numbers the one that comes closest to its own
+    /// run's bound stands, with that bound.
     pub fn join(lines: Vec<Line>) -> Vec<Line> {
         let mut joined: Vec<Line> = Vec::new();
         for line in lines {
@@ -172,12 +172,15 @@ impl Line {
     }
 
     fn take_in(&mut self, other: Line) {
-        match (&mut self.expected, other.expected) {
+        match (self.expected, other.expected) {
             (Expected::Exactly { value }, Expected::Exactly { value: more }) => {
-                *value += more;
+                self.expected = Expected::Exactly { value: value + more };
                 self.measured += other.measured;
             }
-            _ => self.measured = self.measured.max(other.measured),
+            _ if (other.answer, other.strain()) > (self.answer, self.strain()) => {
+                (self.expected, self.measured) = (other.expected, other.measured);
+            }
+            _ => {}
         }
         self.answer = self.answer.max(other.answer);
         self.runs = self.runs.max(other.runs);
@@ -185,6 +188,19 @@ impl Line {
             (Some(one), Some(other)) if one != other => Some(format!("{one}; {other}")),
             (one, other) => one.or(other),
         };
+    }
+
+    /// How much of its tolerance is used, 1 for all of it.
+    fn strain(&self) -> f64 {
+        let (off, most) = match self.expected {
+            Expected::Exactly { value } => ((self.measured - value).abs(), 0.0),
+            Expected::Near { value, within } => ((self.measured - value).abs(), within),
+            Expected::AtMost { value } => (self.measured, value),
+        };
+        match off.is_finite() {
+            true => off / most.max(f64::MIN_POSITIVE),
+            false => f64::INFINITY,
+        }
     }
 
     /// The expectation as text: `10 ms ± 200 µs`.
@@ -224,6 +240,30 @@ impl Unit {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_joined_line_has_the_bound_of_the_run_whose_number_it_has() {
+        let touched = |most: f64, share: f64| Line::at_most("touched", Unit::Share, most, share);
+        let near = |within: f64, rate: f64| Line::near("rate", Unit::PerS, 1000.0, within, rate);
+        let joined = |lines: Vec<Line>| {
+            let joined = Line::join(lines).remove(0);
+            (joined.expected_text(), joined.measured_text(), joined.answer)
+        };
+        let shown = |expected: &str, measured: &str, answer| {
+            (expected.to_owned(), measured.to_owned(), answer)
+        };
+        let lines = || vec![touched(0.95, 0.6), touched(1.0, 0.99), touched(0.95, 0.3)];
+        assert_eq!(joined(lines()), shown("≤ 100 %", "99.00 %", Answer::Yes));
+        assert_eq!(
+            joined(lines().into_iter().rev().collect()),
+            shown("≤ 100 %", "99.00 %", Answer::Yes)
+        );
+        // The lower one is farther off, and a no comes before any yes.
+        let slow = vec![near(100.0, 1020.0), near(300.0, 720.0), near(300.0, 1010.0)];
+        assert_eq!(joined(slow), shown("1,000/s ± 300/s", "720/s", Answer::Yes));
+        let no = vec![near(100.0, 850.0), near(300.0, 1299.0)];
+        assert_eq!(joined(no), shown("1,000/s ± 100/s", "850/s", Answer::No));
+    }
 
     #[test]
     fn a_line_is_judged_and_written() {
