@@ -53,7 +53,7 @@ pub(crate) struct ReadyFlags {
     /// file:PATH, after:TIME or port-file [default: port if its command has {port}, else port-file]
     ///
     /// A URL must return 200; for another status add a blank and the status:
-    /// 'http://localhost:{port}/up 204'. port: it accepts connections at {port}. line: a line of its
+    /// 'http://localhost:{port}/up 204'. Without another URL that one is measured, too. port: it accepts connections at {port}. line: a line of its
     /// output contains the text.
     #[arg(long, value_name = "HOW", help_heading = "Managed target", value_parser = parse_ready)]
     pub(crate) target_ready: Option<Ready>,
