@@ -264,7 +264,10 @@ fn named(&Workers { first, count, of }: &Workers) -> String {
 /// The text of a result. A file that the system does not give is a slip in the command line.
 fn text_of(path: &Path) -> Result<String, UserError> {
     read::text_of(path).map_err(|error| match error.raw_os_error() {
-        Some(_) => UserError::usage(format!("cannot read {}: {error}", path.display())),
+        Some(_) => UserError::usage(format!(
+            "cannot read {}: {error}; name the file of a result, or last",
+            path.display()
+        )),
         None => cannot_read(path, &error),
     })
 }

@@ -36,9 +36,11 @@ pub(super) fn page(
     let trials =
         if complete { format!(" · {}", fmt_plural(made, "trial")) } else { String::new() };
     page.header.remark(format!(
-        "{} {} · {started_at} · {} in random order · seed {seed}{trials}",
+        "{} {}{} · {} in random order · seed {seed}{trials}",
         tool.name,
         tool.version,
+        // Nothing has begun if all checks failed.
+        if started_at.is_empty() { String::new() } else { format!(" · {started_at}") },
         fmt_plural(*rounds, "round")
     ));
     if !complete {

@@ -335,16 +335,18 @@ pub(super) fn missing(columns: &[(&str, &str, &Distribution)]) -> Option<String>
     })
 }
 
-/// The tail of the response time without the requests that a pause touched, where that differs by more than the
-/// histograms' precision, and is of most requests.
+/// By which share a percentile without the requests that a pause touched has to differ to be told.
+const MATERIAL: f64 = 0.05;
+
+/// The tail of the response time without the requests that a pause touched, where that differs materially, and
+/// is of most requests.
 pub(super) fn untouched(document: &Document) -> Option<String> {
     let Latencies { response, touched, untouched, .. } = &document.latencies;
     let rest = untouched.as_ref()?;
     let row =
         ["p99", "p90", "p50"].into_iter().find(|row| response.percentile_ns(row).is_some())?;
     let (all_ns, rest_ns) = (response.percentile_ns(row)?, rest.percentile_ns(row)?);
-    let precision = 10f64.powi(-i32::from(document.plan.recording.digits));
-    let differs = all_ns.abs_diff(rest_ns) as f64 > all_ns as f64 * precision;
+    let differs = all_ns.abs_diff(rest_ns) as f64 > all_ns as f64 * MATERIAL;
     // In a closed load the other figures are service times.
     let of = if document.plan.has_due_times() { "" } else { " of the response time" };
     let whose = if document.machines.len() > 1 { "the agent's machine" } else { "this machine" };

@@ -143,7 +143,10 @@ pub(super) fn send_lag(document: &Document) -> Option<Finding> {
             fmt_duration_ns(response_ns)
         ),
         evidence: vec![("send_lag_ns", lag_ns as f64), ("response_ns", response_ns as f64)],
-        remedy: "Lower the rate, add --threads, or keep the target off the loader's cores.",
+        remedy: match document.plan.load.is_open() {
+            true => "Lower the rate, add --threads, or keep the target off the loader's cores.",
+            false => "Lower the connections, add --threads, or keep the target off the loader's cores.",
+        },
     })
 }
 
