@@ -89,14 +89,3 @@ fn journeys_that_fail_are_failures() {
     journeys(&mut document, &|started| (0, started));
     assert!(document.nothing_worked());
 }
-
-#[test]
-fn a_target_that_went_away_for_good_is_a_failure() {
-    let mut run = testing::healthy_closed_run();
-    run.requests.retain(|one| one.due_ns < 2_900_000_000);
-    assert!(!run.document().mostly_failed(), "it may only have been slow");
-    let mut document = run.document();
-    let last = document.intervals.last_mut().unwrap();
-    (last.availability, last.connections) = (Some(0.5), 0);
-    assert!(document.mostly_failed());
-}

@@ -92,6 +92,7 @@ mod tests {
         let first = super::super::judge(&refused()).remove(0);
         assert_eq!(first.id, "target-lost", "before what is about the loader");
         assert_eq!(Lost::of(&testing::healthy_closed()), None);
+        assert!(refused().mostly_failed() && !testing::healthy_closed().mostly_failed());
     }
 
     #[test]
@@ -100,6 +101,7 @@ mod tests {
         document.intervals[2].availability = Some(1.0);
         document.intervals[2].connections = 16;
         assert_eq!(Lost::of(&document), None);
+        assert!(!document.mostly_failed());
         let verdict = found(&document, "target-lost").unwrap();
         assert_eq!(verdict.evidence["lost_ns"], 0.5e9);
         assert!(!verdict.evidence.contains_key("since_ns"), "{verdict:?}");
