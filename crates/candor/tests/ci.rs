@@ -86,15 +86,15 @@ fn a_head_that_answers_nothing_but_errors_or_hangs_or_does_not_start_is_red() {
 
 #[test]
 fn a_base_that_does_not_start_is_an_error() {
-    let all = [&["ci"][..], &SHORT, &["base=false {port}", "head=embedded"]].concat();
-    let outcome = Candor::start(&all).finish_within(PATIENCE).unwrap();
+    let (outcome, document) = ci(&["base=false {port}", "head=embedded"]);
     assert_eq!(outcome.code(), 1, "{}", outcome.stderr);
     // The report has the reason, under the name that was given, whichever of the two runs of base came first.
-    assert!(
-        outcome.stdout.contains("base could not be measured: target base: "),
-        "{}",
-        outcome.stdout
-    );
+    let why = "base could not be measured: target base: ";
+    let sentence = document["limit"]["judgements"][0]["sentence"].as_str().unwrap();
+    assert!(sentence.contains(why), "{sentence}");
+    let words: Vec<&str> = outcome.stdout.split_whitespace().collect();
+    let has_runs = document["started_at"] != "";
+    assert_eq!(words.join(" ").contains(why), has_runs, "{}", outcome.stdout);
     assert!(!outcome.stderr.contains("target base-again"), "{}", outcome.stderr);
 }
 

@@ -148,13 +148,10 @@ impl Comparing {
     /// Writes the outputs and the report, and returns the exit code.
     pub(crate) fn give_out(&self, outcome: Outcome<Comparison>) -> Result<ExitCode, UserError> {
         let Outcome { document: comparison, stopped } = outcome;
-        let is_broken = |one: &Variant| one.broken.is_some();
-        let broken = comparison.variants.iter().skip(1).any(is_broken);
+        let broken = comparison.variants.iter().skip(1).any(|one| one.broken.is_some());
         // Without a single run, the reason is all that there is to print. Of an interruption no other line says anything.
         let has_reason = stopped.as_ref().is_some_and(|why| !matches!(why, LabError::Interrupted));
-        let is_empty = comparison.started_at.is_empty()
-            && has_reason
-            && !comparison.variants.iter().any(is_broken);
+        let is_empty = comparison.started_at.is_empty() && has_reason && !broken;
         let mut outputs = self.outputs.clone();
         if is_empty {
             outputs.report = ReportDepth::None;

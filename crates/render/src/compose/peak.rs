@@ -85,10 +85,14 @@ fn figures(peak: &Peak) -> Vec<Figure> {
         Who::Connections => "connections",
         Who::Unknown => "unknown",
     };
+    let why = match peak.limit.who {
+        Who::Connections => "as far as known: more were not tried",
+        _ => "what kept it from more",
+    };
     vec![
         Figure("Peak", rate, sure),
         Figure("Ceiling", ceiling, connections),
-        Figure("Limit", who.to_owned(), "what kept it from more".to_owned()),
+        Figure("Limit", who.to_owned(), why.to_owned()),
     ]
 }
 
@@ -210,6 +214,23 @@ mod tests {
         // A throughput was measured, if not often enough for an interval.
         peak.objectives.clear();
         assert_eq!(told(&peak), ("700/s".to_owned(), "not confirmed".to_owned(), 1));
+    }
+
+    #[test]
+    fn a_peak_of_few_connections_is_a_lower_bound() {
+        let mut peak = sample_peak();
+        peak.limit.who = Who::Connections;
+        let text = page(&peak, Depth::Short).text(Style::PLAIN);
+        assert!(text.contains("LOWER BOUND") && !text.contains("CONFIRMED"), "{text}");
+        assert!(text.contains("Leave -c out"), "{text}");
+        let Figure(_, limit, why) = figures(&peak).swap_remove(2);
+        assert_eq!(
+            (limit.as_str(), why.as_str()),
+            ("connections", "as far as known: more were not tried")
+        );
+        // What is not certain stays so.
+        peak.cannot_tell = Some("the runs differ too much".to_owned());
+        assert!(page(&peak, Depth::Short).text(Style::PLAIN).contains("CANNOT TELL"));
     }
 
     #[test]
