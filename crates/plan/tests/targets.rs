@@ -70,6 +70,28 @@ fn steps_go_to_targets_by_name_and_by_url() {
     assert!(!format!("{:?}", plan.redacted().others).contains("pw"));
 }
 
+/// As an import of a recording writes it, where a host that is not the first redirects.
+#[test]
+fn a_step_goes_where_another_host_has_redirected_to() {
+    let plan = planned(
+        "url = 'https://shop.example'
+[[journey]]
+[[journey.step]]
+name = 'old'
+url = 'http://legacy.example:81/cgi-bin/stock?item=7'
+capture = { location = 'header:Location' }
+expect-status = 302
+[[journey.step]]
+name = 'new'
+url = 'http://legacy.example:81${path location}'",
+    );
+    let plan = plan.unwrap();
+    let ways: Vec<_> =
+        plan.work.requests().iter().map(|one| (one.target, one.path.as_str())).collect();
+    assert_eq!(ways, [(1, "/cgi-bin/stock?item=7"), (1, "${path location}")]);
+    assert_eq!(plan.others[0].authority, "legacy.example:81");
+}
+
 #[test]
 fn addresses_are_for_the_target_that_has_the_name() {
     let text =

@@ -305,9 +305,12 @@ fn of_table(options: &Options, table: &TargetOptions, url: &str) -> Options {
 fn divide(text: &str) -> (&str, String) {
     let text = text.split('#').next().unwrap_or_default();
     let host_at = text.find("://").map_or(0, |at| at + 3);
-    let path_at = text[host_at..].find(['/', '?']).map_or(text.len(), |at| host_at + at);
-    let (origin, path) = text.split_at(path_at);
-    let slash = if path.starts_with('/') { "" } else { "/" };
+    // A whole path may be a hole, such as the one that a redirect names.
+    const PATH: &str = "${path ";
+    let rest = &text[host_at..];
+    let path_at = rest.find(['/', '?']).into_iter().chain(rest.find(PATH)).min();
+    let (origin, path) = text.split_at(path_at.map_or(text.len(), |at| host_at + at));
+    let slash = if path.starts_with('/') || path.starts_with(PATH) { "" } else { "/" };
     (origin, format!("{slash}{path}"))
 }
 
