@@ -371,20 +371,16 @@ pub fn why_too_few(
     if let Some(why) = both.iter().find_map(|one| one.too_few_responses(metric)) {
         return Some(why);
     }
-    let lacks = |one: &&Variant| {
+    let of_runs = |one: &&Variant| {
         let lacking = one.lacking(metric) as u64;
-        let why = match one.trials.iter().any(|trial| trial.figures.unusable) {
-            true => "the figures cannot be true, or",
-            false => "",
-        };
-        let runs = fmt_plural(lacking, "run");
-        (lacking > 0).then(|| {
-            format!("{why} the responses scatter too much for it in {runs} of {}", one.name)
-                .trim_start()
-                .to_owned()
-        })
+        (lacking > 0).then(|| format!("{} of {}", fmt_plural(lacking, "run"), one.name))
     };
-    let lacks: Vec<String> = both.iter().filter_map(lacks).collect();
+    let lacks: Vec<String> = both.iter().filter_map(of_runs).collect();
+    let mut trials = both.iter().flat_map(|one| &one.trials);
+    let or = match trials.any(|trial| trial.figures.unusable) {
+        true => "the figures cannot be true, or ",
+        false => "",
+    };
     let made = both.iter().map(|one| one.trials.len() as u64).min().unwrap_or(0);
     let help = match rounds {
         0 => "make longer runs".to_owned(),
@@ -392,11 +388,12 @@ pub fn why_too_few(
     };
     (!lacks.is_empty()).then(|| {
         format!(
-            "{} {} {} of both, and {needed} are needed: {}; {help}",
+            "{} {} {} of both, and {needed} are needed: {or}the responses scatter too \
+             much for it in {}; {help}",
             fmt_plural(rounds, "round"),
             if rounds == 1 { "has" } else { "have" },
             metric.name(),
-            lacks.join(", and ")
+            lacks.join(" and ")
         )
     })
 }
