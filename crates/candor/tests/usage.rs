@@ -400,5 +400,5 @@ fn saved_results_that_are_none() {
     run(other).assert_refused(COULD_NOT_RUN, &["saved.json", "candor.result/9"]);
     let damaged = r#"{"format": "candor.result/1"}"#;
     run(damaged).assert_refused(COULD_NOT_RUN, &["saved.json", "damaged"]);
-    candor(&["report", "missing.json"]).assert_refused(COULD_NOT_RUN, &["missing.json"]);
+    candor(&["report", "missing.json"]).assert_refused(USAGE, &["missing.json"]);
 }
