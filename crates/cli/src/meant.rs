@@ -24,6 +24,11 @@ pub(crate) fn is_name_of_file(word: &str, hosts: &str) -> bool {
 
 /// The message for such a word; if there is no such file, it suggests a plan of the folder.
 pub(crate) fn no_plan(word: &str) -> String {
+    if word == "URL" {
+        // Copied from a page as it stands there.
+        return "candor: URL stands for the address of your server: write http://HOST[:PORT]/PATH\n"
+            .to_owned();
+    }
     let shown = visible(&redact::refused(word)).into_owned();
     if std::path::Path::new(word).exists() {
         return format!(
@@ -90,6 +95,12 @@ mod tests {
         for word in ["bech", "backend", "127", "10"] {
             assert!(!may_be_host(word, hosts), "{word}");
         }
+    }
+
+    #[test]
+    fn a_placeholder_is_no_command() {
+        assert!(no_host("URL", &[]).contains("http://HOST"), "{}", no_host("URL", &[]));
+        assert!(no_host("urls", &[]).contains("no command"));
     }
 
     #[test]
