@@ -191,21 +191,15 @@ impl Books {
 
     /// Its response is complete.
     #[inline]
-    pub(crate) fn complete(&mut self, answer: &Answer, mut came: Came<'_>) {
+    pub(crate) fn complete(&mut self, answer: &Answer, came: Came<'_>) {
         let at_ns = came.at_ns;
         self.answered_ns = at_ns;
         if answer.deviations != Deviations::default() {
             self.deviates(answer, at_ns);
         }
         match answer.expected {
-            Ok(()) => {
-                let flight = || *self.flights.get_mut(answer.id);
-                let status = status(answer).unwrap_or(0);
-                match came.author.lacks(flight, status, &mut came.session) {
-                    None => self.expected(answer, came),
-                    Some(missing) => self.lacks(answer, missing, came),
-                }
-            }
+            Ok(()) if came.author.hears() => self.heard(answer, came),
+            Ok(()) => self.expected(answer, came),
             Err(mismatch) => self.mismatch(answer, mismatch, came),
         }
     }
@@ -240,9 +234,14 @@ impl Books {
         }
     }
 
-    /// It is as it should be, but for a value that was to be captured.
-    #[cold]
-    fn lacks(&mut self, answer: &Answer, missing: Missing, came: Came<'_>) {
+    /// It is as it should be, as far as the author finds in it what it looks for.
+    #[inline(never)]
+    fn heard(&mut self, answer: &Answer, mut came: Came<'_>) {
+        let flight = || *self.flights.get_mut(answer.id);
+        let of_response = status(answer).unwrap_or(0);
+        let Some(missing) = came.author.lacks(flight, of_response, &mut came.session) else {
+            return self.expected(answer, came);
+        };
         let flight = self.take(answer.id, came.chain);
         self.forget_stream(answer.id);
         let why = (ErrorKind::Capture, status(answer));
