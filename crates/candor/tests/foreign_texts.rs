@@ -228,7 +228,7 @@ fn no_name_of_a_plan_forges_a_line() {
         ],
         write,
     );
-    assert_eq!(outcome.code(), 0, "{}{}", outcome.stdout, outcome.stderr);
+    assert_eq!(outcome.code(), 1, "each user has a step that fails: {}", outcome.stdout);
     let files = ["r.json", "r.csv", "r.html", "r.hgrm", "r.hlog", "s.csv", "r.ndjson"];
     assert_none_forged(&outcome, &files);
     let steps = outcome.file("s.csv");

@@ -7,7 +7,7 @@ use std::process::{ChildStdout, Command, Stdio};
 use std::time::Duration;
 
 use crate::common::*;
-use candor_testkit::process::{Managed, free_port, wait_for_port};
+use candor_testkit::process::{Managed, free_port, wait_for_port, wait_until};
 use serde_json::Value;
 
 /// A server in Python or in JavaScript. It ends with this value, and if this process is killed, with its input.
@@ -38,6 +38,17 @@ impl Server {
 
     pub(crate) fn address(&self) -> String {
         format!("127.0.0.1:{}", self.port)
+    }
+
+    /// Whether somebody is connected to it.
+    fn has_connections(&self) -> bool {
+        let sockets = std::fs::read_to_string("/proc/net/tcp").unwrap();
+        let (own, established) = (format!(":{:04X}", self.port), "01");
+        sockets.lines().any(|line| {
+            let mut words = line.split_whitespace().skip(1);
+            let is_own = words.next().is_some_and(|local| local.ends_with(&own));
+            is_own && words.nth(1) == Some(established)
+        })
     }
 
     /// As if this process had been killed: it ends by itself, although what it prints is not read.
@@ -179,6 +190,8 @@ fn haproxy_carries_websockets_on_streams() {
     let url = format!("ws://127.0.0.1:{port}/");
     let flags = ["--h2", "-R", "500", "-n", "500", "-c", "10", "-b", "ping ${seq}"];
     measured(&[&flags[..], &[&url]].concat()).assert_all_ok();
+    // haproxy passes the ends on when it comes to it.
+    assert!(wait_until(Duration::from_secs(10), || !server.has_connections()));
     let count = server.counts();
     assert_eq!((count("text"), count("connections"), count("closed with 1000")), (500, 10, 10));
 }

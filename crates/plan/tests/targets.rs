@@ -77,6 +77,8 @@ fn a_step_goes_where_another_host_has_redirected_to() {
         "url = 'https://shop.example'
 [[journey]]
 [[journey.step]]
+name = 'page'
+[[journey.step]]
 name = 'old'
 url = 'http://legacy.example:81/cgi-bin/stock?item=7'
 capture = { location = 'header:Location' }
@@ -88,7 +90,7 @@ url = 'http://legacy.example:81${path location}'",
     let plan = plan.unwrap();
     let ways: Vec<_> =
         plan.work.requests().iter().map(|one| (one.target, one.path.as_str())).collect();
-    assert_eq!(ways, [(1, "/cgi-bin/stock?item=7"), (1, "${path location}")]);
+    assert_eq!(ways, [(0, "/"), (1, "/cgi-bin/stock?item=7"), (1, "${path location}")]);
     assert_eq!(plan.others[0].authority, "legacy.example:81");
 }
 

@@ -194,7 +194,8 @@ impl Outcome {
         Document::checked(&self.file("result.json"))
     }
 
-    /// The result document of a run that made its plan: the exit code is 0, or 1 if more than half of the sent requests failed.
+    /// The result document of a run that made its plan: the exit code is 0, or 1 if more than half of the sent requests
+    /// failed, or of the journeys.
     pub(crate) fn measured(&self) -> Document {
         let document = self.document();
         // Omitted if there are none.
@@ -204,7 +205,13 @@ impl Outcome {
         let succeeded = document.ledger("ok") + omitted("/ledger/broken_off");
         let is_streaming = omitted("/parts/count") > 0 && document.ledger("errors") == 0;
         let failed = document.ledger("errors") + document.ledger("unfinished");
-        let has_failed = succeeded == 0 || 2 * failed > document.ledger("sent");
+        let journeys = document.0.pointer("/users/journeys").and_then(|all| all.as_array());
+        let users = |end: &str| -> u64 {
+            journeys.into_iter().flatten().filter_map(|one| one[end].as_u64()).sum()
+        };
+        let has_failed = succeeded == 0
+            || 2 * failed > document.ledger("sent")
+            || users("failed") > users("completed");
         let code = i32::from(has_failed && !is_streaming);
         assert_eq!(self.code(), code, "{}{}", self.stdout, self.stderr);
         document

@@ -191,7 +191,9 @@ pub(super) fn failures(document: &Document) -> Vec<String> {
     ]));
     let journeys = document.users.iter().flat_map(|users| &users.journeys);
     let failed = journeys.fold(0, |sum: u64, one| sum.saturating_add(one.failed));
-    parts.extend((failed > 0).then(|| format!("{} failed", fmt_plural(failed, "journey"))));
+    // With redirects each request is a user.
+    let what = if document.plan.work.are_requests() { "request" } else { "journey" };
+    parts.extend((failed > 0).then(|| format!("{} failed", fmt_plural(failed, what))));
     parts.extend((ledger.sent == 0).then(|| "nothing was sent".to_owned()));
     parts.extend(ended(document).map(str::to_owned));
     parts

@@ -71,8 +71,8 @@ pub struct Row {
     pub fraction: Option<f64>,
     /// Its runs, in the order in which they were made.
     pub trials: Vec<Trial>,
-    /// The index of the representative: the median by p99 response time, of the undisturbed runs if
-    /// there are any. Null without runs.
+    /// The index of the representative: the median by p99 response time, of the runs that were held if most were, and
+    /// not if most were not, and of the undisturbed ones among them if there are any. Null without runs.
     pub representative: Option<u64>,
     /// Whether most of the runs achieved less than 99 % of the rate, other than by errors.
     pub saturated: bool,
@@ -108,7 +108,10 @@ impl Row {
         let p99 =
             |index: &u64| self.trials[*index as usize].figures.response.p99_ns.unwrap_or(u64::MAX);
         let is_calm = |index: &u64| !self.trials[*index as usize].disturbed;
-        let mut order: Vec<u64> = (0..self.trials.len() as u64).collect();
+        // One that says of the rate what most say.
+        let was_held = self.most(|trial| trial.held);
+        let is_typical = |index: &u64| self.trials[*index as usize].held == was_held;
+        let mut order: Vec<u64> = (0..self.trials.len() as u64).filter(is_typical).collect();
         if order.iter().any(is_calm) {
             order.retain(is_calm);
         }

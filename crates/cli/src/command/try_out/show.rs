@@ -383,7 +383,8 @@ impl<'a> View<'a> {
     fn judged(&mut self, request: usize, exchange: &Exchange, response: &Response, end: &Traced) {
         let expect = &self.trial.plan.work.requests()[request].expect;
         let status = format!("status {}, expected {}", response.status, expect.status);
-        if end.outcome != Outcome::Ok {
+        // What could not be captured is told of each capture.
+        if !matches!(end.outcome, Outcome::Ok | Outcome::Failed(ErrorKind::Capture)) {
             let why = match (&exchange.problem, end.outcome) {
                 (Some(problem), Outcome::Failed(kind)) if is_redirect(kind) => {
                     format!("{}; {}", kind.sentence(), self.why(problem))
