@@ -24,11 +24,6 @@ pub(crate) fn is_name_of_file(word: &str, hosts: &str) -> bool {
 
 /// The message for such a word; if there is no such file, it suggests a plan of the folder.
 pub(crate) fn no_plan(word: &str) -> String {
-    if word == "URL" {
-        // Copied from a page as it stands there.
-        return "candor: URL stands for the address of your server: write http://HOST[:PORT]/PATH\n"
-            .to_owned();
-    }
     let shown = visible(&redact::refused(word)).into_owned();
     if std::path::Path::new(word).exists() {
         return format!(
@@ -73,6 +68,11 @@ pub(crate) fn is_nearly_command(word: &str, commands: &[String]) -> bool {
 
 /// The message for such a word.
 pub(crate) fn no_host(word: &str, commands: &[String]) -> String {
+    if word == "URL" {
+        // Copied from a page as it stands there.
+        return "candor: URL stands for the address of your server: write http://HOST[:PORT]/PATH\n"
+            .to_owned();
+    }
     let shown = visible(&redact::refused(word)).into_owned();
     let meant = match word.contains(['{', '}', '"', '\'']) {
         // `-b {"a": 1}`: the shell has taken it apart.
