@@ -13,7 +13,6 @@ mod streams;
 use std::num::NonZeroU16;
 use std::sync::Arc;
 
-use candor_memory::Missing;
 use candor_plan::{Goodput, Request};
 use std::collections::BTreeMap;
 
