@@ -16,11 +16,12 @@ mod queues;
 mod reconnect;
 mod redirects;
 mod returning;
+mod taking;
 mod wheel;
 
 use std::collections::VecDeque;
 
-use candor_memory::{Memory, Missing, Sites};
+use candor_memory::{Memory, Sites};
 use candor_pace::{Due, Picker, draw};
 use candor_plan::journey::Variables;
 use candor_plan::url::HttpUrl;
@@ -39,7 +40,7 @@ use self::redirects::{Redirects, Sent};
 use self::returning::Returning;
 use self::wheel::Wheel;
 use super::filling::{Cookies, Filling, Owner};
-use crate::flight::{Ended, Flight, NeverSent, Place, UserKey};
+use crate::flight::{Ended, NeverSent, Place, UserKey};
 use crate::load::share::{WorkerPlan, part};
 use crate::load::{Closed, Open, phase_at};
 
@@ -455,24 +456,6 @@ impl Users {
         Some(Outgoing::Made(made))
     }
 
-    /// Takes cookies and captures from a response that is the expected one otherwise, `now_s` seconds after 1970. What
-    /// it lacks fails its request.
-    pub(crate) fn lacks(
-        &mut self,
-        (flight, status): (&Flight, u16),
-        captured: &Capture,
-        now_s: u64,
-    ) -> Option<Missing> {
-        let missing = self.read((flight, status, false), captured, now_s)?;
-        self.lacking = Some(missing.capture as u32);
-        Some(missing)
-    }
-
-    /// Whether it takes values from the responses to this request.
-    pub(crate) fn captures(&self, request: u32) -> bool {
-        !self.steps[request as usize].captures.is_empty()
-    }
-
     /// A step has an outcome: takes what it is to take from the response, and the user goes on or leaves. It is `now_s`
     /// seconds after 1970.
     pub(crate) fn ended(
@@ -501,34 +484,6 @@ impl Users {
             }
             None => self.go_on(user, ended.at_ns, recorder),
         }
-    }
-
-    /// Takes cookies from a response, and captures if not `only_cookies`.
-    fn read(
-        &mut self,
-        (flight, status, only_cookies): (&Flight, u16, bool),
-        captured: &Capture,
-        now_s: u64,
-    ) -> Option<Missing> {
-        let (key, request) = (flight.user as usize, flight.request);
-        let User { journey, .. } = self.table[key];
-        // The control of verify's users: what one captures, another has.
-        #[cfg(candor_mutant = "mixed_users")]
-        let key = (key ^ 1) % self.table.len();
-        let user = &mut self.table[key];
-        let response = captured.get();
-        if self.journeys[journey as usize].cookies {
-            let site = self.queues.as_ref().map_or(0, |queues| queues.target_of(request));
-            let (at, is_lasting) =
-                ((&self.sites, site), self.steps[request as usize].once.is_some());
-            user.memory.take_cookies(at, &user.path, response.fields, now_s, is_lasting);
-        }
-        let captures = &self.steps[request as usize].captures;
-        if only_cookies || captures.is_empty() {
-            return None;
-        }
-        let body = self.bodies.read(request, response.body);
-        captures.take(status, response.fields, &body, &mut user.memory).err()
     }
 
     /// A step is done: its user makes it again, or the next one, or leaves.
