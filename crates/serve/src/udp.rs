@@ -155,16 +155,8 @@ enum Order {
     Close,
     /// Without an error, when the client has all that was written.
     CloseAfterAll,
-    /// Without a word, behind what was written.
-    Forget,
-    /// Without a word, not even that the request came: its client sends it again.
-    ForgetAtOnce,
-}
-
-impl Order {
-    fn is_silent(self) -> bool {
-        matches!(self, Order::Forget | Order::ForgetAtOnce)
-    }
+    /// By a reset, behind what was written.
+    Reset,
 }
 
 impl std::fmt::Debug for Port {
@@ -256,9 +248,6 @@ impl Driver {
     /// Sends what there is to send; whether the connection is over.
     fn send(&mut self) -> bool {
         let mut line = lock(&self.line);
-        if line.ordered == Some(Order::ForgetAtOnce) {
-            return true;
-        }
         if line.ordered == Some(Order::Close) {
             line.session.close(Instant::now(), code::INTERNAL_ERROR);
         }
@@ -277,7 +266,8 @@ impl Driver {
             line.session.close(Instant::now(), code::NO_ERROR);
             transmit(&self.port.socket, &mut line.session, &mut self.out, &mut self.unsent);
         }
-        line.session.is_over() || line.ordered.is_some_and(Order::is_silent)
+        // Before the handshake is over, its client does not know a reset.
+        line.session.is_over() || line.ordered == Some(Order::Reset) && line.session.is_made()
     }
 }
 
@@ -302,14 +292,19 @@ fn transmit(
 }
 
 impl Drop for Driver {
-    /// Tells the client that the connection is over, unless it is to find out by itself.
+    /// Tells the client that the connection is over.
     fn drop(&mut self) {
         let mut line = lock(&self.line);
         line.waiting.clear();
-        if !line.session.is_over() && !line.ordered.is_some_and(Order::is_silent) {
-            line.session.close(Instant::now(), code::NO_ERROR);
-            transmit(&self.port.socket, &mut line.session, &mut self.out, &mut self.unsent);
+        if line.session.is_over() {
+            return self.port.endpoint().forget(&line.session);
         }
+        if line.ordered == Some(Order::Reset) {
+            let reply = self.port.endpoint().reset(Instant::now(), &line.session);
+            return self.port.reply(reply);
+        }
+        line.session.close(Instant::now(), code::NO_ERROR);
+        transmit(&self.port.socket, &mut line.session, &mut self.out, &mut self.unsent);
         self.port.endpoint().forget(&line.session);
     }
 }
@@ -383,7 +378,6 @@ struct Out<'a> {
 impl Out<'_> {
     /// Writes, as soon as there is room, as much as the connection's faults allow.
     async fn send(&self, mut chunks: [Bytes; 2]) {
-        let was_none = self.connection.writable_bytes() == Some(0);
         if let Some(most) = self.connection.writable_bytes() {
             let mut left = usize::try_from(most).unwrap_or(usize::MAX);
             for chunk in &mut chunks {
@@ -398,8 +392,7 @@ impl Out<'_> {
         })
         .await;
         if self.connection.writable_bytes() == Some(0) {
-            let order = if was_none { Order::ForgetAtOnce } else { Order::Forget };
-            lock(self.line).ordered = Some(order);
+            lock(self.line).ordered = Some(Order::Reset);
             pending::<()>().await;
         }
     }

@@ -167,6 +167,11 @@ impl Session {
         self.is_over = true;
     }
 
+    /// Whether its handshake is over.
+    pub(crate) fn is_made(&self) -> bool {
+        !self.quic.is_handshaking()
+    }
+
     /// Whether it is over: what it has to send is the last.
     pub(crate) fn is_over(&self) -> bool {
         self.is_over

@@ -36,10 +36,18 @@ struct Pair {
     requests: Vec<(String, String, Vec<u8>)>,
     open: Vec<(u64, String, String, Vec<u8>)>,
     lost: Option<ConnectionError>,
+    /// Nothing of the server's arrives once the client's handshake is over.
+    is_cut: bool,
 }
 
 impl Pair {
     fn new() -> Self {
+        let pair = Pair::connect(false);
+        assert!(pair.session.is_some() && pair.lost.is_none());
+        pair
+    }
+
+    fn connect(is_cut: bool) -> Self {
         let tls = Tls::new(&Certificate::SelfSigned(None)).unwrap();
         let mut roots = rustls::RootCertStore::empty();
         roots.add(CertificateDer::from_pem_file(&tls.certificate).unwrap()).unwrap();
@@ -57,10 +65,10 @@ impl Pair {
         let (handle, quic) = client.connect(Instant::now(), config, server, "localhost").unwrap();
         let endpoint = Endpoint::new(tls.quic.clone(), 10).unwrap();
         let (requests, open) = (Vec::new(), Vec::new());
+        let (session, lost) = (None, None);
         let mut pair =
-            Pair { client, handle, quic, endpoint, session: None, requests, open, lost: None };
+            Pair { client, handle, quic, endpoint, session, requests, open, lost, is_cut };
         pair.exchange();
-        assert!(pair.session.is_some() && pair.lost.is_none());
         pair
     }
 
@@ -94,6 +102,9 @@ impl Pair {
                 self.endpoint.settle(session);
                 while session.poll_transmit(now, &mut bytes).is_some() {
                     is_quiet = false;
+                    if self.is_cut && !self.quic.is_handshaking() {
+                        continue;
+                    }
                     let datagram = BytesMut::from(&bytes[..]);
                     let mut reply = Vec::new();
                     let event = self.client.handle(now, server, None, None, datagram, &mut reply);
@@ -312,4 +323,23 @@ fn what_is_on_its_way_is_not_acknowledged() {
     pair.quic.ping();
     pair.exchange();
     assert_eq!(pair.requests.len(), 1);
+}
+
+/// Whether the client knows that the server has its handshake or not.
+#[test]
+fn a_reset_is_known_at_once() {
+    for is_cut in [false, true] {
+        let mut pair = Pair::connect(is_cut);
+        pair.say(Dir::Bi, &get_with(&[]), true);
+        let session = pair.session.take().unwrap();
+        assert!(session.is_made());
+        let (to, reset) = pair.endpoint.reset(Instant::now(), &session).unwrap();
+        assert_eq!(to, CLIENT.parse().unwrap());
+        let (from, bytes) = (SERVER.parse().unwrap(), BytesMut::from(&reset[..]));
+        let event = pair.client.handle(Instant::now(), from, None, None, bytes, &mut Vec::new());
+        let Some(DatagramEvent::ConnectionEvent(_, event)) = event else { panic!("{is_cut}") };
+        pair.quic.handle_event(event);
+        pair.exchange();
+        assert!(matches!(pair.lost, Some(ConnectionError::Reset)), "{is_cut}: {:?}", pair.lost);
+    }
 }
