@@ -88,7 +88,7 @@ fn the_time_of_a_large_object_is_that_of_the_link() {
     // On the link: from its first datagram to the last that carries data. Whatever
     // else a busy machine adds, it does not add it every time.
     let time = |flags: &[&str], is_limited: bool| {
-        let each = (0..5).map(|_| {
+        let each = (0..20).map(|_| {
             let (document, up, down) = linked.run("/bytes/1m", flags);
             let is_told = document.verdicts().contains(&"window-limited");
             assert_eq!(is_told, is_limited, "{}", document.at("/paths"));

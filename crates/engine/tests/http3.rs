@@ -180,6 +180,25 @@ fn a_closed_load_has_each_stream_for_itself() {
     assert_eq!(total.latencies.service.max_ns(), Some(2 * LATENCY_NS));
 }
 
+/// Ten responses of 1,000 bytes are eight datagrams, which are there at once, and ten requests that follow them are one.
+#[test]
+fn requests_that_follow_datagrams_leave_together() {
+    let mut answer = ANSWER[..5].to_vec();
+    answer.extend([0, 0x43, 0xe8]);
+    answer.resize(answer.len() + 1000, b'x');
+    let server = Quic::new(move |_, _| Some(answer.clone()));
+    let link =
+        Link { latency_ns: LATENCY_NS, apart: true, loses: Some(|_| false), ..Link::default() };
+    let plan = checked(&over_quic(plan(1, closed(0), 10 * S), 10));
+    let record = drive(&plan, SimReactor::new(server, link), &Control::default());
+    let total = &record.total;
+    // The first ones take two round trips: the server's window is small then.
+    assert_eq!(total.latencies.service.min_ns(), Some(2 * LATENCY_NS));
+    assert!(record.answered_in_window > 10 * 498, "{}", record.answered_in_window);
+    let (sent, received) = (total.datagrams.sent, total.datagrams.received);
+    assert!(received > 4000 && sent < 600, "{sent} sent, {received} received");
+}
+
 #[test]
 fn what_is_lost_is_sent_again_and_counts_from_when_it_was_due() {
     let load = open(100, Arrivals::Constant);

@@ -50,6 +50,8 @@ pub struct Link {
     /// It carries datagrams, and loses those, counted from 0 over both directions, of which this is
     /// true; `None`: it carries streams.
     pub loses: Option<fn(u64) -> bool>,
+    /// Each datagram is read by itself: the kernel puts none together.
+    pub apart: bool,
     /// The loader itself stands still once, without a core: from when, and how long. All other
     /// time that passes is taken for its own.
     pub pause: Option<(u64, u64)>,
@@ -554,7 +556,8 @@ impl Reactor for SimReactor<'_> {
             return (Received::Nothing, Segments::default());
         };
         self.buffer.clone_from(&first);
-        while let Some(next) = waiting.front().filter(|next| next.len() <= first.len()) {
+        let fits = |next: &&Vec<u8>| !self.link.apart && next.len() <= first.len();
+        while let Some(next) = waiting.front().filter(fits) {
             let is_last = next.len() < first.len();
             self.buffer.extend_from_slice(next);
             waiting.pop_front();

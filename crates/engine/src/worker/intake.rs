@@ -9,6 +9,9 @@ use super::events::{Applying, CameTo};
 use super::turn::LEAST_BYTES;
 use crate::reactor::{Key, Reactor, Ready, Received, Segments};
 
+/// Reads of datagrams after which places that are free get their requests, though more may be there.
+const READS_AT_ONCE: u32 = 16;
+
 /// A piece of input that was handled.
 struct Intake {
     came_to: CameTo,
@@ -109,10 +112,14 @@ impl<R: Reactor, S: Protocol> Worker<R, S> {
     /// Reads what is there, up to the connection's share, and sends what can be sent then.
     pub(super) fn receive_all(&mut self, key: Key, ended: bool) {
         let mut share = self.pool[key].share_bytes;
+        let (mut reads, mut held_ns) = (0, None);
         loop {
             let begun_ns = self.begin_read(key);
             let Some(intake) = self.receive_piece(key) else {
                 self.end_read(key, 0, begun_ns);
+                if let Some(held_ns) = held_ns {
+                    self.dispatch(held_ns);
+                }
                 let now_ns = if self.speaks_unasked(key) { self.reactor.now_ns() } else { 0 };
                 return self.speak_unasked(key, now_ns);
             };
@@ -122,18 +129,34 @@ impl<R: Reactor, S: Protocol> Worker<R, S> {
             // What a full read of HTTP/1.1 has left behind answers nothing that is sent from now on:
             // it is read first. That takes one more read, because it is an error.
             let is_owed = self.speaks_unasked(key) || self.pool[key].account.outstanding > 0;
+            share = share.saturating_sub(bytes.max(LEAST_BYTES));
+            reads += 1;
+            if more && share > 0 && reads % READS_AT_ONCE != 0 && self.may_hold(key) {
+                held_ns = Some(at_ns);
+                continue;
+            }
             if !more || is_owed {
+                held_ns = None;
                 self.dispatch(at_ns);
             }
             if !(more || ended) || !self.is_live(key) {
                 return self.speak_unasked(key, at_ns);
             }
-            share = share.saturating_sub(bytes.max(LEAST_BYTES));
             if share == 0 && is_owed {
                 self.postpone(Ready { key, readable: true, writable: false, ended });
                 return self.speak_unasked(key, at_ns);
             }
         }
+    }
+
+    /// Whether the places that responses have left on a connection may wait for a further read. A response that is a
+    /// datagram of its own would else be followed by a request that is one, too.
+    #[inline(always)]
+    fn may_hold(&self, key: Key) -> bool {
+        self.transport(key) == Transport::Datagrams
+            && self.dispatch.is_closed()
+            && self.pool[key].account.outstanding > 0
+            && self.is_live(key)
     }
 
     /// Reads once and gives it to the session; `None`: there was nothing, or the connection is
