@@ -101,7 +101,8 @@ fn paths_are_told_and_their_datagrams_bounded() {
         let count = |name: &str| document.count(&format!("/paths/{name}"));
         assert_eq!((count("connections"), count("rtt/count")), (2, 2));
         assert_eq!(count("datagram_bytes"), 2 * datagram_bytes, "{flags:?}");
-        assert!(count("packets") >= 400 && count("window_bytes") > 0);
+        // Two requests may leave in one.
+        assert!(count("packets") >= 200 && count("window_bytes") > 0);
         let (least_ns, most_ns) = (count("least_rtt/min_ns"), count("rtt/max_ns"));
         assert!(0 < least_ns && least_ns <= most_ns, "{least_ns} {most_ns}");
         assert!(!document.verdicts().contains(&"window-limited"));

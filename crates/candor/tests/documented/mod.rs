@@ -62,7 +62,7 @@ const CODES: [(&str, &[i32]); 8] = [
     ("candor peak", &[0, 6]),
     ("candor ci", &[0, 3, 6]),
     ("candor compare", &[0, 6]),
-    ("candor sweep", &[0, 2, 6]),
+    ("candor sweep", &[0, 2, 4, 6]),
     ("--fail-if-slower", &[0, 3, 6]),
 ];
 
