@@ -122,15 +122,18 @@ fn cut<'a>(
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use std::net::UdpSocket;
 
     use proptest::prelude::*;
 
+    use super::super::Received;
+    use super::super::arrived::Arrived;
+    use super::super::clock::Clock;
     use super::*;
 
     /// A socket of ours and its connected peer.
-    fn pair(host: &str) -> (OwnedFd, OwnedFd) {
+    pub(in super::super) fn pair(host: &str) -> (OwnedFd, OwnedFd) {
         let meeting = UdpSocket::bind((host, 0)).unwrap();
         let address = meeting.local_addr().unwrap();
         let ours = open(&address).unwrap();
@@ -145,11 +148,9 @@ mod tests {
 
     /// Everything that has come, datagram by datagram, each with its mark.
     fn received(fd: &OwnedFd) -> Vec<(Vec<u8>, u8)> {
-        let mut buffer = vec![0; 128 * 1024];
-        let mut all = Vec::new();
-        while let Ok((bytes, segments)) = scm::receive_datagrams(fd, &mut buffer) {
-            let each = segments.split(&buffer[..bytes]);
-            all.extend(each.map(|one| (one.to_vec(), segments.ecn)));
+        let (mut arrived, mut clock, mut all) = (Arrived::default(), Clock::default(), Vec::new());
+        while let (Received::Bytes { bytes, .. }, segments) = arrived.next(0, fd, &mut clock) {
+            all.extend(segments.split(bytes).map(|one| (one.to_vec(), segments.ecn)));
         }
         all
     }
@@ -189,8 +190,10 @@ mod tests {
         let (ours, peer) = pair("127.0.0.1");
         let (bytes, each) = message(20, 1000);
         assert!(matches!(send(&ours, &[IoSlice::new(&bytes)], segments(1000)), Sent::Written(_)));
-        let mut buffer = vec![0; 128 * 1024];
-        let (first, segments) = scm::receive_datagrams(&peer, &mut buffer).unwrap();
+        let (mut arrived, mut clock) = (Arrived::default(), Clock::default());
+        let (received, segments) = arrived.next(0, &peer, &mut clock);
+        let Received::Bytes { bytes: found, .. } = received else { panic!("{received:?}") };
+        let first = found.len();
         // Linux 5.0 and later; before, it is one.
         assert!(first == bytes.len() || first == 1000, "{first}");
         assert_eq!(segments.bytes, 1000);

@@ -12,6 +12,7 @@ use candor_protocol::Transport;
 use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
 use rustix::io::Errno;
 
+use super::arrived::Arrived;
 use super::clock::Clock;
 use super::epoll_wait::Waiter;
 use super::socket::{self, Dialer};
@@ -62,6 +63,7 @@ pub struct EpollReactor {
     events: Vec<Event>,
     next_event: usize,
     buffer: Box<[u8]>,
+    arrived: Arrived,
     /// What one read takes of it.
     at_most: usize,
 }
@@ -89,6 +91,7 @@ impl Start for Unstarted {
             events: Vec::with_capacity(EVENTS),
             next_event: 0,
             buffer: vec![0; BUFFER_BYTES].into_boxed_slice(),
+            arrived: Arrived::default(),
             at_most: BUFFER_BYTES,
         }
     }
@@ -205,20 +208,9 @@ impl Reactor for EpollReactor {
     }
 
     fn receive_datagrams(&mut self, key: Key) -> (Received<'_>, Segments) {
-        let none = Segments::default();
-        let Some(fd) = &self.sockets[key as usize].fd else { return (Received::Nothing, none) };
-        let result = scm::receive_datagrams(fd, &mut self.buffer);
-        if matches!(result, Err(Errno::AGAIN)) {
-            self.clock.time_passed();
-            return (Received::Nothing, none);
-        }
-        let at_ns = self.clock.now_ns();
-        match result {
-            // Readiness is told once, so there is more until there is none.
-            Ok((n, segments)) => {
-                (Received::Bytes { bytes: &self.buffer[..n], at_ns, more: true }, segments)
-            }
-            Err(errno) => (Received::Failed { error: socket::io_failure(errno), at_ns }, none),
+        match &self.sockets[key as usize].fd {
+            Some(fd) => self.arrived.next(key, fd, &mut self.clock),
+            None => (Received::Nothing, Segments::default()),
         }
     }
 
@@ -252,6 +244,7 @@ impl Reactor for EpollReactor {
         socket.generation = socket.generation.wrapping_add(1);
         // Closing the descriptor takes it out of the epoll set: there is no other copy of it.
         socket.fd = None;
+        self.arrived.forget(key);
         self.clock.time_passed();
     }
 

@@ -22,6 +22,7 @@
 //! - [`datagram`] has UDP sockets, for epoll.
 //! - [`socket`] and [`clock`] are what they share, [`choice`] which of them a run gets.
 
+mod arrived;
 pub mod choice;
 pub mod clock;
 mod datagram;

@@ -11,6 +11,7 @@ use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use rustix::io::Errno;
 
 use super::Segments;
+use super::arrived::{MESSAGE_BYTES, MESSAGES};
 
 /// Room for control messages: a `scm_timestamping` (three timespecs) and a `sock_extended_err`
 /// with an address, each with its head, are below 200 bytes.
@@ -69,23 +70,65 @@ pub(super) fn dropped(fd: &OwnedFd) -> Option<u32> {
     (result == 0 && length as usize == size_of_val(&numbers)).then_some(numbers[DROPS])
 }
 
-/// Reads datagrams of one connection that the kernel put together into `buffer`: how many bytes, the
-/// length of each, and their two bits of explicit congestion notification.
+/// Reads messages of a UDP socket in one call, each into its part of `buffer`, which has room for all of `found`: how many,
+/// and of each how many bytes and what datagrams they are.
 pub(super) fn receive_datagrams(
     fd: &OwnedFd,
     buffer: &mut [u8],
-) -> Result<(usize, Segments), Errno> {
-    let (mut together, mut traffic_class) = (None, 0);
-    let bytes = receive_message(fd.as_raw_fd(), buffer, 0, |kind, data| match kind {
-        (libc::SOL_UDP, libc::UDP_GRO) => together = number(data),
-        (libc::SOL_IP, libc::IP_TOS) | (libc::SOL_IPV6, libc::IPV6_TCLASS) => {
-            traffic_class = number(data).unwrap_or(0);
+    found: &mut [(usize, Segments); MESSAGES],
+) -> Result<usize, Errno> {
+    let mut controls = [const { Control([0; 256]) }; MESSAGES];
+    let mut parts = buffer.chunks_exact_mut(MESSAGE_BYTES);
+    let mut pieces: [libc::iovec; MESSAGES] = std::array::from_fn(|_| {
+        let part = parts.next().unwrap_or_default();
+        libc::iovec { iov_base: part.as_mut_ptr().cast(), iov_len: part.len() }
+    });
+    // SAFETY: `mmsghdr` is plain data of which all zeros is a valid value.
+    let mut messages: [libc::mmsghdr; MESSAGES] = unsafe { zeroed() };
+    for ((message, piece), control) in messages.iter_mut().zip(&mut pieces).zip(&mut controls) {
+        message.msg_hdr.msg_iov = piece;
+        message.msg_hdr.msg_iovlen = 1;
+        message.msg_hdr.msg_control = control.0.as_mut_ptr().cast();
+        message.msg_hdr.msg_controllen = control.0.len() as _;
+    }
+    let count = loop {
+        // SAFETY: each message names one piece, a part of `buffer` of its own, and a control buffer of its own, with their
+        // lengths; all of them live longer than the call. There is no time to wait for.
+        let result = unsafe {
+            libc::recvmmsg(
+                fd.as_raw_fd(),
+                messages.as_mut_ptr(),
+                MESSAGES as libc::c_uint,
+                libc::MSG_DONTWAIT as _,
+                std::ptr::null_mut(),
+            )
+        };
+        match usize::try_from(result) {
+            Ok(count) => break count,
+            Err(_) => match last_error() {
+                Errno::INTR => {}
+                errno => return Err(errno),
+            },
         }
-        _ => {}
-    })?;
-    // No datagram is longer than a u16 says.
-    let each = together.filter(|&each| each > 0).unwrap_or(bytes as u32);
-    Ok((bytes, Segments { bytes: each as u16, ecn: (traffic_class & 0b11) as u8 }))
+    };
+    for (message, found) in messages.iter().zip(found).take(count) {
+        let (mut together, mut traffic_class) = (None, 0);
+        // SAFETY: the kernel has filled this message, whose control buffer is alive and aligned as `cmsghdr` is.
+        unsafe {
+            each_control(&message.msg_hdr, |kind, data| match kind {
+                (libc::SOL_UDP, libc::UDP_GRO) => together = number(data),
+                (libc::SOL_IP, libc::IP_TOS) | (libc::SOL_IPV6, libc::IPV6_TCLASS) => {
+                    traffic_class = number(data).unwrap_or(0);
+                }
+                _ => {}
+            });
+        }
+        let bytes = message.msg_len as usize;
+        // No datagram is longer than a u16 says.
+        let each = together.filter(|&each| each > 0).unwrap_or(bytes as u32);
+        *found = (bytes, Segments { bytes: each as u16, ecn: (traffic_class & 0b11) as u8 });
+    }
+    Ok(count)
 }
 
 /// Sends all of `slices` in datagrams of `segment_bytes` each, which the kernel cuts.
