@@ -409,6 +409,36 @@ fn redirects_are_not_called_ok() {
     assert!(!outcome.stdout.contains("REDIRECTS"), "{}", outcome.stdout);
 }
 
+/// Three requests at 50/s are due at 0, 20 and 40 ms and stand for 60 ms, though the last response comes before; one for
+/// 20 ms. A busy machine may only make them later.
+#[test]
+fn a_short_run_is_not_faster_than_its_schedule() {
+    let target = Target::start(&[]);
+    for count in ["1", "3", "10"] {
+        let load = ["-R", "50", "-n", count, "-c", "2", &target.url("/")];
+        let outcome = Candor::start_measuring(&load).finish();
+        let document = outcome.document();
+        let rate = |name: &str| document.number(&format!("/rate/{name}"));
+        assert!((rate("asked_per_s") - 50.0).abs() < 1e-6, "{}", rate("asked_per_s"));
+        for name in ["scheduled_per_s", "achieved_per_s"] {
+            assert!(rate(name) <= 50.0 + 1e-6, "{count}: {name} {}", rate(name));
+        }
+        let window_s = document.number("/time/window_ns") / 1e9;
+        let took_s = count.parse::<f64>().unwrap() / rate("achieved_per_s");
+        assert!(took_s >= window_s - 1e-9, "{took_s} {window_s}");
+    }
+    // Of users too.
+    let plan = "[[journey]]\nname = 'one'\n[[journey.step]]\npath = '/'\n";
+    let run = Candor::start_as(Command::new(CANDOR), |directory, command| {
+        std::fs::write(directory.join("plan.toml"), plan).expect("a plan");
+        let flags = ["-R", "50", "-n", "3", "--json", "result.json"];
+        command.args(["run", "plan.toml", &target.url("/")]).args(flags).current_dir(directory);
+    });
+    let document = run.finish().document();
+    let began = document.number("/users/started_per_s");
+    assert!(began <= 50.0 + 1e-6, "{began}");
+}
+
 /// A closed loop sends nothing while its target is gone, so its counts do not show it.
 #[test]
 fn a_target_that_goes_away_is_lost_and_meets_nothing() {

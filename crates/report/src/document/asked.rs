@@ -1,6 +1,6 @@
-//! The expected number of requests of a schedule: the integral of its rate.
+//! The expected number of requests of a schedule: the integral of its rate; and the time that belongs to them.
 
-use candor_plan::{Load, NS_PER_S, Segment};
+use candor_plan::{Arrivals, Load, NS_PER_S, Segment};
 
 /// The expected number of requests due from `from_ns` to `to_ns` of the run: the integral of the
 /// rate. `None` in a closed load.
@@ -20,7 +20,26 @@ pub(super) fn asked_between(load: &Load, from_ns: u64, to_ns: u64) -> Option<f64
     Some(sum)
 }
 
-/// The same within one segment, from its beginning.
+/// How long the requests of a window stand for, which rates are computed over: the window from `from_ns` to `to_ns`,
+/// or longer if it ends between two due times.
+///
+/// N requests at the rate R are due at 0, 1/R, …, (N − 1)/R, and stand for N/R: a window that ends with the last of
+/// them is up to 1/R too short. With Λ(t), the requests expected by t, a window has n = ⌈Λ(to)⌉ − ⌈Λ(from)⌉ of them,
+/// whose time is n/(Λ(to) − Λ(from)) windows. Poisson arrivals are drawn, so they have no such time.
+pub(super) fn rated_ns(load: &Load, from_ns: u64, to_ns: u64) -> f64 {
+    let window_ns = to_ns.saturating_sub(from_ns) as f64;
+    let is_even = matches!(load, Load::Open(open) if open.arrivals == Arrivals::Constant);
+    let expected = |until_ns| asked_between(load, 0, until_ns).filter(|_| is_even);
+    let (Some(before), Some(until)) = (expected(from_ns), expected(to_ns)) else {
+        return window_ns;
+    };
+    // A whole number must not become the next one by rounding.
+    let due = |expected: f64| (expected * (1.0 - 1e-12) - 1e-9).ceil().max(0.0);
+    let share = (due(until) - due(before)) / (until - before);
+    if share.is_finite() { window_ns * share.max(1.0) } else { window_ns }
+}
+
+/// The same as [`asked_between`] within one segment, from its beginning.
 fn asked_of_segment(segment: &Segment, from_ns: u64, to_ns: u64) -> f64 {
     let span_s = (to_ns - from_ns) as f64 / NS_PER_S as f64;
     match segment {
@@ -59,6 +78,37 @@ mod tests {
     fn hold(per_s: u64, seconds: Option<u64>) -> Segment {
         let duration_ns = seconds.map(|s| s * NS_PER_S);
         Segment::Hold { rate: Rate::per_second(per_s), duration_ns }
+    }
+
+    #[test]
+    fn the_time_that_requests_stand_for() {
+        const MS: u64 = 1_000_000;
+        let load =
+            |arrivals, segments| Load::Open(OpenLoad { segments, arrivals, shed_after_ns: None });
+        let even = load(Arrivals::Constant, vec![hold(50, None)]);
+        // 1, 3 and 60 requests at 50/s, the last of which was sent a moment before the end.
+        for (to_ns, rated_ms) in [(302_000, 20.0), (40 * MS + 1, 60.0), (1_180 * MS + 9, 1_200.0)] {
+            let rated_ms_is = rated_ns(&even, 0, to_ns) / 1e6;
+            assert!((rated_ms_is - rated_ms).abs() < 1e-6, "{to_ns}: {rated_ms_is}");
+        }
+        // A window of as many requests as it has time for is as long as it is, to the bit.
+        for (from_ns, to_ns) in [(0, 0), (0, 20 * MS), (0, NS_PER_S), (NS_PER_S, 11 * NS_PER_S)] {
+            assert_eq!(rated_ns(&even, from_ns, to_ns), (to_ns - from_ns) as f64);
+        }
+        // With a warm-up that ends between two due times: at 20, 40 and 60 ms.
+        assert!((rated_ns(&even, 10 * MS, 61 * MS) / 1e6 - 60.0).abs() < 1e-6);
+        // It has a due time less than there is time for.
+        assert_eq!(rated_ns(&even, MS, 39 * MS), 38e6);
+        // A rate that no second has a whole number of.
+        let third = candor_plan::units::parse_rate("1/m").unwrap();
+        let slow = load(Arrivals::Constant, vec![Segment::Hold { rate: third, duration_ns: None }]);
+        assert!((rated_ns(&slow, 0, MS) / 60e9 - 1.0).abs() < 1e-9);
+        // Drawn, listed, and in a closed load.
+        let drawn = load(Arrivals::Poisson, vec![hold(50, None)]);
+        let replay = load(Arrivals::Constant, vec![Segment::replay([0, MS])]);
+        for load in [drawn, replay, Load::Closed { think_time_ns: 0 }] {
+            assert_eq!(rated_ns(&load, 0, 3 * MS), 3e6);
+        }
     }
 
     #[test]

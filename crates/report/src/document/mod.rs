@@ -35,8 +35,8 @@ pub mod watched;
 
 use std::collections::BTreeMap;
 
-use candor_plan::Parts;
 use candor_plan::redact::Typed;
+use candor_plan::{Load, Parts};
 use candor_record::{
     AckCounts, Agent, Alternative, Batches, Bytes, ConnectErrorKind, CredentialCounts,
     DatagramCounts, DeviationKind, IntervalSummary, Lost as LostAgent, Machine, NameCounts,
@@ -46,6 +46,7 @@ pub use candor_record::{EndReason, Host, Memory, Throttled};
 use serde::{Deserialize, Serialize};
 
 use addresses::AddressRow;
+use asked::asked_between;
 use counts::{Connections, ErrorCount, LedgerCounts, RequestRow};
 use goodput::Goodput;
 use hiccups::Hiccups;
@@ -276,16 +277,17 @@ pub struct Lengths {
     pub elapsed_ns: u64,
 }
 
-/// Asked and achieved rates over the measured window. Null if the window has no length.
+/// Asked and achieved rates over the measured window, which is taken to last until the next request would have been
+/// due if it ends before: N requests of even arrivals at the rate R stand for N/R. Null if the window has no length.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Rates {
     /// Mean of the planned schedule over the window; null in a closed load.
     pub asked_per_s: Option<f64>,
-    /// Scheduled requests divided by the length of the window. With constant arrivals this is the
+    /// Scheduled requests divided by that length. With constant arrivals this is the
     /// asked rate, with Poisson arrivals it is the drawn one.
     pub scheduled_per_s: Option<f64>,
-    /// Complete responses within the window divided by its length. Includes responses with an
+    /// Complete responses within the window divided by that length. Includes responses with an
     /// unexpected status or body, but not those during the drain.
     pub achieved_per_s: Option<f64>,
     /// Complete responses within the window.
@@ -485,8 +487,14 @@ impl Document {
 
     /// A count of the measured window, per second; `None` if the window has no length.
     pub fn per_s(&self, count: u64) -> Option<f64> {
-        let window_ns = self.time.window_ns;
-        (window_ns > 0).then(|| count as f64 * 1e9 / window_ns as f64)
+        Some(count as f64 / self.rated_s()?)
+    }
+
+    /// How long the requests of the measured window stand for: what a rate is computed over. The window, or longer if
+    /// it ends before the next request would have been due. `None` if the window has no length.
+    pub fn rated_s(&self) -> Option<f64> {
+        let Lengths { warm_up_ns, window_ns, .. } = self.time;
+        rated_s(&self.plan.load, warm_up_ns, window_ns)
     }
 
     /// Users whose journey ended with a step that failed, and those who came to the end.
@@ -526,8 +534,7 @@ impl Document {
     /// Parts of responses that came in the measured window, per second; `None` if the window has no length.
     pub fn parts_per_s(&self) -> Option<f64> {
         let parts = self.window_intervals().map(|one| one.parts).fold(0u64, u64::saturating_add);
-        let window_ns = self.time.window_ns;
-        (window_ns > 0).then(|| parts as f64 * 1e9 / window_ns as f64)
+        self.per_s(parts)
     }
 
     /// Share of the measured window in which the target took connections, in [0, 1]; `None`: results of older
@@ -549,9 +556,8 @@ impl Document {
     /// two bounds.
     pub fn correct_per_s(&self) -> Option<f64> {
         let achieved = self.rate.achieved_per_s?;
-        let window_s = self.time.window_ns as f64 / 1e9;
-        let answered = achieved.min(self.ledger.ok as f64 / window_s);
-        Some(answered + self.ledger.broken_off as f64 / window_s)
+        let answered = achieved.min(self.per_s(self.ledger.ok)?);
+        Some(answered + self.per_s(self.ledger.broken_off)?)
     }
 
     /// The workers of one of the machines.
@@ -620,21 +626,29 @@ impl MachineRow {
 
 impl Rates {
     fn of(plan: &Parts, record: &RunRecord) -> Self {
-        let per_s =
-            |count: f64| (record.window_ns > 0).then(|| count * 1e9 / record.window_ns as f64);
-        let from_ns = record.warm_up_ns;
-        let to_ns = from_ns.saturating_add(record.window_ns);
-        let asked = asked::asked_between(&plan.load, from_ns, to_ns);
+        let rated_s = rated_s(&plan.load, record.warm_up_ns, record.window_ns);
+        let per_s = |count: u64| Some(count as f64 / rated_s?);
         Rates {
             // With journeys it is the users' rate that is asked for.
-            asked_per_s: asked
-                .filter(|_| plan.work.journeys().is_empty())
-                .and_then(|count| per_s(count * record.of.share())),
-            scheduled_per_s: per_s(record.total.ledger.scheduled as f64),
-            achieved_per_s: per_s(record.answered_in_window as f64),
+            asked_per_s: asked_per_s(plan, record).filter(|_| plan.work.journeys().is_empty()),
+            scheduled_per_s: per_s(record.total.ledger.scheduled),
+            achieved_per_s: per_s(record.answered_in_window),
             answered_in_window: record.answered_in_window,
         }
     }
+}
+
+/// The mean rate of the schedule over the window of a record; `None` in a closed load, and without a window.
+fn asked_per_s(plan: &Parts, record: &RunRecord) -> Option<f64> {
+    let RunRecord { warm_up_ns: from_ns, window_ns, .. } = *record;
+    let asked = asked_between(&plan.load, from_ns, from_ns.saturating_add(window_ns))?;
+    (window_ns > 0).then(|| asked * record.of.share() * 1e9 / window_ns as f64)
+}
+
+/// How long the requests of a window stand for, in seconds; `None` if it has no length.
+fn rated_s(load: &Load, from_ns: u64, window_ns: u64) -> Option<f64> {
+    let rated_ns = asked::rated_ns(load, from_ns, from_ns.saturating_add(window_ns));
+    (window_ns > 0).then_some(rated_ns / 1e9)
 }
 
 impl WorkerRow {

@@ -5,10 +5,9 @@ use candor_plan::{Parts, Step};
 use candor_record::{Failures, JourneyCounts, RunRecord, StepCounts, StepFailure};
 use serde::{Deserialize, Serialize};
 
-use super::StatusCount;
-use super::asked::asked_between;
 use super::counts::is_zero;
 use super::latency::Distribution;
+use super::{StatusCount, asked_per_s, rated_s};
 
 /// The users of a run with journeys.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -84,10 +83,8 @@ pub struct StepRow {
 
 impl Users {
     pub(super) fn of(plan: &Parts, record: &RunRecord) -> Option<Self> {
-        let window_s = record.window_ns as f64 / 1e9;
-        let per_s = |count: f64| (window_s > 0.0).then(|| count / window_s);
-        let from_ns = record.warm_up_ns;
-        let asked = asked_between(&plan.load, from_ns, from_ns.saturating_add(record.window_ns));
+        let rated_s = rated_s(&plan.load, record.warm_up_ns, record.window_ns);
+        let per_s = |count: u64| Some(count as f64 / rated_s?);
         let counts = &record.total.journeys;
         let started = counts.iter().fold(0u64, |sum, one| sum.saturating_add(one.started));
         let variables = Variables::of(plan.work.journeys());
@@ -98,15 +95,15 @@ impl Users {
             completed: counts.completed,
             failed: counts.failures(),
             unfinished: counts.unfinished,
-            completed_per_s: per_s(counts.completed as f64),
+            completed_per_s: per_s(counts.completed),
             failures: counts.failed.iter().map(failures).collect(),
             passed_over: counts.passed_over.iter().map(failures).collect(),
             duration: Distribution::of(&counts.duration),
             active: Distribution::of(&counts.active),
         };
         (plan.work.has_users()).then(|| Users {
-            asked_per_s: asked.and_then(|count| per_s(count * record.of.share())),
-            started_per_s: per_s(started as f64),
+            asked_per_s: asked_per_s(plan, record),
+            started_per_s: per_s(started),
             unaccounted: record.total.users_unaccounted,
             journeys: plan.work.journeys().iter().zip(counts).map(row).collect(),
         })

@@ -1,6 +1,6 @@
 //! Checks that there are enough samples, and that the slowest requests are among them.
 
-use candor_plan::units::{fmt_count, fmt_duration_ns, fmt_share};
+use candor_plan::units::{fmt_count, fmt_duration_ns, fmt_plural, fmt_share};
 use candor_stats::Quantile;
 
 use super::{Finding, Severity};
@@ -20,6 +20,7 @@ pub(super) fn too_few(document: &Document) -> Option<Finding> {
     }
     let why = match enough_samples(samples, Quantile::P99) {
         true => "scatter too much",
+        false if samples == 1 => "is too few",
         false => "are too few",
     };
     let (severity, what) = match response.percentile_ns("p50") {
@@ -33,7 +34,7 @@ pub(super) fn too_few(document: &Document) -> Option<Finding> {
     };
     Some(Finding {
         severity,
-        sentence: format!("{} responses {why} for {what}.", fmt_count(samples)),
+        sentence: format!("{} {why} for {what}.", fmt_plural(samples, "response")),
         evidence: vec![
             ("samples", samples as f64),
             ("p99_low_ns", bound(|one| one.low_ns)),

@@ -291,8 +291,8 @@ fn counts(document: &Document, found: &mut Vec<String>) {
 /// kept.
 fn rates(document: &Document, found: &mut Vec<String>) {
     let rate = &document.rate;
-    let window_s = document.time.window_ns as f64 / 1e9;
-    let per_window = |per_s: Option<f64>| per_s.map(|per_s| per_s * window_s);
+    let rated_s = document.rated_s().unwrap_or(0.0);
+    let per_window = |per_s: Option<f64>| per_s.map(|per_s| per_s * rated_s);
     for (name, product, counted) in [
         ("achieved", per_window(rate.achieved_per_s), rate.answered_in_window),
         ("scheduled", per_window(rate.scheduled_per_s), document.ledger.scheduled),
