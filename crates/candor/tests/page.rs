@@ -104,6 +104,10 @@ fn click(browser: &mut Browser, selector: &str) {
     }
 }
 
+/// The labels of axes that leave the page.
+const CUT: &str = "[...document.querySelectorAll('.gx text')].map(t => t.getBoundingClientRect())\
+     .filter(b => b.left < 0 || b.right > document.documentElement.clientWidth).length";
+
 const VIEW_BOX: &str = "document.querySelector('#percentiles .picture').getAttribute('viewBox')";
 const PLOT: &str = "#percentiles .stage";
 
@@ -145,6 +149,7 @@ fn everything_is_to_be_seen_in_every_view() {
                  .map((b, n, all) => n > 0 && b.left < all[n - 1].right)).filter(Boolean).length",
             );
             assert_eq!(overlaps, 0.0, "{view:?}");
+            assert_eq!(number(&mut browser, CUT), 0.0, "{view:?}");
             if !view.dark {
                 let chart = Picture::of(&mut browser, Some(PLOT));
                 let (response, service) = (chart.count(RESPONSE), chart.count(SERVICE));

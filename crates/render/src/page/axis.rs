@@ -107,6 +107,9 @@ pub(crate) struct Tick {
 /// Labels on a linear axis at most, and of its ticks of all ranks.
 const TICKS: f64 = 6.0;
 const MOST_TICKS: f64 = 120.0;
+/// Characters of names that a page has room for side by side, and that a narrow one has.
+const ROOM: usize = 150;
+const NARROW: usize = 48;
 /// Steps on an axis of time.
 const TIME_STEPS_S: [f64; 13] =
     [1.0, 5.0, 10.0, 20.0, 30.0, 60.0, 120.0, 300.0, 600.0, 1200.0, 1800.0, 3600.0, 7200.0];
@@ -221,7 +224,7 @@ impl Axis {
     /// Steps that divide each other, the longest first.
     fn steps(&self) -> Vec<(f64, usize)> {
         if !self.names.is_empty() {
-            return (0..self.names.len()).map(|n| (n as f64, 0)).collect();
+            return self.places();
         }
         let length = self.high - self.low;
         let whole = step(length, self.unit);
@@ -242,6 +245,17 @@ impl Axis {
             steps.iter().position(divides).unwrap_or(steps.len())
         };
         (first..=last).map(|n| (n as f64 * finest, rank(n as f64 * finest))).collect()
+    }
+
+    /// Things, of which as many have a label as there is room for.
+    fn places(&self) -> Vec<(f64, usize)> {
+        let longest = self.names.iter().map(|name| name.chars().count()).max().unwrap_or(0) + 2;
+        let every = |room: usize| (self.names.len() * longest).div_ceil(room).max(1);
+        let minor = every(ROOM);
+        let major = every(NARROW).next_multiple_of(minor);
+        let rank =
+            |n: usize| [n % major, n % minor].iter().position(|rest| *rest == 0).unwrap_or(2);
+        (0..self.names.len()).map(|n| (n as f64, rank(n))).collect()
     }
 
     /// Powers of ten, and digits between them.
@@ -380,6 +394,18 @@ mod tests {
             let once: std::collections::BTreeSet<_> = labels.iter().collect();
             assert_eq!(once.len(), labels.len(), "{labels:?}");
         }
+    }
+
+    #[test]
+    fn names_do_not_lie_on_each_other() {
+        let of = |count: usize, name: &str| {
+            let axis = Axis::things("", (0..count).map(|n| format!("{name}{n}")).collect());
+            [0, 1].map(|rank| axis.ticks().into_iter().filter(|one| one.rank <= rank).count())
+        };
+        // Names of 3, 21 and 22 characters, with two between them.
+        assert_eq!(of(6, "p9"), [6, 6]);
+        assert_eq!(of(8, "2026-11-28T22:45:41Z"), [2, 4]);
+        assert_eq!(of(90, "2026-11-28T22:45:41Z"), [2, 6]);
     }
 
     #[test]

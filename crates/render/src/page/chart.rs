@@ -95,9 +95,11 @@ impl Chart {
         series.into_iter().fold(self, Chart::series)
     }
 
-    /// With a series; one without any value is left out, but keeps its colour to itself.
-    pub(crate) fn series(mut self, series: Series) -> Self {
+    /// With a series; one without any value is left out, but keeps its colour to itself. Over things side by side
+    /// it has dots and no line, which would say that there is something between them.
+    pub(crate) fn series(mut self, mut series: Series) -> Self {
         if series.has_values() {
+            series.form = if self.x.names.is_empty() { series.form } else { Form::Dots };
             self.series.push(series);
         }
         self
@@ -184,4 +186,23 @@ pub(crate) fn of_values(series: &[Series]) -> Axis {
     let shown = series.iter().filter(|one| one.shown);
     let values = shown.flat_map(|one| one.value.iter().flatten().copied());
     Axis::around("latency", Unit::Duration, values)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_is_between_things() {
+        let form = |x: Axis| {
+            let y = Axis::linear("", Unit::Rate, 1.0);
+            let line = Series::line("a", 0, [(0.0, Some(1.0)), (1.0, Some(2.0))]);
+            Chart::new("c", "t", x, y).all([line]).series[0].form
+        };
+        assert_eq!(
+            form(Axis::things("load", vec!["low".to_owned(), "high".to_owned()])),
+            Form::Dots
+        );
+        assert_eq!(form(Axis::linear("rate", Unit::Rate, 2.0)), Form::Line);
+    }
 }

@@ -249,6 +249,7 @@
         make("line", up ? { x1: on, x2: on, y1: 0, y2: "100%" } : { x1: 0, x2: "100%", y1: on, y2: on }, tick);
         const text = make("text", up ? { x: on, y: "100%", dy: 18 } : { x: -8, y: on, dy: 4 }, tick);
         text.textContent = label;
+        if (text.getBoundingClientRect().right > document.documentElement.clientWidth) text.setAttribute("class", "before");
       }
     }
   }

@@ -115,9 +115,16 @@ fn ticks(out: &mut Markup, axis: &Axis, across: Across) {
                 Across::Up => [("x", &*place), ("y", "100%"), ("dy", "18")],
                 Across::Along => [("x", "-8"), ("y", &*place), ("dy", "4")],
             };
-            g.leaf("text", &position, &label);
+            let side = [("class", "before")];
+            let side = if across == Across::Up && is_beyond(at, &label) { &side[..] } else { &[] };
+            g.leaf("text", &[side, &position].concat(), &label);
         });
     }
+}
+
+/// Whether a label in the middle of its place would leave a narrow page at its right edge.
+fn is_beyond(at: f64, label: &str) -> bool {
+    at + label.chars().count() as f64 / 2.0 * CHARACTER > 1.0 + MARGIN
 }
 
 fn heat(out: &mut Markup, heat: &Heat, x: &Axis) {
@@ -184,6 +191,8 @@ const BEFORE: f64 = 0.7;
 /// The height of a row of labels, in pixels; and of a narrow picture, the share that a character takes.
 const ROW: usize = 14;
 const CHARACTER: f64 = 6.5 / 330.0;
+/// What a narrow page has beside the picture, as a share of it (`page.css`).
+const MARGIN: f64 = 26.0 / 330.0;
 
 /// The row of each mark's label, so that no two are in one place.
 fn rows_of_labels(chart: &Chart) -> Vec<usize> {
@@ -374,6 +383,18 @@ mod tests {
         let drawn = drawn(Series::dots("a", 1, [dot]));
         assert!(drawn.contains("d=\"M500 750V0\""), "{drawn}");
         assert!(drawn.contains("d=\"M500 500h0\""), "{drawn}");
+    }
+
+    #[test]
+    fn a_label_at_the_edge_stays_inside() {
+        assert_eq!([is_beyond(1.0, "99.999 %"), is_beyond(1.0, "1,500,000/s")], [false, true]);
+        let date = "2026-11-28T22:45:41Z";
+        assert_eq!([is_beyond(0.8, "1,500,000/s"), is_beyond(0.9, date)], [false, true]);
+        let mut out = Markup::new();
+        ticks(&mut out, &Axis::things("", vec!["a".to_owned(), date.repeat(2)]), Across::Up);
+        let drawn = out.into_string();
+        assert!(drawn.contains("<text class=\"before\" x=\"75%\""), "{drawn}");
+        assert!(drawn.contains("<text x=\"25%\""), "{drawn}");
     }
 
     #[test]
