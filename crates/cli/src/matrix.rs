@@ -16,7 +16,7 @@ use candor_render::Depth;
 use candor_report::Facts;
 use candor_report::document::{Host, Tool};
 use candor_report::experiment::matrix::Note;
-use candor_report::{json, visible};
+use candor_report::{json, shorten, visible};
 use clap::Args;
 use serde::Serialize;
 
@@ -177,10 +177,14 @@ pub(crate) fn extent(head: &Head, cells: usize, rounds: u64) -> String {
     )
 }
 
+/// Characters of a line about what is left out.
+const LINE: usize = 100;
+
 /// The cells to measure and the notes about those left out, a line each.
 pub(crate) fn listed(keys: impl Iterator<Item = String>, notes: &[Note]) -> String {
     let cells = keys.map(|key| format!("  {key}\n"));
-    let notes = notes.iter().map(|note| format!("left out: {}: {}\n", note.what, note.why));
+    let omitted = notes.iter().map(|note| format!("left out: {}: {}", note.what, note.why));
+    let notes = omitted.map(|line| shorten(&line, LINE) + "\n");
     cells.chain(notes).collect()
 }
 

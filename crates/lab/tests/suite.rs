@@ -349,6 +349,14 @@ fn what_cannot_be_done_is_a_note_or_an_error_if_it_was_asked_for() {
     let h2 = Selection { protocols: names(&["h2"]), ..Selection::default() };
     assert!(refused(h2).contains("fast: does not support h2"));
 
+    // Of many names it is said first how many there are.
+    let every = Selection { scenarios: names(&["all"]), ..Selection::default() };
+    let notes = matrix(&suite, &every).unwrap().notes;
+    let own = notes.iter().find(|note| note.what == "slow").unwrap();
+    let (count, listed) = own.why.split_once(": ").unwrap();
+    let listed = listed.split(", ").count();
+    assert!(listed > 3 && count == format!("does not support {listed} scenarios"), "{own:?}");
+
     // A program that is not installed.
     let gone = |server: &candor_lab::suite::model::Server| {
         (server.name == "slow").then(|| "the program x is not installed here".to_owned())

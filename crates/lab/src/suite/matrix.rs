@@ -6,6 +6,7 @@
 use std::path::Path;
 
 use candor_plan::allow::Allowed;
+use candor_plan::units::fmt_plural;
 use candor_plan::values::{Nanos, PositiveNanos, SmallCount};
 use candor_plan::{Options, ReadFile};
 use candor_report::experiment::matrix::Note;
@@ -377,7 +378,7 @@ impl Notes {
     fn list(self) -> Vec<Note> {
         let lists = self.servers.into_iter().map(|(server, what)| Note {
             what: server,
-            why: format!("does not support {}", what.join(", ")),
+            why: format!("does not support {}{}", how_many(&what), what.join(", ")),
         });
         self.single.into_iter().chain(lists).collect()
     }
@@ -390,4 +391,13 @@ impl Notes {
             false => all.join("; "),
         }
     }
+}
+
+/// How many scenarios and protocols a list has, if they are more than one sees at a glance.
+fn how_many(names: &[String]) -> String {
+    let protocols = names.iter().filter(|name| Protocol::of_name(name).is_some()).count();
+    let kinds = [(names.len() - protocols, "scenario"), (protocols, "protocol")];
+    let counts = kinds.iter().filter(|(count, _)| *count > 0);
+    let counts: Vec<_> = counts.map(|(count, what)| fmt_plural(*count as u64, what)).collect();
+    if names.len() > 3 { format!("{}: ", counts.join(" and ")) } else { String::new() }
 }

@@ -51,10 +51,15 @@ pub(super) fn page(
     page
 }
 
-/// What could not be made, and what was left out.
+/// What could not be made, and what was left out: a line each, and folded what a line has no room for, such as the
+/// names of all scenarios that a server does not support.
 pub(super) fn missing(section: &mut Section, failures: &[FailedTrial], notes: &[Note]) {
     section.facts(failures.iter().map(|one| ("Failed", one.line())));
-    section.facts(notes.iter().map(|one| ("Left out", format!("{}: {}", one.what, one.why))));
+    let omitted = || notes.iter().map(|one| format!("{}: {}", one.what, one.why));
+    section.facts(omitted().map(|line| ("Left out", shorten(&line, LINE))));
+    section.details("Everything that was left out", |section| {
+        section.facts(omitted().filter(|line| line.chars().count() > LINE).map(|line| ("", line)));
+    });
 }
 
 /// The same in a line each.
@@ -111,4 +116,29 @@ pub(super) fn lines<'a>(
 pub(super) fn spread(rate: f64, ends: Option<(f64, f64)>) -> Option<f64> {
     let (low, high) = ends.filter(|_| rate > 0.0)?;
     Some((high - rate).max(rate - low) / rate)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use candor_report::Style;
+
+    #[test]
+    fn a_long_omission_is_one_line_and_folded() {
+        let names = (0..43).map(|n| format!("scenario_{n}")).collect::<Vec<_>>().join(", ");
+        let why = format!("does not support 43 scenarios: {names}");
+        let notes = [Note { what: "one".to_owned(), why }];
+        let page = |depth| {
+            let mut page = Page::new(depth, String::new());
+            missing(page.section("doubts", ""), &[], &notes);
+            page
+        };
+        let text = page(Depth::Terminal).text(Style::PLAIN);
+        let lines: Vec<&str> = text.lines().filter(|line| !line.is_empty()).collect();
+        assert_eq!(lines.len(), 1, "{text}");
+        assert!(lines[0].contains("one: does not support 43 scenarios: scenario_0"), "{text}");
+        let html = page(Depth::Full).html();
+        let (shown, folded) = html.split_once("<details>").unwrap();
+        assert!(!shown.contains("scenario_42") && folded.contains("scenario_42"), "{html}");
+    }
 }
