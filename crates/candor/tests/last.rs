@@ -8,9 +8,13 @@ use std::process::Command;
 
 use crate::common::{CANDOR, Candor, Document, Outcome, Target, files_in};
 
-/// Runs `candor` with its state in `state`.
+/// Runs `candor` with its state in `state`, in the folder around it.
 fn candor(state: &Path, arguments: &[&str]) -> Outcome {
-    Candor::start_as(Command::new(CANDOR), |directory, command| {
+    candor_in(state.parent().unwrap(), state, arguments)
+}
+
+fn candor_in(directory: &Path, state: &Path, arguments: &[&str]) -> Outcome {
+    Candor::start_as(Command::new(CANDOR), |_, command| {
         command.args(arguments).current_dir(directory).env("XDG_STATE_HOME", state);
     })
     .finish()
@@ -29,7 +33,8 @@ fn short<'a>(url: &'a str, more: &[&'a str]) -> Vec<&'a str> {
 #[test]
 fn the_last_result_is_rendered_in_any_form() {
     let target = Target::start(&[]);
-    let (_home, state) = state();
+    let (home, state) = state();
+    let file = |name: &str| fs::read_to_string(home.path().join(name)).unwrap();
     let url = target.url("/");
     let run = candor(&state, &short(&url, &["--json", "result.json"]));
     assert_eq!(run.code(), 0, "{}", run.stderr);
@@ -43,37 +48,62 @@ fn the_last_result_is_rendered_in_any_form() {
     assert_eq!((again.code(), again.stdout.as_str()), (0, run.stdout.as_str()));
     assert!(run.stdout.contains("candor report last --html"), "{}", run.stdout);
     let json = candor(&state, &["report", "last", "--format", "json"]);
-    assert_eq!(json.stdout, run.file("result.json"));
+    assert_eq!(json.stdout, file("result.json"));
     let files = ["--html", "a.html", "--csv", "a.csv", "--json", "a.json", "--markdown", "a.md"];
     let written = candor(&state, &[&["report", "last"][..], &files].concat());
     assert_eq!((written.code(), written.stdout.as_str()), (0, ""), "{}", written.stderr);
-    assert_eq!(written.files(), ["a.csv", "a.html", "a.json", "a.md"]);
-    assert_eq!(written.file("a.json"), run.file("result.json"));
-    assert!(written.file("a.html").starts_with("<!"), "{}", written.file("a.html"));
+    let files = ["a.csv", "a.html", "a.json", "a.md", "result.json", "state"];
+    assert_eq!(files_in(home.path()), files);
+    assert_eq!(file("a.json"), file("result.json"));
+    assert!(file("a.html").starts_with("<!"), "{}", file("a.html"));
     let both = candor(&state, &["report", "last", "--csv", "a.csv", "--format", "text"]);
     assert_eq!(both.stdout, run.stdout);
     // `./last` is a file and not the last result.
-    let file = candor(&state, &["report", "./last"]);
-    file.assert_refused(2, &["cannot read ./last"]);
+    let of_file = candor(&state, &["report", "./last"]);
+    of_file.assert_refused(2, &["cannot read ./last"]);
+}
+
+/// A job that runs beside in another directory changes nothing.
+#[test]
+fn the_last_one_is_of_the_working_directory() {
+    let target = Target::start(&[]);
+    let (home, state) = state();
+    let [one, other] = ["one", "other"].map(|name| home.path().join(name));
+    [&one, &other].map(|directory| fs::create_dir(directory).unwrap());
+    let url = target.url("/");
+    for (directory, count) in [(&one, "3"), (&one, "4"), (&other, "5")] {
+        let run = ["-c", "1", "-n", count, "-q", &url];
+        assert_eq!(candor_in(directory, &state, &run).code(), 0);
+    }
+    let ok = |directory: &Path, word: &str| {
+        let outcome = candor_in(directory, &state, &["report", word, "--format", "json"]);
+        Document::checked(&outcome.stdout).ledger("ok")
+    };
+    assert_eq!((ok(&one, "last"), ok(&one, "last-1"), ok(&other, "last")), (4, 3, 5));
+    candor_in(&other, &state, &["report", "last-1"]).assert_refused(1, &["this directory has 1"]);
+    // Where there is none, the one of another directory is named and not taken.
+    let kept = files_in(&state.join("candor"));
+    let none = candor(&state, &["report", "last"]);
+    none.assert_refused(1, &["of this directory", kept.last().unwrap()]);
 }
 
 #[test]
-fn there_are_ten_and_the_ones_before_can_be_had() {
+fn the_ones_before_can_be_had() {
     let target = Target::start(&[]);
     let (_home, state) = state();
     let url = target.url("/");
     candor(&state, &["report", "last"]).assert_refused(1, &["no result is kept", "make a run"]);
-    for count in 1..=12 {
+    for count in 1..=3 {
         let count = count.to_string();
         assert_eq!(candor(&state, &["-c", "1", "-n", &count, "-q", &url]).code(), 0);
     }
-    assert_eq!(files_in(&state.join("candor")).len(), 10);
+    assert_eq!(files_in(&state.join("candor")).len(), 3);
     let ok = |word: &str| {
         let outcome = candor(&state, &["report", word, "--format", "json"]);
         Document::checked(&outcome.stdout).ledger("ok")
     };
-    assert_eq!((ok("last"), ok("last-0"), ok("last-1"), ok("last-9")), (12, 12, 11, 3));
-    candor(&state, &["report", "last-10"]).assert_refused(1, &["10 before the last", "has 10"]);
+    assert_eq!((ok("last"), ok("last-0"), ok("last-1"), ok("last-2")), (3, 3, 2, 1));
+    candor(&state, &["report", "last-3"]).assert_refused(1, &["3 before the last", "has 3"]);
     candor(&state, &["report", "last", "last-1", "--html", "a"]).assert_refused(2, &["one FILE"]);
 }
 
