@@ -290,6 +290,23 @@ fn a_server_that_does_not_answer_is_named_and_a_signal_is_heard_at_once() {
 }
 
 #[test]
+fn a_redirect_that_is_not_followed_is_told() {
+    let target = Target::start(&[]);
+    let url = target.url("/redirect");
+    let outcome = candor(&["try", &url]);
+    assert_eq!(outcome.code(), 0, "{}{}", outcome.stdout, outcome.stderr);
+    assert_in_order(&outcome, &["✓ status 302", "a redirect to /; --location 5"]);
+    let outcome = candor(&["try", "--expect-status", "200", &url]);
+    assert_eq!(outcome.code(), 3, "{}{}", outcome.stdout, outcome.stderr);
+    assert_in_order(&outcome, &["✗ status 302", "a redirect to /; --location 5"]);
+    let followed = candor(&["try", "--location", "5", &url]);
+    assert_eq!(followed.code(), 0, "{}{}", followed.stdout, followed.stderr);
+    assert!(!followed.stdout.contains("a redirect to"), "{}", followed.stdout);
+    // As with curl, where it has no value.
+    candor(&["try", "--location", &url]).assert_refused(2, &["--location 5 follows"]);
+}
+
+#[test]
 fn what_cannot_run_is_said() {
     let mut peer = Peer::start(Script::answers());
     peer.stop_listening_and_drop_all();

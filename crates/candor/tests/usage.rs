@@ -402,3 +402,15 @@ fn saved_results_that_are_none() {
     run(damaged).assert_refused(COULD_NOT_RUN, &["saved.json", "damaged"]);
     candor(&["report", "missing.json"]).assert_refused(USAGE, &["missing.json"]);
 }
+
+/// Of a run, it does so anyway; a server has nothing like it.
+#[test]
+fn a_hint_fits_the_command() {
+    candor(&["--latency", NOWHERE]).assert_refused(USAGE, &["Candor always does that"]);
+    for command in ["serve", "import", "completions"] {
+        let refused = candor(&[command, "--latency"]);
+        refused.assert_refused(USAGE, &["unexpected argument '--latency'"]);
+        assert!(!refused.stderr.contains("always does"), "{command}: {}", refused.stderr);
+    }
+    candor(&["--format", "junit", NOWHERE]).assert_refused(USAGE, &["'--out'"]);
+}

@@ -347,9 +347,14 @@ fn named<'a>(all: &'a mut clap::Command, words: &[String]) -> &'a mut clap::Comm
     found
 }
 
-/// Whether the command of these words has this option.
+/// Whether the command of these words has this option, and shows it.
 fn has_option(words: &[String], option: &str) -> bool {
-    named(&mut command(), words).get_arguments().any(|one| {
+    has(named(&mut command(), words), option)
+}
+
+/// Whether a command has this option, and shows it.
+pub(crate) fn has(command: &clap::Command, option: &str) -> bool {
+    command.get_arguments().filter(|one| !one.is_hide_set()).any(|one| {
         let is_long = one.get_long().is_some_and(|long| option.strip_prefix("--") == Some(long));
         is_long || one.get_short().is_some_and(|short| option == format!("-{short}"))
     })
@@ -399,7 +404,8 @@ fn refusal(mut error: clap::Error, words: &[String]) -> String {
         {
             error.remove(ContextKind::SuggestedArg);
         }
-        if others::is_needless(text) {
+        // Of a run, which has a length in every command that makes some.
+        if others::is_needless(text) && has_option(words, "--duration") {
             return format!(
                 "candor: unexpected argument '{text}' found: Candor always does that; leave it out\n\nFor more information, try '--help'.\n"
             );
@@ -415,8 +421,14 @@ fn refusal(mut error: clap::Error, words: &[String]) -> String {
         let shown = of_context(&error, ContextKind::InvalidValue).unwrap_or_default();
         let why = visible(&why);
         let is_body = argument.starts_with("--duration ")
-            && value.is_some_and(|text| text.contains(['{', '[', '"', '=', '&', '@']));
-        let body = if is_body { "; -d is the duration, a body is written with -b" } else { "" };
+            && value.as_ref().is_some_and(|text| text.contains(['{', '[', '"', '=', '&', '@']));
+        let is_url = value.is_some_and(|text| text.contains("://"));
+        let body = match argument.as_str() {
+            _ if is_body => "; -d is the duration, a body is written with -b",
+            // As with curl, where it has no value.
+            "--location <N>" if is_url => "; --location 5 follows up to 5 redirects",
+            _ => "",
+        };
         return format!(
             "candor: invalid value '{shown}' for '{argument}': {why}{body}\n\nFor more information, try '--help'.\n"
         );

@@ -15,6 +15,7 @@ mod experiment;
 mod facts;
 mod files;
 mod findings;
+mod fitting;
 #[cfg(feature = "fleet")]
 mod fleet;
 #[cfg(not(feature = "fleet"))]
@@ -88,6 +89,8 @@ fn run() -> Result<ExitCode, UserError> {
     if let Some((name, rest)) = ghz::invocation(&words) {
         return ghz::ghz(name, rest, typed());
     }
+    let at_hand = words.clone();
+    remedy::are_fitted(move |remedy| fitting::to_words(remedy, &at_hand));
     match arguments::parse(&words) {
         Command::Run(run) => command::run::run(*run, typed()),
         Command::Ws(run) => command::run::ws(*run, typed()),

@@ -120,7 +120,7 @@ const OTHERS: [&str; 6] = ["vegeta", "k6", "siege", "locust", "gatling", "jmeter
 const PAGE: &str = "see docs/coming-from-others.md";
 
 /// Words for options that users of other tools expect, and ours.
-const EXPECTED: [(&str, &str); 12] = [
+const EXPECTED: [(&str, &str); 13] = [
     ("--http3", "--h3"),
     ("--concurrency", "-c"),
     ("--vus", "-c"),
@@ -131,6 +131,7 @@ const EXPECTED: [(&str, &str); 12] = [
     ("--objective", "--expect"),
     ("-L", "--location"),
     ("--output", "--json"),
+    ("--format", "--out"),
     ("--header", "-H"),
     ("--target-ready-timeout", "--target-timeout"),
 ];

@@ -2,7 +2,10 @@
 //!
 //! Libraries report the fault and its place as types; they know no flags. Only this module adds
 //! remedies: it does not compile until a new variant has its remedy. Remedies for causes that
-//! results keep are in [`candor_report::remedies`], since documents have them too.
+//! results keep are in [`candor_report::remedies`], since documents have them too. A remedy whose flags the command at
+//! hand does not have is one of `candor run`, and says so.
+
+use std::sync::OnceLock;
 
 use candor_engine::EngineError;
 use candor_engine::reactor::{ConnectCause, ConnectFailure};
@@ -13,6 +16,16 @@ use candor_record::ConnectErrorKind;
 use candor_report::remedies;
 use candor_serve::ServeError;
 
+/// What makes a remedy one of the command at hand.
+type Fit = Box<dyn Fn(String) -> String + Send + Sync>;
+
+static FIT: OnceLock<Fit> = OnceLock::new();
+
+/// Remedies are from now on for the command that `fit` knows.
+pub(crate) fn are_fitted(fit: impl Fn(String) -> String + Send + Sync + 'static) {
+    FIT.get_or_init(|| Box::new(fit));
+}
+
 /// The error and its remedy, in one sentence.
 pub(crate) fn told(error: &LabError) -> String {
     sentence(error, lab(error))
@@ -20,7 +33,12 @@ pub(crate) fn told(error: &LabError) -> String {
 
 /// The same for the command line of another tool, which lacks these flags.
 pub(crate) fn told_elsewhere(error: &LabError) -> String {
-    sentence(error, lab(error).map(|remedy| format!("with candor run: {remedy}")))
+    sentence(error, lab_of_run(error).map(of_run))
+}
+
+/// A remedy of `candor run`, elsewhere.
+pub(crate) fn of_run(remedy: String) -> String {
+    format!("with candor run: {remedy}")
 }
 
 /// The same for an error of a server of ours.
@@ -57,8 +75,17 @@ fn sentence(error: &impl std::fmt::Display, remedy: Option<String>) -> String {
     }
 }
 
-/// The remedy; `None` if there is none, or if the error contains it.
+/// The remedy for the command at hand; `None` if there is none, or if the error contains it.
 fn lab(error: &LabError) -> Option<String> {
+    let remedy = lab_of_run(error)?;
+    Some(match FIT.get() {
+        Some(fit) => fit(remedy),
+        None => remedy,
+    })
+}
+
+/// The same for a run.
+fn lab_of_run(error: &LabError) -> Option<String> {
     let remedy = match error {
         LabError::Engine(error) => return engine(error),
         LabError::NoPortFile { .. } => {

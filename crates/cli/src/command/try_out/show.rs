@@ -395,7 +395,8 @@ impl<'a> View<'a> {
                     && !self.is_call()
                     && !expect.status.contains(response.status) =>
                 {
-                    status
+                    let to = self.redirect(response).map(|hint| format!("; {hint}"));
+                    status + &to.unwrap_or_default()
                 }
                 (Some(problem), _) => self.why(problem),
                 (None, Outcome::Failed(kind)) => kind.sentence().to_owned(),
@@ -409,6 +410,9 @@ impl<'a> View<'a> {
             return self.good(&format!("status {}, followed", response.status));
         } else if !self.is_message() {
             self.good(&status);
+            if let Some(hint) = self.redirect(response) {
+                self.faint(&hint);
+            }
         }
         if expect.body != BodyExpect::Any {
             self.good(&format!("body of {} bytes, as expected", fmt_count(response.body.length)));
@@ -438,6 +442,14 @@ impl<'a> View<'a> {
                 None => {}
             }
         }
+    }
+
+    /// Of a redirect that is not followed: where it leads, and how to follow it.
+    fn redirect(&self, response: &Response) -> Option<String> {
+        let to = field(&response.fields, "location");
+        let is_redirect = matches!(response.status, 301..=303 | 307 | 308) && !to.is_empty();
+        let to = self.cut(&self.masks.field("location", &to));
+        is_redirect.then(|| format!("a redirect to {to}; --location 5 follows up to 5"))
     }
 
     /// Whether the engine had no room for a captured value.
