@@ -31,6 +31,43 @@ fn names(document: &Value) -> Vec<&str> {
     variants.iter().map(|one| one["name"].as_str().unwrap()).collect()
 }
 
+/// Where no run can be made, each command says why in one sentence, and what CI reads has a failure and nothing that
+/// passes.
+#[test]
+fn without_a_run_nothing_passes() {
+    let nowhere = {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        format!("http://{}/", listener.local_addr().unwrap())
+    };
+    let short = ["-c", "2", "-d", "100ms", "--no-keep", "-q"];
+    for (command, targets) in [
+        (&["run"][..], 1),
+        (&["peak"], 1),
+        (&["sweep", "--rates", "100"], 1),
+        (&["compare", "--rounds", "6"], 2),
+        (&["ci"], 2),
+    ] {
+        let outputs =
+            ["--out", "junit:ci.xml", "--out", "github:ci.txt", "--out", "gitlab:ci.prom"];
+        let urls = vec![nowhere.as_str(); targets];
+        let outcome = candor(&[command, &short, &outputs, &urls].concat());
+        outcome.assert_refused(
+            1,
+            &["cannot connect to 127.0.0.1", "check that the server is running"],
+        );
+        let said = outcome.stderr.lines().filter(|line| !line.contains("--most-time"));
+        assert_eq!((said.count(), outcome.stdout.as_str()), (1, ""), "{}", outcome.stderr);
+        let junit = outcome.file("ci.xml");
+        let cases = junit.matches("<testcase ").count();
+        assert_eq!(junit.matches("</testcase>").count(), cases, "{command:?}: {junit}");
+        assert!(cases >= 1 && junit.contains("<failure "), "{command:?}: {junit}");
+        assert!(junit.contains("check that the server is running"), "{command:?}: {junit}");
+        assert!(outcome.file("ci.txt").starts_with("::error "), "{}", outcome.file("ci.txt"));
+        let metrics = outcome.file("ci.prom");
+        assert!(!metrics.lines().any(|line| line.ends_with(" 1")), "{command:?}: {metrics}");
+    }
+}
+
 #[test]
 fn base_is_measured_twice_in_each_round_and_each_order_occurs() {
     let gate = ["--primary", "p50", "--fail-if-slower", "900%", "--expect", "p50 < 10s"];

@@ -96,12 +96,13 @@ impl Ready {
         let (mut watched, show) = Watched::show(asked, &title)?;
         let mut runner = watched.runner(facts, fleet.as_ref());
         runner.sites.push(site);
-        meant.check(&runner.interrupt)?;
         let mut told = Told { show, keep: keep.map(Path::to_owned), failed: None };
-        let made = make(&plan, &mut runner, &mut told);
+        let made = meant.check(&runner.interrupt).map_err(UserError::from);
+        let made = made.and_then(|()| make(&plan, &mut runner, &mut told));
         let sites = std::mem::take(&mut runner.sites);
         watched.outputs.hide();
-        let document = made?;
+        let title = format!("candor {title}");
+        let document = made.map_err(|why| forms::of_nothing(&title, &outputs, why))?;
         if let Some(failure) = told.failed {
             console::say(format_args!("candor: {failure}"));
         }

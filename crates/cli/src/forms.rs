@@ -11,11 +11,11 @@ use candor_report::experiment::peak::Peak;
 use candor_report::experiment::suite::Suite;
 use candor_report::experiment::sweep::Sweep;
 use candor_report::{Document, ReadError};
-use candor_report::{Style, json};
+use candor_report::{Style, json, visible};
 use clap::ValueEnum;
 use serde::Serialize;
 
-use crate::exit::UserError;
+use crate::exit::{Exit, UserError};
 use crate::{console, last, outputs};
 
 /// The renderings of a result.
@@ -151,6 +151,23 @@ pub(crate) fn check(outputs: &Outputs) -> Result<(), UserError> {
     let checks = ci::FORMS.into_iter().map(|(name, _)| name);
     outputs::check(&outputs.list, FORMS.into_iter().chain(checks))?;
     outputs::check_paths(outputs::files(&outputs.list))
+}
+
+/// Writes the forms for CI of a command that made no run, where they are asked for: a system that reads them must not
+/// take their absence for a success. Returns the reason; of a wrong command line and an interruption there are none.
+pub(crate) fn of_nothing(title: &str, outputs: &Outputs, why: UserError) -> UserError {
+    if why.exit() != Exit::CouldNotRun {
+        return why;
+    }
+    let checks = || Checks::of_nothing(title.to_owned(), visible(&why.to_string()).into_owned());
+    for out in &outputs.list {
+        if let Some(text) = checks().in_form(&out.kind)
+            && let Err(error) = outputs::write(&out.place, &text)
+        {
+            console::say(format_args!("candor: {error}"));
+        }
+    }
+    why
 }
 
 impl<T> Forms<T> {

@@ -183,7 +183,9 @@ fn run_to(
         history::prepare(directory)?;
     }
     let meant = if fleet.is_some() || part.is_some() { Meant::default() } else { meant };
-    meant.check(&interrupt)?;
+    let title = format!("candor {}", plan.secrets.url(&plan.target.url));
+    let of_nothing = |why| forms::of_nothing(&title, &outputs, UserError::from(why));
+    meant.check(&interrupt).map_err(of_nothing)?;
     let written = outputs::Outputs::open(&outputs, &plan, &facts)?;
     // A script prints to the standard output during the run.
     let shares_stdout = plan.work.script().is_some() || outputs::write_meanwhile(&outputs.list);
@@ -198,7 +200,14 @@ fn run_to(
         Some(fleet) => measure::run_fleet(&mut site, &plan, fleet, &interrupt, &mut written),
         None => measure::run_part(&mut site, &plan, part, &interrupt, &mut written),
     };
-    let (mut run, beside) = made?;
+    let (mut run, beside) = match made {
+        Ok(made) => made,
+        Err(why) => {
+            // It removes its files.
+            drop(written);
+            return Err(of_nothing(why));
+        }
+    };
     let watched = written.watched();
     written.settle(&mut run.record);
     let mut document = Document::new(&facts, &plan, &run.record);

@@ -162,7 +162,7 @@ impl Comparing {
         {
             console::say(format_args!("candor: {}", remedy::told(why)));
         }
-        if forms::depth(self.outputs.report).is_none() {
+        if forms::depth(self.outputs.report).is_none() && !is_empty {
             console::misses(compose::misses_of_comparison(&comparison));
         }
         let nothing_worked = comparison.variants.iter().any(Variant::is_failed);

@@ -67,6 +67,21 @@ pub const FORMS: [Form; 5] = [
 ];
 
 impl Checks {
+    /// Of a command without any run, for this reason: nothing else is known.
+    pub fn of_nothing(title: String, why: String) -> Self {
+        let list = vec![Check::unless("there is a result", Some(why))];
+        Checks {
+            report: Page::new(Depth::Short, title.clone()),
+            title,
+            file: NO_FILE.to_owned(),
+            started_at: String::new(),
+            time_s: 0.0,
+            groups: vec![Group { name: "run".to_owned(), list }],
+            warnings: Vec::new(),
+            figures: Vec::new(),
+        }
+    }
+
     /// Of a run: that most requests succeeded, that its figures can be true, and each objective.
     pub fn of_run(document: &Document) -> Self {
         let misses = compose::misses_of_run(document);
@@ -109,7 +124,11 @@ impl Checks {
         let works = (0..comparison.variants.len()).filter(|at| !comparison.is_twin(*at));
         let works = works.map(|variant| {
             let name = format!("{} works", comparison.variants[variant].name);
-            Check::unless(name, comparison.failure(variant))
+            match comparison.failure(variant) {
+                // Another one ended the comparison before.
+                None if comparison.variants[variant].trials.is_empty() => Check::unmeasured(name),
+                failure => Check::unless(name, failure),
+            }
         });
         let slowdowns = others.filter_map(|at| {
             let change = comparison.primary_of(at)?.slowdown()?;
@@ -173,8 +192,7 @@ impl Checks {
         let list = sweep.rows.iter().map(|row| {
             let name = format!("requests succeed at {}", fmt_per_second(row.rate_per_s));
             if row.trials.is_empty() {
-                let sentence = format!("{name}: cannot tell: it was not measured.");
-                return Check { name, outcome: Outcome::CannotTell, sentence };
+                return Check::unmeasured(name);
             }
             let figures = &row.shown().unwrap_or(&row.trials[0]).figures;
             let failure = match (row.nothing_worked(), row.fails()) {
@@ -225,6 +243,12 @@ impl Check {
     fn unless(name: impl Into<String>, failure: Option<String>) -> Check {
         let outcome = if failure.is_some() { Outcome::NotMet } else { Outcome::Met };
         Check { name: name.into(), outcome, sentence: failure.unwrap_or_default() }
+    }
+
+    /// Of something without a run.
+    fn unmeasured(name: String) -> Check {
+        let sentence = format!("{name}: cannot tell: it was not measured.");
+        Check { name, outcome: Outcome::CannotTell, sentence }
     }
 
     fn of(judgement: &Judgement) -> Check {
