@@ -1,5 +1,6 @@
 //! The short page of a run, to be read in ten seconds: 25 lines for a healthy run, 35 for others. It omits
-//! the obvious, and has nothing that the full page lacks.
+//! the obvious, and has nothing that the full page lacks. A screen of 80×24 has room for what comes first: the outcome,
+//! the ledger, the times, and the most serious finding.
 
 use candor_plan::units::{
     fmt_bytes, fmt_count, fmt_duration_ns, fmt_per_second, fmt_plural, fmt_share,
@@ -39,6 +40,7 @@ pub(super) fn page(document: &Document) -> Page {
     let mut page = Page::new(Depth::Short, title(document));
     let (tone, word, _) = words::verdict(document);
     page.header.standing(tone, word, outcome(document));
+    ledger(&mut page.header, document);
     if let Some(users) = &document.users {
         let section = page.section("users", "");
         let what = if document.plan.work.are_requests() { "with redirects" } else { "users" };
@@ -46,6 +48,8 @@ pub(super) fn page(document: &Document) -> Page {
         section.toned(Some(Tone::Doubtful), users::worst(users, document).unwrap_or_default());
     }
     latency(page.section("latency", ""), document);
+    course(page.section("course", ""), document);
+    findings(page.section("findings", ""), document);
     steps(page.section("steps", ""), document);
     if let Some(one) = &document.streams {
         page.section("streams", "").fact("events", None, streams::in_short(one));
@@ -53,9 +57,7 @@ pub(super) fn page(document: &Document) -> Page {
     if let Some(goodput) = words::goodput(document) {
         page.section("goodput", "").fact("goodput", None, goodput);
     }
-    course(page.section("course", ""), document);
     troubles(page.section("troubles", ""), document);
-    findings(&mut page.findings, document);
     if let Some(resources) = &document.target {
         page.again.fact("Target", None, used(resources));
     }
@@ -223,19 +225,9 @@ fn strip(values: &[Option<f64>]) -> Option<(String, f64)> {
     (highest > 0.0).then(|| (values.iter().map(sign).collect(), highest))
 }
 
-/// Objectives, errors, statuses, TLS, and a non-trivial ledger.
-fn troubles(section: &mut Section, document: &Document) {
+/// The ledger, unless it is trivial.
+fn ledger(section: &mut Section, document: &Document) {
     let ledger = &document.ledger;
-    // The missed ones first: there may not be room for all.
-    let (met, missed): (Vec<_>, Vec<_>) = document.expectations.iter().partition(|one| one.met());
-    for one in missed.iter().chain(&met).take(OBJECTIVES) {
-        section.fact("Objective", Some(words::gate(one.outcome).0), &one.sentence);
-    }
-    let (objectives, misses) = (document.expectations.len(), missed.len());
-    if objectives > OBJECTIVES {
-        let (more, missed) = (objectives - OBJECTIVES, misses.saturating_sub(OBJECTIVES));
-        section.fact("Objective", None, format!("and {more} more, of which {missed} missed"));
-    }
     let elsewhere = [ledger.shed, ledger.unsent, ledger.unfinished, ledger.unaccounted];
     let went_elsewhere = elsewhere.iter().any(|one| *one > 0);
     if went_elsewhere || !ledger.balances() {
@@ -253,6 +245,20 @@ fn troubles(section: &mut Section, document: &Document) {
         let sign = if sum == ledger.scheduled { "=" } else { "≠" };
         let parts = words::counted(all).collect::<Vec<_>>().join(" + ");
         section.fact("Ledger", None, format!("{} due {sign} {parts}", fmt_count(ledger.scheduled)));
+    }
+}
+
+/// Objectives, errors, statuses, TLS.
+fn troubles(section: &mut Section, document: &Document) {
+    // The missed ones first: there may not be room for all.
+    let (met, missed): (Vec<_>, Vec<_>) = document.expectations.iter().partition(|one| one.met());
+    for one in missed.iter().chain(&met).take(OBJECTIVES) {
+        section.fact("Objective", Some(words::gate(one.outcome).0), &one.sentence);
+    }
+    let (objectives, misses) = (document.expectations.len(), missed.len());
+    if objectives > OBJECTIVES {
+        let (more, missed) = (objectives - OBJECTIVES, misses.saturating_sub(OBJECTIVES));
+        section.fact("Objective", None, format!("and {more} more, of which {missed} missed"));
     }
     let mut errors: Vec<_> = document.errors.iter().collect();
     errors.sort_by_key(|one| std::cmp::Reverse(one.count));
@@ -357,6 +363,25 @@ mod tests {
             // The command line adds a blank line, and a line about where to find more.
             assert!(text.lines().count() <= 33, "{text}");
             assert!(text.lines().all(|line| line.chars().count() <= 100), "{text}");
+        }
+    }
+
+    /// 24 lines of 80 columns, of which the last two are of the shell and of the command line.
+    #[test]
+    fn what_matters_is_on_the_first_screen() {
+        let every = testing::every_document().into_iter().chain(testing::provoked());
+        for document in every.chain([testing::full()]) {
+            let text = page(&document).text(Style::PLAIN.within(80));
+            let screen: Vec<&str> = text.lines().take(22).collect();
+            let has = |what: &str| screen.iter().any(|line| line.trim_start().starts_with(what));
+            let (_, word, _) = words::verdict(&document);
+            assert!(has(word), "{word}: {text}");
+            assert_eq!(has("Ledger"), text.contains("\nLedger "), "{text}");
+            assert!(has("max ") || document.latencies.response.count == 0, "{text}");
+            let first = text.lines().find(|line| {
+                ["INVALID", "warning", "note"].iter().any(|word| line.trim().starts_with(word))
+            });
+            assert!(first.is_none_or(|line| screen.contains(&line)), "{text}");
         }
     }
 
