@@ -69,7 +69,9 @@ fn the_last_one_is_of_the_working_directory() {
     let target = Target::start(&[]);
     let (home, state) = state();
     let [one, other] = ["one", "other"].map(|name| home.path().join(name));
-    [&one, &other].map(|directory| fs::create_dir(directory).unwrap());
+    for directory in [&one, &other] {
+        fs::create_dir(directory).unwrap();
+    }
     let url = target.url("/");
     for (directory, count) in [(&one, "3"), (&one, "4"), (&other, "5")] {
         let run = ["-c", "1", "-n", count, "-q", &url];

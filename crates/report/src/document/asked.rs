@@ -36,7 +36,8 @@ pub(super) fn rated_ns(load: &Load, from_ns: u64, to_ns: u64) -> f64 {
     // A whole number must not become the next one by rounding.
     let due = |expected: f64| (expected * (1.0 - 1e-12) - 1e-9).ceil().max(0.0);
     let share = (due(until) - due(before)) / (until - before);
-    if share.is_finite() { window_ns * share.max(1.0) } else { window_ns }
+    // In whole nanoseconds, so that whole rates stay whole.
+    if share.is_finite() { (window_ns * share.max(1.0)).round() } else { window_ns }
 }
 
 /// The same as [`asked_between`] within one segment, from its beginning.
@@ -88,21 +89,20 @@ mod tests {
         let even = load(Arrivals::Constant, vec![hold(50, None)]);
         // 1, 3 and 60 requests at 50/s, the last of which was sent a moment before the end.
         for (to_ns, rated_ms) in [(302_000, 20.0), (40 * MS + 1, 60.0), (1_180 * MS + 9, 1_200.0)] {
-            let rated_ms_is = rated_ns(&even, 0, to_ns) / 1e6;
-            assert!((rated_ms_is - rated_ms).abs() < 1e-6, "{to_ns}: {rated_ms_is}");
+            assert_eq!(rated_ns(&even, 0, to_ns), rated_ms * 1e6, "{to_ns}");
         }
         // A window of as many requests as it has time for is as long as it is, to the bit.
         for (from_ns, to_ns) in [(0, 0), (0, 20 * MS), (0, NS_PER_S), (NS_PER_S, 11 * NS_PER_S)] {
             assert_eq!(rated_ns(&even, from_ns, to_ns), (to_ns - from_ns) as f64);
         }
         // With a warm-up that ends between two due times: at 20, 40 and 60 ms.
-        assert!((rated_ns(&even, 10 * MS, 61 * MS) / 1e6 - 60.0).abs() < 1e-6);
+        assert_eq!(rated_ns(&even, 10 * MS, 61 * MS), 60e6);
         // It has a due time less than there is time for.
         assert_eq!(rated_ns(&even, MS, 39 * MS), 38e6);
         // A rate that no second has a whole number of.
         let third = candor_plan::units::parse_rate("1/m").unwrap();
         let slow = load(Arrivals::Constant, vec![Segment::Hold { rate: third, duration_ns: None }]);
-        assert!((rated_ns(&slow, 0, MS) / 60e9 - 1.0).abs() < 1e-9);
+        assert_eq!(rated_ns(&slow, 0, MS), 60e9);
         // Drawn, listed, and in a closed load.
         let drawn = load(Arrivals::Poisson, vec![hold(50, None)]);
         let replay = load(Arrivals::Constant, vec![Segment::replay([0, MS])]);

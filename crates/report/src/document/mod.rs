@@ -642,7 +642,10 @@ impl Rates {
 fn asked_per_s(plan: &Parts, record: &RunRecord) -> Option<f64> {
     let RunRecord { warm_up_ns: from_ns, window_ns, .. } = *record;
     let asked = asked_between(&plan.load, from_ns, from_ns.saturating_add(window_ns))?;
-    (window_ns > 0).then(|| asked * record.of.share() * 1e9 / window_ns as f64)
+    let per_s = asked * record.of.share() * 1e9 / window_ns as f64;
+    // A whole rate over a window of any length.
+    let is_whole = (per_s - per_s.round()).abs() < per_s * 1e-12;
+    (window_ns > 0).then_some(if is_whole { per_s.round() } else { per_s })
 }
 
 /// How long the requests of a window stand for, in seconds; `None` if it has no length.
