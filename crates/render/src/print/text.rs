@@ -271,15 +271,22 @@ impl Printer {
     }
 }
 
-/// Lines of at most `width` characters, broken at blanks, or within words longer than a line.
-/// Blanks at the beginning are kept and indent what follows.
+/// Lines of at most `width` characters, broken at blanks, or within words longer than a line. A number and its unit stay
+/// together. Blanks at the beginning are kept and indent what follows.
 pub fn wrap(text: &str, width: usize) -> Vec<String> {
     let indent = (text.len() - text.trim_start_matches(' ').len()).min(width / 2);
     let mut lines = Vec::new();
     let mut line = " ".repeat(indent);
     let mut used = indent;
-    for word in text.split(' ').filter(|word| !word.is_empty()) {
+    let mut words = text.split(' ').filter(|word| !word.is_empty()).peekable();
+    while let Some(word) = words.next() {
         let mut word: Vec<char> = word.chars().collect();
+        if word.last().is_some_and(char::is_ascii_digit)
+            && let Some(unit) = words.next_if(|word| is_unit(word))
+        {
+            word.push(' ');
+            word.extend(unit.chars());
+        }
         if used > indent && used + 1 + word.len() > width {
             lines.push(std::mem::replace(&mut line, " ".repeat(indent)));
             used = indent;
@@ -304,6 +311,15 @@ pub fn wrap(text: &str, width: usize) -> Vec<String> {
     lines
 }
 
+/// Whether a word is a unit, perhaps at the end of a clause.
+fn is_unit(word: &str) -> bool {
+    const UNITS: [&str; 16] = [
+        "ns", "µs", "ms", "s", "m", "h", "%", "B", "kB", "MB", "GB", "KiB", "MiB", "GiB", "kB/s",
+        "MB/s",
+    ];
+    UNITS.contains(&word.trim_end_matches([',', '.', ';', ':', ')']))
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
@@ -316,6 +332,8 @@ mod tests {
         assert_eq!(wrap("  one two three", 8), ["  one", "  two", "  three"]);
         assert_eq!(wrap("abcdefghijk lm", 4), ["abcd", "efgh", "ijk", "lm"]);
         assert_eq!(wrap("", 4), [""]);
+        assert_eq!(wrap("after 738 ms, 2 servers", 10), ["after", "738 ms, 2", "servers"]);
+        assert_eq!(wrap("in (99.73 %) more", 9), ["in", "(99.73 %)", "more"]);
     }
 
     proptest! {
