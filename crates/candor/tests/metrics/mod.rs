@@ -1,5 +1,6 @@
 //! Metrics of a run while it goes on, each figure compared with the result of the same run: scraped, and sent.
 
+pub(crate) mod calls;
 mod dashboard;
 mod exposition;
 mod native;

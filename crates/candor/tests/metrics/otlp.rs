@@ -1,17 +1,22 @@
-//! OpenTelemetry's protocol over HTTP, read by a library. The messages are those of opentelemetry-proto 1.
+//! OpenTelemetry's protocol over HTTP and over gRPC, read by a library. The messages are those of opentelemetry-proto 1.
 
 use std::collections::BTreeMap;
 use std::fmt::Debug;
+use std::fs;
 use std::process::Command;
 
 use candor_report::document::latency::Distribution;
 use prost::{Message, Oneof};
+use rcgen::{CertificateParams, KeyPair};
+use rustls::ServerConfig;
+use rustls::pki_types::PrivatePkcs8KeyDer;
 
 use super::USAGE;
+use super::calls::{Reply, service, service_of};
 use super::native::native_buckets;
 use super::receiver::Reply::{Body, Close, Status};
 use super::receiver::{Request, receiver, receiver_of};
-use crate::common::{CANDOR, Candor, Document, Target, candor};
+use crate::common::{CANDOR, Candor, Document, Outcome, Target, candor};
 
 /// ExportMetricsServiceRequest and ExportLogsServiceRequest, as far as they are used; so are the others.
 #[derive(Message)]
@@ -160,13 +165,17 @@ struct Event {
     name: String,
 }
 
-/// What requests to this path had, in the order in which it came.
-fn exported<T: Message + Default + Debug>(requests: &[Request], path: &str) -> Vec<T> {
-    let head = format!("POST {path} HTTP/1.1\r\n");
+/// The methods of metrics and of events.
+const METHODS: [&str; 2] = [
+    "/opentelemetry.proto.collector.metrics.v1.MetricsService/Export",
+    "/opentelemetry.proto.collector.logs.v1.LogsService/Export",
+];
+
+/// What requests with this line had, in the order in which it came.
+fn exported<T: Message + Default + Debug>(requests: &[Request], line: &str) -> Vec<T> {
     let mut all = Vec::new();
-    for request in requests.iter().filter(|one| one.head.starts_with(&head)) {
+    for request in requests.iter().filter(|one| one.head.starts_with(&format!("{line}\r\n"))) {
         assert!(!request.body.is_empty(), "nothing is sent");
-        assert!(request.head.contains("\r\nContent-Type: application/x-protobuf\r\n"));
         for one in Export::<T>::decode(&request.body[..]).expect("OTLP").of_resources {
             let resource = texts(&one.resource.unwrap().attributes);
             assert_eq!(resource["service.name"], "candor");
@@ -219,30 +228,65 @@ fn assert_histogram(metrics: &[Metric], of: &str, document: &Document) {
 
 #[test]
 fn metrics_and_events_are_those_of_the_result() {
-    let target = Target::start(&[]);
     let (address, requests) = receiver(&[Status(503), Close]);
+    let outcome = run(&format!("otlp:http://me:pa55@{address}/base/?x=y"));
+    let requests: Vec<Request> = requests.try_iter().collect();
+    for request in &requests {
+        for line in [
+            "Content-Type: application/x-protobuf",
+            "api-key: a b",
+            "x-scope: y",
+            "Authorization: Basic bWU6cGE1NQ==",
+        ] {
+            assert!(request.head.contains(&format!("\r\n{line}\r\n")), "{}", request.head);
+        }
+    }
+    let line = |path: &str| format!("POST /base{path}?x=y HTTP/1.1");
+    assert_exported(&outcome, &requests, [line("/v1/metrics"), line("/v1/logs")]);
+}
+
+#[test]
+fn the_same_is_sent_by_calls_of_grpc() {
+    const UNAVAILABLE: Reply = Reply::Fails(&[("grpc-status", "14")]);
+    const ODD: &[Reply] = &[UNAVAILABLE, Reply::Close, Reply::Http("503"), Reply::Garbage];
+    let (address, requests) = service(ODD, Reply::Takes(b""), None);
+    let outcome = run(&format!("otlp-grpc:http://me:pa55@{address}"));
+    let requests: Vec<Request> = requests.try_iter().collect();
+    for request in &requests {
+        let authority = format!(":authority: {address}");
+        for line in [&*authority, "api-key: a b", "x-scope: y", "authorization: Basic bWU6cGE1NQ=="]
+        {
+            assert!(request.head.contains(&format!("\r\n{line}\r\n")), "{}", request.head);
+        }
+    }
+    assert_exported(&outcome, &requests, METHODS.map(|path| format!("POST {path} HTTP/2")));
+}
+
+/// A run whose metrics and events go there, and whose tags and objectives are those of [`assert_exported`].
+fn run(out: &str) -> Outcome {
+    let target = Target::start(&[]);
     let flags = ["-R", "100", "-c", "1", "-d", "2500ms", "--interval", "100ms"];
     let shown = ["--shed-after", "100ms", "--tag", "env=a b", "--expect", "p50 < 1ns"];
-    let out = format!("otlp:http://me:pa55@{address}/base/?x=y");
     let url = target.url("/delay/20ms");
     let run = Candor::start_as(Command::new(CANDOR), |directory, command| {
-        command.args(flags).args(shown).args(["--json", "result.json", "--out", &out, &url]);
+        command.args(flags).args(shown).args(["--json", "result.json", "--out", out, &url]);
         command
             .env("OTEL_EXPORTER_OTLP_HEADERS", "api-key=a%20b, x-scope = y")
             .current_dir(directory);
     });
-    let outcome = run.finish();
+    run.finish()
+}
+
+/// What came with these lines, metrics and events, is what the document says.
+fn assert_exported(
+    outcome: &Outcome,
+    requests: &[Request],
+    [metrics_line, events_line]: [String; 2],
+) {
     assert_eq!(outcome.code(), 3, "{}", outcome.stderr);
     assert!(!outcome.stderr.contains("lost"), "{}", outcome.stderr);
     let document = outcome.document();
-    let requests: Vec<Request> = requests.try_iter().collect();
-    for request in &requests {
-        for line in ["api-key: a b", "x-scope: y", "Authorization: Basic bWU6cGE1NQ=="] {
-            assert!(request.head.contains(&format!("\r\n{line}\r\n")), "{}", request.head);
-        }
-    }
-
-    let metrics: Vec<Metric> = exported(&requests, "/base/v1/metrics?x=y");
+    let metrics: Vec<Metric> = exported(requests, &metrics_line);
     let over = metrics.iter().filter(|one| one.name == "candor.run_over");
     let over: Vec<&Point> = over.map(|one| &one.gauge.as_ref().unwrap().points[0]).collect();
     assert_eq!(over.len(), document.list("/intervals").len() + 1, "an update is missing");
@@ -277,7 +321,7 @@ fn metrics_and_events_are_those_of_the_result() {
         assert_histogram(&metrics, of, &document);
     }
 
-    let events: Vec<Event> = exported(&requests, "/base/v1/logs?x=y");
+    let events: Vec<Event> = exported(requests, &events_line);
     let (objectives, verdicts): (Vec<_>, Vec<_>) =
         events.iter().partition(|one| one.name == "candor.objective");
     let sentences = |all: &[&Event]| -> Vec<String> {
@@ -322,25 +366,16 @@ fn metrics_and_events_are_those_of_the_result() {
     );
 }
 
+/// A run with an objective.
+fn short(target: &Target, out: &str) -> Outcome {
+    let load = ["-c", "1", "-d", "300ms", "--interval", "100ms", "--expect", "p50 < 1h"];
+    candor(&[&load[..], &["--out", out, &target.url("/")]].concat())
+}
+
 #[test]
 fn what_a_receiver_does_not_take_is_said() {
     let target = Target::start(&[]);
-    let url = target.url("/");
-    let run = |out: &str| {
-        candor(&[
-            "-c",
-            "1",
-            "-d",
-            "300ms",
-            "--interval",
-            "100ms",
-            "--expect",
-            "p50 < 1h",
-            "--out",
-            out,
-            &url,
-        ])
-    };
+    let run = |out: &str| short(&target, out);
     let address = receiver_of("/v1/metrics");
     let only = run(&format!("otlp:http://{address}"));
     assert_eq!(only.code(), 0, "{}", only.stderr);
@@ -368,12 +403,103 @@ fn what_a_receiver_does_not_take_is_said() {
 
     let refused = |out: &str, words: &[&str]| run(out).assert_refused(USAGE, words);
     refused("otlp", &["--out otlp needs an address", "otlp:http://127.0.0.1:4318"]);
-    refused(
-        "otlp:grpc://127.0.0.1:4317",
-        &["over HTTP and not over gRPC", "http://127.0.0.1:4318"],
-    );
+    refused("otlp:grpc://127.0.0.1:4317", &["over HTTP", "otlp-grpc:http://127.0.0.1:4317"]);
+    refused("otlp-grpc", &["--out otlp-grpc needs an address", "otlp-grpc:http://127.0.0.1:4317"]);
+    refused("otlp-grpc:http://127.0.0.1:4317/v1/metrics", &["leave out the path"]);
     refused(
         "otlp:http://127.0.0.1:4318/v1/metrics",
         &["Candor adds /v1/metrics", "leave them out"],
     );
+}
+
+#[test]
+fn what_a_service_does_not_take_is_said() {
+    let target = Target::start(&[]);
+    let said = |address: &str, code: i32, words: &[&str]| {
+        let outcome = short(&target, &format!("otlp-grpc:http://{address}"));
+        assert_eq!(outcome.code(), code, "{}", outcome.stderr);
+        for word in words {
+            assert!(outcome.stderr.contains(word), "{word}: {}", outcome.stderr);
+        }
+        outcome.stderr
+    };
+    let [metrics, events] = METHODS;
+    let only = said(&service_of(metrics), 0, &["events were lost: gRPC status UNIMPLEMENTED"]);
+    assert!(!only.contains("updates were lost"), "{only}");
+    said(&service_of(events), 1, &["updates were lost: gRPC status UNIMPLEMENTED: no such method"]);
+
+    const REJECTS: &[Reply] = &[Reply::Takes(b"\x0a\x02\x08\x02")];
+    let (address, _calls) = service(REJECTS, Reply::Takes(b""), None);
+    said(&address, 0, &["--out otlp-grpc: 1 of ", "the server rejected 2 values"]);
+    let (address, _calls) = service(&[], Reply::Hang, None);
+    said(&address, 1, &["updates were lost: timed out"]);
+    let (address, _calls) = service(&[], Reply::Http("404"), None);
+    said(&address, 1, &["updates were lost: gRPC status UNIMPLEMENTED"]);
+}
+
+#[test]
+fn an_exhausted_service_gets_the_same_again_only_if_it_says_when() {
+    // A google.rpc.Status with a RetryInfo of 30 s.
+    const WHEN: &str = "CAgaMAoodHlwZS5nb29nbGVhcGlzLmNvbS9nb29nbGUucnBjLlJldHJ5SW5mbxIECgIIHg";
+    const ASKS: &[Reply] =
+        &[Reply::Fails(&[("grpc-status", "8"), ("grpc-status-details-bin", WHEN)])];
+    const REFUSES: &[Reply] = &[Reply::Fails(&[
+        ("grpc-status", "8"),
+        ("grpc-message", "key-7Gq2ZpX9 is over its quota"),
+    ])];
+    let target = Target::start(&[]);
+    let run = |address: &str| {
+        let (out, url) = (format!("otlp-grpc:http://{address}"), target.url("/"));
+        let run = Candor::start_as(Command::new(CANDOR), |directory, command| {
+            command.args(["-c", "1", "-d", "2500ms", "--interval", "100ms", "--out", &out, &url]);
+            command.env("OTEL_EXPORTER_OTLP_HEADERS", "api-key=key-7Gq2ZpX9");
+            command.current_dir(directory);
+        });
+        run.finish()
+    };
+    let (address, calls) = service(ASKS, Reply::Takes(b""), None);
+    let later = run(&address);
+    assert_eq!(later.code(), 0, "{}", later.stderr);
+    assert!(!later.stderr.contains("lost"), "{}", later.stderr);
+    // It is asked again only at the end, and gets all of it then.
+    let [metrics, _] = METHODS.map(|path| format!("POST {path} HTTP/2"));
+    let calls: Vec<Request> = calls.try_iter().collect();
+    let updates = calls.iter().filter(|one| one.head.starts_with(&metrics)).count();
+    assert!((1..5).contains(&updates), "{updates} requests");
+
+    let (address, _calls) = service(REFUSES, Reply::Takes(b""), None);
+    let refused = run(&address);
+    assert_eq!(refused.code(), 0, "{}", refused.stderr);
+    let words = "updates were lost: gRPC status RESOURCE_EXHAUSTED";
+    assert!(refused.stderr.contains(words), "{}", refused.stderr);
+    assert!(!refused.stderr.contains("7Gq2ZpX9"), "{}", refused.stderr);
+}
+
+#[test]
+fn calls_go_over_tls_to_a_service_that_the_system_trusts() {
+    let key = KeyPair::generate().unwrap();
+    let params = CertificateParams::new(vec!["127.0.0.1".to_owned()]).unwrap();
+    let certificate = params.self_signed(&key).unwrap();
+    let config = ServerConfig::builder().with_no_client_auth().with_single_cert(
+        vec![certificate.der().clone()],
+        PrivatePkcs8KeyDer::from(key.serialize_der()).into(),
+    );
+    let (address, calls) = service(&[], Reply::Takes(b""), Some(config.unwrap()));
+    let target = Target::start(&[]);
+    let (out, url) = (format!("otlp-grpc:https://{address}"), target.url("/"));
+    let run = |trusted: String| {
+        let run = Candor::start_as(Command::new(CANDOR), |directory, command| {
+            let file = directory.join("trusted.pem");
+            fs::write(&file, trusted).unwrap();
+            command.args(["-c", "1", "-d", "300ms", "--interval", "100ms", "--out", &out, &url]);
+            command.env("SSL_CERT_FILE", file).current_dir(directory);
+        });
+        run.finish()
+    };
+    let trusted = run(certificate.pem());
+    assert_eq!(trusted.code(), 0, "{}", trusted.stderr);
+    let calls: Vec<Request> = calls.try_iter().collect();
+    assert!(calls.iter().any(|one| one.head.contains("\r\n:scheme: https\r\n")), "{}", calls.len());
+    let stranger = run(params.self_signed(&KeyPair::generate().unwrap()).unwrap().pem());
+    assert_eq!(stranger.code(), 1, "{}", stranger.stderr);
 }

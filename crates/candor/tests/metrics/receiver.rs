@@ -23,9 +23,9 @@ pub(super) enum Reply {
 }
 
 /// A request that it accepted.
-pub(super) struct Request {
-    pub(super) head: String,
-    pub(super) body: Vec<u8>,
+pub(crate) struct Request {
+    pub(crate) head: String,
+    pub(crate) body: Vec<u8>,
 }
 
 impl Request {

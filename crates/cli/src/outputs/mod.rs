@@ -107,6 +107,7 @@ const KINDS: &[Kind] = &[
     Kind { name: metrics::remote_write::NAME, make: metrics::remote_write::make },
     Kind { name: metrics::remote_write::NAME_2, make: metrics::remote_write::make_2 },
     Kind { name: metrics::otlp::NAME, make: metrics::otlp::make },
+    Kind { name: metrics::otlp::NAME_GRPC, make: metrics::otlp::make_grpc },
     Kind { name: metrics::influx::NAME, make: metrics::influx::make },
     Kind { name: metrics::statsd::NAME, make: metrics::statsd::make },
     Kind { name: Out::TRACE, make: trace::make },

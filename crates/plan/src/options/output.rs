@@ -42,8 +42,8 @@ group! {
         /// gitlab-quality, what was checked, for CI; ndjson, a line of JSON for each interval and each finding, written
         /// during the run. Metrics during the run: prometheus, with the port or HOST:PORT where Prometheus scrapes them;
         /// remote-write, with the URL of a receiver of Prometheus' remote write, and remote-write2 for its version 2.0;
-        /// otlp, with the URL of a receiver of OpenTelemetry, without /v1/metrics; influx, with the URL of a server that
-        /// takes line protocol; statsd, with its port or HOST:PORT. If an output goes to the standard output, the report goes to the standard error.
+        /// otlp, with the URL of a receiver of OpenTelemetry, without /v1/metrics, and otlp-grpc for its receiver of gRPC;
+        /// influx, with the URL of a server that takes line protocol; statsd, with its port or HOST:PORT. If an output goes to the standard output, the report goes to the standard error.
         #[arg(long, value_name = "KIND[:FILE]")]
         #[serde(deserialize_with = "one_or_many")]
         pub out: Vec<Out>,

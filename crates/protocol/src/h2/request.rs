@@ -50,20 +50,25 @@ pub fn prepare(request: &Request, scheme: &str, authority: &str) -> Prepared {
         request.headers.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
     let (method, path) = (request.method.as_str(), request.path.as_str());
     let parts = Parts { method, scheme, authority, path, headers: &headers };
-    let mut prepared = Prepared {
-        fields: Fields::default(),
-        body: request.body.shared(),
-        expect: request.expect.clone(),
-        is_head: false,
-        is_connect: false,
-        scheme: scheme.into(),
-        authority: authority.into(),
-    };
-    prepared.set_parts(&parts);
-    prepared
+    Prepared::new(&parts, request.body.shared(), request.expect.clone())
 }
 
 impl Prepared {
+    /// The request of `parts` with this body, and what its response must be.
+    pub fn new(parts: &Parts<'_>, body: Arc<[u8]>, expect: Expect) -> Self {
+        let mut prepared = Prepared {
+            fields: Fields::default(),
+            body,
+            expect,
+            is_head: false,
+            is_connect: false,
+            scheme: parts.scheme.into(),
+            authority: parts.authority.into(),
+        };
+        prepared.set_parts(parts);
+        prepared
+    }
+
     /// Makes this the request of `parts` with the body it has. Only what differs from before is
     /// encoded anew.
     pub fn set_parts(&mut self, parts: &Parts<'_>) {

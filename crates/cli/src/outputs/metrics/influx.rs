@@ -26,7 +26,8 @@ pub(in crate::outputs) fn make(to: &Making<'_>) -> Result<Box<dyn Output>, UserE
     const EXAMPLE: &str = "http://127.0.0.1:8086/api/v2/write?org=ORG&bucket=BUCKET";
     let (url, authorization) = url_and_token(NAME, to.place, EXAMPLE, (TOKEN, "Token"))?;
     let fields = authorization + "Content-Type: text/plain; charset=utf-8\r\n";
-    let form = Form { kind: NAME, items: "points", fields, dialect: Dialect::PLAIN, other: None };
+    let dialect = Dialect::PLAIN;
+    let form = Form { kind: NAME, items: "points", fields, is_call: false, dialect, other: None };
     let tags = joined(to.tags, "", |tag| format!(",{}={}", tag.name, escaped(&tag.value)));
     Ok(Box::new(Influx { out: Outgoing::new(form, &url)?, tags }))
 }

@@ -2,7 +2,7 @@
 //! schema.
 
 /// A message under way.
-#[derive(Default)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct Message(Vec<u8>);
 
 impl Message {
@@ -92,6 +92,14 @@ pub(super) fn fields(mut message: &[u8]) -> impl Iterator<Item = (u64, Value<'_>
         };
         message = rest;
         Some((key >> 3, value))
+    })
+}
+
+/// The texts and messages in a message, by field.
+pub(super) fn messages(message: &[u8]) -> impl Iterator<Item = (u64, &[u8])> {
+    fields(message).filter_map(|(field, value)| match value {
+        Value::Bytes(bytes) => Some((field, bytes)),
+        Value::Number(_) => None,
     })
 }
 

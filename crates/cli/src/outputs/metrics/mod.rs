@@ -4,6 +4,7 @@
 //! `totals`. Workers know nothing of them, and no reader or receiver can delay the run: who asks meets threads of the lowest
 //! priority, and what is sent waits in a bounded queue or not at all.
 
+mod call;
 pub(super) mod influx;
 mod message;
 pub(super) mod otlp;

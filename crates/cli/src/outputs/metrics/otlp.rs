@@ -1,5 +1,5 @@
-//! `otlp:URL`: all metrics of a run, sent by OpenTelemetry's protocol over HTTP, <https://opentelemetry.io/docs/specs/otlp/>;
-//! at the end its verdicts and objectives as events. The messages and the numbers of their fields are those of
+//! `otlp:URL` and `otlp-grpc:URL`: all metrics of a run, sent by OpenTelemetry's protocol over HTTP or over gRPC,
+//! <https://opentelemetry.io/docs/specs/otlp/>; at the end its verdicts and objectives as events. The messages and the numbers of their fields are those of
 //! <https://github.com/open-telemetry/opentelemetry-proto>.
 
 use std::env;
@@ -20,10 +20,17 @@ use crate::exit::UserError;
 use crate::outputs::{Making, Output};
 
 pub(in crate::outputs) const NAME: &str = "otlp";
+pub(in crate::outputs) const NAME_GRPC: &str = "otlp-grpc";
 /// The variable that has header fields for the receiver, as OpenTelemetry's own exporters read it.
 const HEADERS: &str = "OTEL_EXPORTER_OTLP_HEADERS";
 const METRICS: &str = "/v1/metrics";
 const EVENTS: &str = "/v1/logs";
+/// The methods of metrics and of events.
+const METHODS: [&str; 2] = [
+    "/opentelemetry.proto.collector.metrics.v1.MetricsService/Export",
+    "/opentelemetry.proto.collector.logs.v1.LogsService/Export",
+];
+const EXAMPLE_GRPC: &str = "http://127.0.0.1:4317";
 /// Totals since a start, in OTLP's words.
 const CUMULATIVE: u64 = 2;
 
@@ -33,14 +40,13 @@ struct Otlp {
     tags: Vec<Tag>,
 }
 
+/// Over HTTP.
 pub(in crate::outputs) fn make(to: &Making<'_>) -> Result<Box<dyn Output>, UserError> {
     const EXAMPLE: &str = "http://127.0.0.1:4318";
     let refused = |why: String| Err(UserError::usage(format!("--out {NAME}: {why}")));
     let scheme = to.place.file().and_then(|place| place.to_str()?.split_once("://"));
     if scheme.is_some_and(|(scheme, _)| scheme.starts_with("grpc")) {
-        return refused(format!(
-            "OTLP is sent over HTTP and not over gRPC; write the receiver's URL for HTTP, e.g. {EXAMPLE}"
-        ));
+        return refused(format!("{NAME} is over HTTP; write e.g. {NAME_GRPC}:{EXAMPLE_GRPC}"));
     }
     let base = url(NAME, to.place, EXAMPLE)?;
     let (path, query) = base.path.split_at(base.path.find('?').unwrap_or(base.path.len()));
@@ -48,26 +54,50 @@ pub(in crate::outputs) fn make(to: &Making<'_>) -> Result<Box<dyn Output>, UserE
     if path.ends_with(METRICS) || path.ends_with(EVENTS) {
         return refused(format!("Candor adds {METRICS} and {EVENTS} to the URL; leave them out"));
     }
-    let mut head = AGENT.to_owned() + "Content-Type: application/x-protobuf\r\n";
+    of(NAME, to, &base, [METRICS, EVENTS].map(|to| format!("{path}{to}{query}")))
+}
+
+/// Over gRPC.
+pub(in crate::outputs) fn make_grpc(to: &Making<'_>) -> Result<Box<dyn Output>, UserError> {
+    let base = url(NAME_GRPC, to.place, EXAMPLE_GRPC)?;
+    match base.path.as_str() {
+        "/" => of(NAME_GRPC, to, &base, METHODS.map(str::to_owned)),
+        _ => Err(UserError::usage(format!(
+            "--out {NAME_GRPC}: gRPC has the paths of its methods; leave out the path, e.g. {EXAMPLE_GRPC}"
+        ))),
+    }
+}
+
+/// `paths` are those of metrics and of events.
+fn of(
+    kind: &'static str,
+    to: &Making<'_>,
+    base: &HttpUrl,
+    paths: [String; 2],
+) -> Result<Box<dyn Output>, UserError> {
+    let mut head = AGENT.to_owned();
     if let Some(value) = &base.authorization {
-        head += &secret(NAME, HEADERS, "Authorization", value)?;
+        head += &secret(kind, HEADERS, "Authorization", value)?;
     }
     for field in
         env::var(HEADERS).unwrap_or_default().split(',').filter(|one| !one.trim().is_empty())
     {
         let (name, value) = field.split_once('=').unwrap_or_default();
         let value = String::from_utf8_lossy(&percent_decoded(value.trim())).into_owned();
-        head += &secret(NAME, HEADERS, name.trim(), &value)?;
+        head += &secret(kind, HEADERS, name.trim(), &value)?;
     }
-    let out = |items, to: &str| {
+    let out = |items, path| {
         let judge: fn(&Response, u64) -> _ = |response, _| Some(rejected(&response.body));
-        let dialect = Dialect { judge, ..Dialect::PLAIN };
-        let form = Form { kind: NAME, items, fields: head.clone(), dialect, other: None };
-        Outgoing::new(form, &HttpUrl { path: format!("{path}{to}{query}"), ..base.clone() })
+        let fields = "Content-Type: application/x-protobuf\r\n";
+        let dialect = Dialect { fields, judge, ..Dialect::PLAIN };
+        let (fields, is_call) = (head.clone(), kind == NAME_GRPC);
+        let form = Form { kind, items, fields, is_call, dialect, other: None };
+        Outgoing::new(form, &HttpUrl { path, ..base.clone() })
     };
+    let [metrics_path, events_path] = paths;
     Ok(Box::new(Otlp {
-        metrics: Pushed::new(out("updates", METRICS)?, to.tags, metrics),
-        events: out("events", EVENTS)?,
+        metrics: Pushed::new(out("updates", metrics_path)?, to.tags, metrics),
+        events: out("events", events_path)?,
         tags: to.tags.to_vec(),
     }))
 }

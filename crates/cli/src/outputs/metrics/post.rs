@@ -1,4 +1,4 @@
-//! Updates of a run, sent by POST while it goes on. They wait in bounded queues for a thread of the lowest priority, which
+//! Updates of a run, sent by POST or by calls of gRPC while it goes on. They wait in bounded queues for a thread of the lowest priority, which
 //! has little time for each request. A receiver that is slow or away delays nothing: updates are sent when it is back, and
 //! counted when they are lost. What is in an update is not known here.
 
@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 
 use candor_lab::trial::unix_ms;
 use candor_plan::Place;
+use candor_plan::redact::Hidden;
 use candor_plan::url::HttpUrl;
 use rustix::process::setpriority_process;
 use rustix::thread::gettid;
@@ -19,6 +20,7 @@ use rustls::crypto::aws_lc_rs;
 use rustls::pki_types::ServerName;
 use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
 
+use super::call::Method;
 use super::timed::{Timed, left};
 use super::{NICEST, addresses, place};
 use crate::console;
@@ -34,10 +36,12 @@ const WAITING_BYTES: usize = 4 << 20;
 const REQUEST_BYTES: usize = 256 << 10;
 /// The most time for one request.
 const LIMIT: Duration = Duration::from_millis(700);
-/// The time after a failure until the next request.
+/// The time after a failure until the next request, unless the receiver asks for more.
 const AGAIN: Duration = Duration::from_secs(1);
+/// The longest time that a receiver may ask for.
+const MOST_PAUSE: Duration = Duration::from_secs(30);
 /// The most bytes of a response that are read.
-const RESPONSE_BYTES: usize = 4096;
+pub(super) const RESPONSE_BYTES: usize = 4096;
 
 /// The header line of who sends.
 pub(super) const AGENT: &str = concat!("User-Agent: candor/", env!("CARGO_PKG_VERSION"), "\r\n");
@@ -53,6 +57,8 @@ pub(super) struct Form {
     pub(super) items: &'static str,
     /// Header lines of every dialect, each with its end.
     pub(super) fields: String,
+    /// Requests are calls of gRPC.
+    pub(super) is_call: bool,
     /// The dialect that is sent first.
     pub(super) dialect: Dialect,
     /// The one for a receiver that does not take it.
@@ -85,7 +91,32 @@ pub(super) struct Response {
     pub(super) body: Vec<u8>,
 }
 
+/// Why there is no response that says what became of a request.
+pub(super) struct Failed {
+    /// The receiver has decided: it would come again.
+    pub(super) is_final: bool,
+    pub(super) why: String,
+    /// How long to wait before the next request, if the receiver says so.
+    pub(super) pause: Option<Duration>,
+}
+
+impl From<io::Error> for Failed {
+    fn from(error: io::Error) -> Self {
+        Failed { is_final: false, why: error.to_string(), pause: None }
+    }
+}
+
 impl Response {
+    /// That of a call which succeeded.
+    pub(super) fn of_call(body: Vec<u8>) -> Self {
+        Response { status: 200, head: String::new(), body }
+    }
+
+    /// How long to wait before the next request, if the receiver says so in seconds (RFC 9110 10.2.3).
+    fn pause(&self) -> Option<Duration> {
+        self.field("Retry-After")?.parse().ok().map(Duration::from_secs)
+    }
+
     /// The value of a header field.
     pub(super) fn field(&self, name: &str) -> Option<&str> {
         field(&self.head, name)
@@ -130,6 +161,11 @@ pub(super) fn secret(
 ) -> Result<String, UserError> {
     let is_name = |c: char| c.is_ascii_alphanumeric() || "!#$%&'*+-.^_`|~".contains(c);
     let is_right = !name.is_empty() && name.chars().all(is_name);
+    // A server may repeat it.
+    let mut hidden = Hidden::default();
+    hidden.field(name, value);
+    hidden.unnamed(value);
+    console::hide(hidden);
     match is_right && !value.chars().any(char::is_control) {
         true => Ok(format!("{name}: {value}\r\n")),
         false => Err(UserError::usage(format!(
@@ -165,15 +201,16 @@ impl Outgoing {
         let host =
             if url.host.contains(':') { format!("[{}]", url.host) } else { url.host.clone() };
         let fate = Arc::new(Fate::default());
-        let (path, authority) = (&url.path, &url.authority);
+        let (path, authority, fields) = (&url.path, &url.authority, &form.fields);
         let poster = Poster {
             addresses: addresses(kind, &format!("{host}:{}", url.port))?,
-            tls: url.is_https.then(|| tls(&url.host)).transpose().map_err(failed)?,
-            head: format!("POST {path} HTTP/1.1\r\nHost: {authority}\r\n{}", form.fields),
+            tls: url.is_https.then(|| tls(&url.host, form.is_call)).transpose().map_err(failed)?,
+            head: format!("POST {path} HTTP/1.1\r\nHost: {authority}\r\n{fields}"),
+            method: form.is_call.then(|| Method::new(url, fields)),
             dialect: form.dialect,
             other: form.other,
             waiting: VecDeque::new(),
-            failed: None,
+            not_before: None,
             is_nice: false,
             fate: Arc::clone(&fate),
         };
@@ -221,8 +258,8 @@ impl Outgoing {
     }
 }
 
-/// What TLS to this host needs: it must have a certificate of an authority that the system trusts.
-fn tls(host: &str) -> Result<(Arc<ClientConfig>, ServerName<'static>), String> {
+/// What TLS to this host needs: it must have a certificate of an authority that the system trusts. Calls need HTTP/2.
+fn tls(host: &str, is_call: bool) -> Result<(Arc<ClientConfig>, ServerName<'static>), String> {
     let found = rustls_native_certs::load_native_certs();
     let mut roots = RootCertStore::empty();
     if roots.add_parsable_certificates(found.certs).0 == 0 {
@@ -233,11 +270,12 @@ fn tls(host: &str) -> Result<(Arc<ClientConfig>, ServerName<'static>), String> {
     }
     let name = ServerName::try_from(host.to_owned())
         .map_err(|_| "the host is not a name that TLS can ask for; write another URL".to_owned())?;
-    let config = ClientConfig::builder_with_provider(Arc::new(aws_lc_rs::default_provider()))
+    let mut config = ClientConfig::builder_with_provider(Arc::new(aws_lc_rs::default_provider()))
         .with_safe_default_protocol_versions()
         .map_err(|error| error.to_string())?
         .with_root_certificates(roots)
         .with_no_client_auth();
+    config.alpn_protocols = if is_call { vec![b"h2".to_vec()] } else { Vec::new() };
     Ok((Arc::new(config), name))
 }
 
@@ -247,13 +285,15 @@ struct Poster {
     tls: Option<(Arc<ClientConfig>, ServerName<'static>)>,
     /// The head of a request, without the fields of its dialect and its length.
     head: String,
+    /// The method that is called instead.
+    method: Option<Method>,
     dialect: Dialect,
     /// Another one, until one of them was taken or this one is sent.
     other: Option<Dialect>,
     /// Updates and the number of their items, the oldest first.
     waiting: VecDeque<(Vec<u8>, u64)>,
-    /// When the last request failed.
-    failed: Option<Instant>,
+    /// After a request that failed: when the next one may be sent.
+    not_before: Option<Instant>,
     is_nice: bool,
     fate: Arc<Fate>,
 }
@@ -271,7 +311,7 @@ impl Target for Poster {
         while self.waiting.iter().map(|(update, _)| update.len()).sum::<usize>() > WAITING_BYTES {
             self.waiting.pop_front();
         }
-        if self.failed.is_none_or(|at| at.elapsed() >= AGAIN) {
+        if self.not_before.is_none_or(|at| Instant::now() >= at) {
             self.send();
         }
         Ok(())
@@ -296,14 +336,17 @@ impl Poster {
             }
             let (body, values) = (self.dialect.pack)(body);
             let response = self.post(body);
-            let judged =
-                response.as_ref().map(|one| (one.status, (self.dialect.judge)(one, values)));
+            let pause = response.as_ref().map_or_else(|failed| failed.pause, Response::pause);
+            let judged = response.map(|one| (one.status, (self.dialect.judge)(&one, values)));
             if let (Ok((_, None)), Some(other)) = (&judged, self.other) {
                 (self.dialect, self.other) = (other, None);
                 self.fate.has_turned.store(true, Ordering::Relaxed);
                 continue;
             }
-            let is_decided = matches!(judged, Ok((200..=299 | 400..=428 | 430..=499, _)));
+            let is_decided = match &judged {
+                Ok((status, _)) => matches!(status, 200..=299 | 400..=428 | 430..=499),
+                Err(failed) => failed.is_final,
+            };
             let why = match judged {
                 Ok((200..=299, Some(0))) => None,
                 Ok((200..=299, Some(count))) => Some(format!("the server rejected {count} values")),
@@ -312,13 +355,14 @@ impl Poster {
                     "the server's status was {status}, and it rejected {count} of {values} values"
                 )),
                 Ok((status, _)) => Some(format!("the server's status was {status}")),
-                Err(error) => Some(error.to_string()),
+                Err(failed) => Some(failed.why),
             };
             // A refusal would come again.
             if is_decided {
                 self.waiting.drain(..taken);
             }
-            self.failed = why.is_some().then(Instant::now);
+            let pause = pause.unwrap_or_default().clamp(AGAIN, MOST_PAUSE);
+            self.not_before = why.is_some().then(|| Instant::now() + pause);
             match why {
                 None => {
                     self.other = None;
@@ -333,7 +377,7 @@ impl Poster {
     }
 
     /// Sends one request.
-    fn post(&self, body: Vec<u8>) -> io::Result<Response> {
+    fn post(&self, body: Vec<u8>) -> Result<Response, Failed> {
         let until = Instant::now() + LIMIT;
         let mut stream = Err(io::ErrorKind::AddrNotAvailable.into());
         for address in &self.addresses {
@@ -343,17 +387,23 @@ impl Poster {
             }
         }
         let stream = Timed::new(stream?, until);
-        let (head, fields, length) = (&self.head, self.dialect.fields, body.len());
-        let head = format!("{head}{fields}Content-Length: {length}\r\nConnection: close\r\n\r\n");
-        let request = [head.into_bytes(), body].concat();
         match &self.tls {
-            None => exchange(stream, &request),
+            None => self.ask(stream, body),
             Some((config, name)) => {
                 let client = ClientConnection::new(Arc::clone(config), name.clone());
                 let client = client.map_err(io::Error::other)?;
-                exchange(StreamOwned::new(client, stream), &request)
+                self.ask(StreamOwned::new(client, stream), body)
             }
         }
+    }
+
+    fn ask(&self, stream: impl Read + Write, body: Vec<u8>) -> Result<Response, Failed> {
+        if let Some(method) = &self.method {
+            return method.call(stream, &body);
+        }
+        let (head, fields, length) = (&self.head, self.dialect.fields, body.len());
+        let head = format!("{head}{fields}Content-Length: {length}\r\nConnection: close\r\n\r\n");
+        Ok(exchange(stream, &[head.into_bytes(), body].concat())?)
     }
 }
 
@@ -388,7 +438,7 @@ fn head(response: &[u8]) -> Option<&str> {
 }
 
 /// The value of a header field.
-fn field<'h>(head: &'h str, name: &str) -> Option<&'h str> {
+pub(super) fn field<'h>(head: &'h str, name: &str) -> Option<&'h str> {
     let mut fields = head.lines().filter_map(|line| line.split_once(':'));
     let value = fields.find(|(one, _)| one.eq_ignore_ascii_case(name))?.1;
     Some(value.trim())

@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use candor_record::{RunRecord, Stretch};
 use candor_report::Document;
 
-use super::message::{Message, Value, fields};
+use super::message::{Message, Value, fields, messages};
 use super::post::{AGENT, Dialect, Form, Outgoing, Response, url_and_token};
 use super::pushed::{Pushed, Update};
 use super::totals::Metrics;
@@ -67,7 +67,7 @@ fn of(
     const EXAMPLE: &str = "http://127.0.0.1:9090/api/v1/write";
     let (url, authorization) = url_and_token(kind, to.place, EXAMPLE, (TOKEN, "Bearer"))?;
     let fields = authorization + AGENT + "Content-Encoding: snappy\r\n";
-    let form = Form { kind, items: "updates", fields, dialect, other: Some(other) };
+    let form = Form { kind, items: "updates", fields, is_call: false, dialect, other: Some(other) };
     Ok(Box::new(RemoteWrite(Pushed::new(Outgoing::new(form, &url)?, to.tags, request))))
 }
 
@@ -161,14 +161,6 @@ fn second(first: &[u8]) -> (Vec<u8>, u64) {
     }
     let request = symbols.texts.iter().fold(Message::default(), |to, text| to.bytes(4, text));
     ([request.finish(), all.finish()].concat(), samples)
-}
-
-/// The texts and messages in a message, by field.
-fn messages(message: &[u8]) -> impl Iterator<Item = (u64, &[u8])> {
-    fields(message).filter_map(|(field, value)| match value {
-        Value::Bytes(bytes) => Some((field, bytes)),
-        Value::Number(_) => None,
-    })
 }
 
 /// Texts, each once.
