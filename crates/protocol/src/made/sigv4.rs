@@ -28,6 +28,9 @@ const UNSIGNED: &[&str] = &[
     "x-amzn-trace-id",
 ];
 
+/// The services that are S3. Others whose names begin so (`s3tables`, `s3vectors`) are signed as all others are.
+const S3: [&str; 4] = ["s3", "s3express", "s3-object-lambda", "s3-outposts"];
+
 const ALGORITHM: &str = "AWS4-HMAC-SHA256";
 
 /// Signs the requests of one [`Form`](super::Form).
@@ -61,7 +64,7 @@ impl Signer {
     pub(super) fn new(by: &SigV4) -> Self {
         Signer {
             by: by.clone(),
-            is_s3: by.service.starts_with("s3"),
+            is_s3: S3.contains(&by.service.as_str()),
             key: None,
             payload: hex(digest::digest(&digest::SHA256, b"").as_ref()),
             body: Vec::new(),
@@ -262,9 +265,9 @@ fn put_normal(path: &[u8], out: &mut Vec<u8>) {
 /// What is encoded, and how.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Coding {
-    /// Whatever its escapes stand for.
+    /// Not its escapes, whatever they stand for.
     Path,
-    /// The same, where a plus stands for a space.
+    /// What its escapes stand for; a plus stands for a space.
     Query,
     /// Its escapes too.
     Again,
@@ -284,11 +287,11 @@ fn encode(text: &[u8], coding: Coding, out: &mut Vec<u8>) {
             (None, first) => *first,
         };
         rest = if escaped.is_some() { &rest[3..] } else { after };
-        match byte {
-            b'/' if coding == Coding::Path => out.push(byte),
-            b'-' | b'.' | b'_' | b'~' => out.push(byte),
-            _ if byte.is_ascii_alphanumeric() => out.push(byte),
-            _ => {
+        let is_slash = byte == b'/' && coding == Coding::Path;
+        let is_plain = byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) || is_slash;
+        match is_plain && (escaped.is_none() || coding != Coding::Path) {
+            true => out.push(byte),
+            false => {
                 out.push(b'%');
                 out.extend([byte >> 4, byte & 15].map(|one| b"0123456789ABCDEF"[usize::from(one)]));
             }
@@ -497,6 +500,118 @@ mod tests {
         }
     }
 
+    /// By botocore 1.44: S3SigV4Auth for `s3`, SigV4Auth for `s3tables` and `execute-api`.
+    #[test]
+    fn s3_signs_a_path_as_it_is_and_other_services_a_normal_one() {
+        let table = [
+            (
+                "/",
+                [
+                    "4a57a9b66302b918923f101b20f6be667a12693f84a1e13a9a8b877028bef358",
+                    "c181b16c67e169b91693486859e194e25a8924661f8241017ef57148e865341e",
+                    "0b42ea2cbe5587460c2dc01f388964c0834d1cf82281963872548698c270aeb6",
+                ],
+            ),
+            (
+                "/a%20b",
+                [
+                    "5f21212cee430f8b63e319336be962dabf8167eff3c077138133c6a870c1e4d3",
+                    "3c590a9f8bd2e51acb6262d729d250cefb533e9cb514ed82803754fb3f64669e",
+                    "929c41808902b5430135f0eb2ea4b879b5592b885e756a6cd50dc0bfbfdcec2a",
+                ],
+            ),
+            (
+                "/a//b/",
+                [
+                    "58f02477ea34b1c6a855435e3284f1868a485fd249987d29b3d9ef71db775de2",
+                    "32539eff737c21105553f9c4a16c40ce41d53b3f291432a467e204c4feb98135",
+                    "422ce5e8941cefa74b067854f1f68f472ce792724d939b079b65cf0470b81256",
+                ],
+            ),
+            (
+                "/a/./b/../c",
+                [
+                    "820d7ad96ba4a51b60a6cb4b170f5184e46d912df6702c72c569ab65e768bedb",
+                    "b469659dbf664e450a157c76a4e23dcf826fd76ca8309427135c57b1851c1060",
+                    "857ff14994a7365731d8651d3802b6fb784bc272c1be1903b0c440513dcfd364",
+                ],
+            ),
+            (
+                "/..",
+                [
+                    "8dddf2e422cf980a7e9e7825e6ee2fa1564ce6d985e0ddfcc7d8145849c22473",
+                    "c181b16c67e169b91693486859e194e25a8924661f8241017ef57148e865341e",
+                    "0b42ea2cbe5587460c2dc01f388964c0834d1cf82281963872548698c270aeb6",
+                ],
+            ),
+            (
+                "/a%2Fb",
+                [
+                    "1d3d0b0dc7f564728785a6a321cc9ab1996f83e94a2f4ea17a5addf8790bd5a5",
+                    "166ffb855fdbda734795f0f8bfff311967278ea7b0fbcb390020a61455b06069",
+                    "b2ee6847269d9b92f678719fa7df784223582e8caa2e65f9a9a37a84c5e6ff2b",
+                ],
+            ),
+            (
+                "/%E1%88%B4/%F0%9F%98%80",
+                [
+                    "d31f80eaa27531a11497ead49049782bdc2034a2a99522fa3d7d78cb6ab64311",
+                    "77037a50988ce5656231293009219b1d3a70e4ee87ad6c4aa768e550062f0009",
+                    "4236064e80f0334d9d58bbdc9546aaee33371b814a2e56c06b1149401e0550ec",
+                ],
+            ),
+            (
+                "/a/%2E%2E/b",
+                [
+                    "4d10fd0545c359e47d6980d9d2828b8ab2fc0d125dcbb0e8ea61e6f6014301ab",
+                    "e11a143a15a060bf69c742d97311469d656dc315f55c5a3da20ccaedca33697e",
+                    "f86a782af07e6ede210f89b5e4ee62af4cf9ba5079baeea6aa6f8a64050a8933",
+                ],
+            ),
+            (
+                "/?acl",
+                [
+                    "876c5bc036e90a07af852b621afcfbaeb4f619616c6b53329bf0386fe167305d",
+                    "147916f72a0472695e0c763d8a125dcc0f6371e6597647919bba1a059e093bf7",
+                    "2def6ce2cc7e921804235677ce6f7c6006e6884dddd55697977bca46b7ed68d8",
+                ],
+            ),
+            (
+                "/?a=&b",
+                [
+                    "b3f65797217a2f8e3947132a2d740cc64716f30168e62a5e043490046e0fc422",
+                    "66a9419d183c6ead32ab6818b9793bb30bb7489650f72640dbe2b475d56ea020",
+                    "f68b8c457fdab7598cf6e783763beae69fda25994edd7f0f4a6e5e1e9630bbf8",
+                ],
+            ),
+            (
+                "/?b=2&a=2&a=1&a",
+                [
+                    "742f1713e7fc4e7a191ef7ad5b5d05ec8624f9a163300efca95641f67e1bb1e1",
+                    "1f08abb5501b0746b2458f8bfea3ae2fda101379d8d578486ddf267ae44e00eb",
+                    "f5efa60bd8a1eefbbdafc6ae649116052fe25f3c0d25b62d66a8acde7d57e3f9",
+                ],
+            ),
+            (
+                "/?x=a%20b%2Fc%3D%2B&%E1%88%B4=%F0%9F%98%80",
+                [
+                    "ae8356c8535d1c467a8006531ac755fb85529be1e670ed133992c87dc5d2dc95",
+                    "8e7c01fd45b31e712f9ca13695975bf4079cced80dce23102797224d476edb87",
+                    "dc4ce4ef7e6f07e4f383dc61ad5c0adae9078524cd3977db7c628573bfa39dec",
+                ],
+            ),
+        ];
+        for (path, signatures) in table {
+            for (service, expected) in ["s3", "s3tables", "execute-api"].into_iter().zip(signatures)
+            {
+                let (line, host) = (format!("GET {path}"), "Host: example.amazonaws.com\r\n");
+                let lines = signed(&mut signer(service), &line, host, "", DATE);
+                let signature = lines.trim_end().rsplit_once("Signature=").unwrap().1;
+                assert_eq!(signature, expected, "{service} {path}");
+            }
+        }
+    }
+
     #[test]
     fn the_field_names_the_key_and_what_is_signed() {
         let fields =
@@ -544,7 +659,7 @@ mod tests {
         for (service, path, expected, query) in [
             ("service", "/a%20b/c", "/a%2520b/c", ""),
             ("s3", "/a%20b/c", "/a%20b/c", ""),
-            ("s3", "/a//../c+%7e/", "/a//../c%2B~/", ""),
+            ("s3", "/a//../c+%7e%2f/", "/a//../c%2B%7E%2F/", ""),
             ("service", "/../a/./b/..", "/a", ""),
             ("service", "/?b&a=%2f+%zz&a=&&b=1", "/", "a=&a=%2F%20%25zz&b=&b=1"),
         ] {
