@@ -11,7 +11,8 @@ use std::sync::{Arc, Mutex};
 use candor_testkit::nginx::{Listener, Nginx};
 use candor_testkit::sigv4;
 
-use crate::common::{CANDOR, Candor, Outcome, read_head};
+use crate::common::{CANDOR, Candor, Outcome, candor, read_head};
+use crate::metrics::calls::{Reply, framed, serve};
 
 const ID: &str = "AKIDEXAMPLE";
 const SECRET: &str = "wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY";
@@ -34,13 +35,13 @@ fn start() -> (SocketAddr, Arc<Mutex<Found>>) {
     std::thread::spawn(move || {
         for stream in listener.incoming().flatten() {
             let found = Arc::clone(&of_server);
-            std::thread::spawn(move || serve(&stream, &found));
+            std::thread::spawn(move || respond(&stream, &found));
         }
     });
     (address, found)
 }
 
-fn serve(stream: &TcpStream, found: &Mutex<Found>) -> std::io::Result<()> {
+fn respond(stream: &TcpStream, found: &Mutex<Found>) -> std::io::Result<()> {
     stream.set_nodelay(true)?;
     let mut reader = BufReader::new(stream.try_clone()?);
     while let Some(head) = read_head(&mut reader)? {
@@ -169,6 +170,54 @@ fn steps_are_signed_with_what_they_captured_and_other_targets_get_nothing() {
     assert!(of_other.times.is_empty() && of_other.sessions.is_empty());
     let document = outcome.file("result.json");
     assert!([ID, SECRET, SESSION].iter().all(|secret| !document.contains(secret)));
+}
+
+/// What curl signs, an imported plan signs, each time.
+#[test]
+fn an_imported_command_is_signed_as_by_curl() {
+    let (address, found) = start();
+    let command = format!(
+        "curl --aws-sigv4 aws:amz:eu-central-1:execute-api --user {ID}:{SECRET} -H 'X-Amz-Security-Token: {SESSION}' \
+         -H 'Content-Type: text/plain' -d a=1 'http://{address}/a/b?a=1&b=2'"
+    );
+    let by_curl = Command::new("sh").args(["-c", &format!("{command} -s -f")]).status().unwrap();
+    let of_curl = std::mem::take(&mut *found.lock().unwrap());
+    assert!(by_curl.success() && of_curl.good == 1, "{:?}", of_curl.wrong);
+    let imported = candor(&["import", "curl", &command]);
+    assert_eq!(imported.code(), 0, "{}", imported.stderr);
+    let outcome = run(&["run", "plan.toml", "-n", "20"], SESSION, |directory| {
+        fs::write(directory.join("plan.toml"), &imported.stdout).unwrap();
+    });
+    assert_all_signed(&outcome, &found, 20);
+    let found = found.lock().unwrap();
+    assert_eq!((&found.scopes, &found.sessions), (&of_curl.scopes, &of_curl.sessions));
+}
+
+/// A call is signed with its messages as they are sent, lengths included.
+#[test]
+fn calls_of_grpc_are_signed() {
+    const UNSIGNED: Reply = Reply::Fails(&[("grpc-status", "16")]);
+    for service in ["execute-api", "s3"] {
+        let (address, calls) = serve(None, |call| {
+            // A server of HTTP/2 signs its authority as Host.
+            let head = call.head.replacen("\r\n:authority: ", "\r\nhost: ", 1);
+            match sigv4::check(&head, &framed(&call.body), SECRET) {
+                Ok(_) => Reply::Takes(b""),
+                Err(_) => UNSIGNED,
+            }
+        });
+        let auth = format!("aws-sigv4:eu-central-1:{service}");
+        let load = ["grpc", "-n", "40", "-c", "1", "-d", "{\"seq\": ${seq}}", "--auth", &auth];
+        let proto = concat!(env!("CARGO_MANIFEST_DIR"), "/../serve/proto/candor/echo.proto");
+        let call = ["--proto", proto, &address, "candor.Echo/Unary"];
+        let outcome = run(&[&load[..], &call].concat(), SESSION, |_| {});
+        assert_eq!(outcome.code(), 0, "{}{}", outcome.stdout, outcome.stderr);
+        assert_eq!(outcome.document().ledger("ok"), 40, "{}", outcome.stdout);
+        let bodies: BTreeSet<Vec<u8>> = calls.try_iter().map(|call| call.body).collect();
+        assert_eq!(bodies.len(), 40, "each has another message");
+        let unsigned = run(&[&load[..7], &call].concat(), SESSION, |_| {});
+        assert_eq!(unsigned.document().errors()["grpc-unauthenticated"], 40);
+    }
 }
 
 /// Fields and body are those that HTTP/2 sends: behind nginx the signature is still that of the request.

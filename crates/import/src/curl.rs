@@ -4,6 +4,7 @@
 
 mod arguments;
 mod glob;
+mod sign;
 mod words;
 
 use std::collections::BTreeSet;
@@ -53,6 +54,12 @@ pub fn curl(bytes: &[u8], options: &Options) -> Result<Imported, ImportError> {
     let mut noise = Noise::default();
     let mut room = Room::default();
     let mut beyond = 0;
+    for command in &mut requests {
+        let Some(word) = command.signs.take() else { continue };
+        let refused = |problem: String| ImportError::Curl { at: word.at, problem };
+        let auth = sign::auth(command, &word.text, &host(command), &mut secrets);
+        command.settings.push(("auth", auth.map_err(refused)?));
+    }
     for command in &requests {
         for (index, word) in command.urls.iter().enumerate() {
             let refused = |problem: String| ImportError::Curl { at: word.at, problem };
@@ -100,6 +107,14 @@ pub fn curl(bytes: &[u8], options: &Options) -> Result<Imported, ImportError> {
         draft.journeys.push(Journey { name: "commands".to_owned(), steps, ..Journey::default() });
     }
     Ok(finish(draft, secrets))
+}
+
+/// The host of a command's first URL; empty if that is none.
+fn host(command: &Command) -> String {
+    let url = command.urls.first().map_or("", |word| word.text.as_str());
+    let server = split_url(url).map(|(server, ..)| server);
+    let authority = server.as_ref().map_or("", Server::authority);
+    authority.split(':').next().unwrap_or_default().to_owned()
 }
 
 /// What curl's options say about all requests.

@@ -44,9 +44,9 @@ pub(crate) fn finish(mut draft: Draft, mut secrets: Secrets) -> Imported {
 /// A plan has an upgrade to HTTP/2 for fixed requests only.
 fn without_upgrade(draft: &mut Draft) {
     let has_holes = !draft.journeys.is_empty() || draft.steps_mut().any(Step::has_holes);
-    let is_redirected = draft.settings.iter().any(|(key, _)| *key == "location");
+    let is_written = draft.settings.iter().any(|(key, _)| ["auth", "location"].contains(key));
     let before = draft.settings.len();
-    let is_made = has_holes || is_redirected;
+    let is_made = has_holes || is_written;
     draft.settings.retain(|(key, _)| !(is_made && *key == "h2c-upgrade"));
     if draft.settings.len() < before {
         draft.remark("Left out: an upgrade to HTTP/2, which fixed requests have only; use h2 if the server speaks it");

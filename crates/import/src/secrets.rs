@@ -55,6 +55,14 @@ impl Secrets {
         self.hole_like(kind.variable(), value)
     }
 
+    /// The hole for a value that a variable of this name has by custom. An empty one is not known.
+    pub(crate) fn named(&mut self, variable: &str, value: &str) -> String {
+        match value {
+            "" => self.variable(variable),
+            value => self.hole_like(variable, value),
+        }
+    }
+
     /// The same for a variable whose name begins so.
     fn hole_like(&mut self, kind: &str, value: &str) -> String {
         if let Some(place) = self.by_value.get(value) {
@@ -312,14 +320,23 @@ impl Secrets {
     pub(crate) fn variables(draft: &mut Draft) -> Vec<String> {
         let mut found = Vec::new();
         let mut known = HashSet::new();
+        let mut take = |hole: &str| {
+            if let Some((_, name)) = hole.split_once("env:")
+                && known.insert(name.to_owned())
+            {
+                found.push(name.to_owned());
+            }
+        };
+        let keys = draft.settings.iter().filter(|(key, _)| *key == "auth");
+        for value in keys.filter_map(|(_, value)| value.as_inline_table()) {
+            let holes = value.iter().filter_map(|(_, text)| text.as_str()?.strip_suffix('}'));
+            holes.for_each(&mut take);
+        }
         for step in draft.steps_mut() {
             step.values(&mut |_, _, value| {
                 for piece in value.pieces() {
-                    if let Piece::Hole(hole) = piece
-                        && let Some((_, name)) = hole.split_once("env:")
-                        && known.insert(name.to_owned())
-                    {
-                        found.push(name.to_owned());
+                    if let Piece::Hole(hole) = piece {
+                        take(hole);
                     }
                 }
             });

@@ -149,3 +149,48 @@ fn redirects_are_followed_as_often_as_curl_was_told() {
     let upgraded = plan("curl -L --http2 http://h/a");
     assert!(!upgraded.contains("h2c-upgrade") && upgraded.contains("location = 5"), "{upgraded}");
 }
+
+#[test]
+fn signed_requests_have_the_key_in_variables() {
+    for (arguments, host, scope) in [
+        ("aws:amz:eu-central-1:execute-api", "h", "eu-central-1:execute-api"),
+        ("AWS:AMZ:us-east-1:s3", "h:9000", "us-east-1:s3"),
+        ("aws:amz", "lambda.eu-west-1.example", "eu-west-1:lambda"),
+        ("aws:amz:eu-west-2", "lambda.eu-west-1.example", "eu-west-2:lambda"),
+        ("aws:amz::s3", "lambda.eu-west-1.example", "eu-west-1:lambda"),
+    ] {
+        let plan = plan(&format!(
+            "curl --aws-sigv4 {arguments} -u 'AKIDEXAMPLE:wJalr/UtnFEMI' 'http://{host}/a?k=wJalr/UtnFEMI' \
+             -H 'X-Amz-Date: 20150830T123600Z' -H 'x-amz-content-sha256: UNSIGNED-PAYLOAD' -H 'X-Amz-Meta-A: b'"
+        ));
+        let auth = format!(
+            "auth = {{ aws-sigv4 = \"{scope}\", id = \"${{env:AWS_ACCESS_KEY_ID}}\", secret = \"${{env:AWS_SECRET_ACCESS_KEY}}\" }}\n"
+        );
+        let said = "set them before the run: AWS_ACCESS_KEY_ID,\n#   AWS_SECRET_ACCESS_KEY\n";
+        let query = "/a?k=${raw env:AWS_SECRET_ACCESS_KEY}\"";
+        for line in [&*auth, said, query, "X-Amz-Meta-A = \"b\""] {
+            assert!(plan.contains(line), "{line} is not in\n{plan}");
+        }
+        for left_out in ["UtnFEMI", "AKIDEXAMPLE", "2015", "UNSIGNED", "BASIC", "Authorization"] {
+            assert!(!plan.contains(left_out), "{left_out} is in\n{plan}");
+        }
+    }
+    let temporary = plan(
+        "curl http://h/ --http2 --aws-sigv4 aws:amz:a:b -H 'X-Amz-Security-Token: FwoGZXIv+session=='",
+    );
+    let auth = "auth = { aws-sigv4 = \"a:b\", id = \"${env:AWS_ACCESS_KEY_ID}\", secret = \"${env:AWS_SECRET_ACCESS_KEY}\", \
+                session-token = \"${env:AWS_SESSION_TOKEN}\" }";
+    assert!(temporary.contains(auth) && !temporary.contains("FwoGZXIv"), "{temporary}");
+    for (wrong, why) in [
+        ("aws", "for aws:amz alone"),
+        ("osc:osc:eu-west-2:api", "for aws:amz alone"),
+        ("goog4:goog:a:b", "for aws:amz alone"),
+        ("aws:amz", "names region and service"),
+        ("aws:amz:$REGION:s3", "names region and service"),
+    ] {
+        let command = format!("curl -u a:geheim --aws-sigv4 '{wrong}' http://localhost/");
+        let error = curl(command.as_bytes(), &Options::default()).unwrap_err().to_string();
+        assert!(error.starts_with("curl command: line 1, column 18: "), "{error}");
+        assert!(error.contains(why) && !error.contains("geheim"), "{error}");
+    }
+}

@@ -45,7 +45,7 @@ const AUTHENTICATION: &str =
 const OPTIONS: [(What, &str); 14] = [
     (
         What::Read,
-        "alpn cacert= E:cert= compressed connect-timeout= connect-to= b:cookie= d:data= data-ascii= data-binary= \
+        "alpn aws-sigv4= cacert= E:cert= compressed connect-timeout= connect-to= b:cookie= d:data= data-ascii= data-binary= \
          data-raw= data-urlencode= F:form= form-escape form-string= G:get g:globoff I:head H:header= 0:http1.0 http1.1 http2 \
          http2-prior-knowledge http3 http3-only k:insecure json= key= follow L:location location-trusted max-redirs= m:max-time= noproxy= oauth2-bearer= path-as-is proto-default= \
          x:proxy= U:proxy-user= proxy1.0= r:range= e:referer= X:request= request-target= resolve= socks4= socks4a= \
@@ -102,7 +102,7 @@ const OPTIONS: [(What, &str); 14] = [
         "crlf expect100-timeout= tr-encoding upload-flags=",
     ),
     (What::LeftOut("a file with more options"), "K:config="),
-    (What::Refused(AUTHENTICATION), "anyauth aws-sigv4= digest negotiate ntlm ntlm-wb"),
+    (What::Refused(AUTHENTICATION), "anyauth digest negotiate ntlm ntlm-wb"),
     (What::Refused("it sends no request; remove it"), "h:help M:manual V:version variable="),
 ];
 
@@ -154,6 +154,8 @@ pub(super) struct Command {
     pub(super) is_json: bool,
     pub(super) form: Vec<(FormField, Template)>,
     pub(super) user: Option<String>,
+    /// The value of the option that signs requests.
+    pub(super) signs: Option<Word>,
     /// A file for each URL.
     pub(super) upload: Vec<Data>,
     /// Behind the query of each URL.
@@ -217,6 +219,12 @@ impl Command {
             }
         }
         header
+    }
+
+    /// Takes out the header fields with this name; the value of the last one.
+    pub(super) fn take_field(&mut self, name: &str) -> Option<String> {
+        let is_this = |(one, _): &mut (String, String)| one.eq_ignore_ascii_case(name);
+        self.header.extract_if(.., is_this).last().map(|(_, value)| value)
     }
 
     fn set(&mut self, name: &str, value: &str) {
@@ -444,6 +452,7 @@ impl Arguments<'_> {
                 command.form.push((field, Template::text(value)));
             }
             "user" => command.user = Some(value),
+            "aws-sigv4" => command.signs = Some(Word { text: value, ..word.clone() }),
             "oauth2-bearer" => command.set("Authorization", &format!("Bearer {value}")),
             "upload-file" => command.upload.push(match value.as_str() {
                 "-" | "." => self::data("@-", false, input, at)?,
