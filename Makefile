@@ -46,6 +46,7 @@ release-check: ## What has to hold before a version is given out, in order; it p
 	@scripts/dist/release $(if $(QUICK),--quick)
 
 lint: ## Formatting and clippy, warnings denied
+	@scripts/need-cc
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets -- -D warnings
 
@@ -67,11 +68,12 @@ deny: ## Licences, advisories and sources of dependencies (needs cargo-deny)
 	cargo deny check
 
 gate: ## Instructions of the hot paths, compared with the recorded counts (needs valgrind)
-	@scripts/need-package valgrind
+	@scripts/need-cc
+	@scripts/need-package valgrind python3
 	bench/instructions
 
 bench: build ## Side by side with wrk and h2load: CPU per request, rate, memory; and what events cost
-	@scripts/need-package nginx:nginx-light wrk h2load:nghttp2-client python3
+	@scripts/need-package nginx:nginx-light wrk h2load:nghttp2-client openssl python3
 	cargo build --release -p candor-engine --example floor
 	bench/side-by-side
 	bench/streams
