@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt::Debug;
 use std::fs;
 use std::process::Command;
+use std::sync::mpsc::Receiver;
 
 use candor_report::document::latency::Distribution;
 use prost::{Message, Oneof};
@@ -14,7 +15,7 @@ use rustls::pki_types::PrivatePkcs8KeyDer;
 use super::USAGE;
 use super::calls::{Reply, service, service_of};
 use super::native::native_buckets;
-use super::receiver::Reply::{Body, Close, Status};
+use super::receiver::Reply::{Body, Close, Head, Status};
 use super::receiver::{Request, receiver, receiver_of};
 use crate::common::{CANDOR, Candor, Document, Outcome, Target, candor};
 
@@ -438,7 +439,7 @@ fn what_a_service_does_not_take_is_said() {
 }
 
 #[test]
-fn an_exhausted_service_gets_the_same_again_only_if_it_says_when() {
+fn a_receiver_that_asks_for_time_gets_it() {
     // A google.rpc.Status with a RetryInfo of 30 s.
     const WHEN: &str = "CAgaMAoodHlwZS5nb29nbGVhcGlzLmNvbS9nb29nbGUucnBjLlJldHJ5SW5mbxIECgIIHg";
     const ASKS: &[Reply] =
@@ -448,27 +449,32 @@ fn an_exhausted_service_gets_the_same_again_only_if_it_says_when() {
         ("grpc-message", "key-7Gq2ZpX9 is over its quota"),
     ])];
     let target = Target::start(&[]);
-    let run = |address: &str| {
-        let (out, url) = (format!("otlp-grpc:http://{address}"), target.url("/"));
+    let run = |out: &str| {
+        let url = target.url("/");
         let run = Candor::start_as(Command::new(CANDOR), |directory, command| {
-            command.args(["-c", "1", "-d", "2500ms", "--interval", "100ms", "--out", &out, &url]);
+            command.args(["-c", "1", "-d", "2500ms", "--interval", "100ms", "--out", out, &url]);
             command.env("OTEL_EXPORTER_OTLP_HEADERS", "api-key=key-7Gq2ZpX9");
             command.current_dir(directory);
         });
         run.finish()
     };
-    let (address, calls) = service(ASKS, Reply::Takes(b""), None);
-    let later = run(&address);
-    assert_eq!(later.code(), 0, "{}", later.stderr);
-    assert!(!later.stderr.contains("lost"), "{}", later.stderr);
     // It is asked again only at the end, and gets all of it then.
-    let [metrics, _] = METHODS.map(|path| format!("POST {path} HTTP/2"));
-    let calls: Vec<Request> = calls.try_iter().collect();
-    let updates = calls.iter().filter(|one| one.head.starts_with(&metrics)).count();
-    assert!((1..5).contains(&updates), "{updates} requests");
+    let assert_waited = |out: &str, requests: Receiver<Request>, line: &str| {
+        let later = run(out);
+        assert_eq!(later.code(), 0, "{}", later.stderr);
+        assert!(!later.stderr.contains("lost"), "{}", later.stderr);
+        let updates = requests.try_iter().filter(|one| one.head.starts_with(line)).count();
+        assert!((1..5).contains(&updates), "{updates} requests");
+    };
+    let (address, calls) = service(ASKS, Reply::Takes(b""), None);
+    let line = format!("POST {} HTTP/2", METHODS[0]);
+    assert_waited(&format!("otlp-grpc:http://{address}"), calls, &line);
+    let (address, requests) = receiver(&[Head(|_| "429 X\r\nRetry-After: 30".to_owned())]);
+    assert_waited(&format!("otlp:http://{address}"), requests, "POST /v1/metrics HTTP/1.1");
 
+    // Without a time for the next call an exhausted service has decided.
     let (address, _calls) = service(REFUSES, Reply::Takes(b""), None);
-    let refused = run(&address);
+    let refused = run(&format!("otlp-grpc:http://{address}"));
     assert_eq!(refused.code(), 0, "{}", refused.stderr);
     let words = "updates were lost: gRPC status RESOURCE_EXHAUSTED";
     assert!(refused.stderr.contains(words), "{}", refused.stderr);
