@@ -34,6 +34,8 @@ pub struct Server {
     zero: Instant,
     /// The connections that are not gone.
     pub connections: BTreeMap<usize, Served>,
+    /// Why the last of those that are gone was over.
+    pub lost: Option<ConnectionError>,
     replies: Vec<(SocketAddr, Vec<u8>)>,
     /// Answers requests.
     pub answers: Answers,
@@ -109,6 +111,7 @@ impl Server {
             tls,
             zero: Instant::now(),
             connections: BTreeMap::new(),
+            lost: None,
             replies: Vec::new(),
             answers: Box::new(answers),
             greeting: SETTINGS.to_vec(),
@@ -220,14 +223,17 @@ impl Server {
     }
 
     fn settle(&mut self) {
-        let endpoint = &mut self.endpoint;
-        self.connections.retain(|_, served| {
+        let Server { endpoint, lost, connections, .. } = self;
+        connections.retain(|_, served| {
             let mut is_drained = false;
             while let Some(event) = served.quic.poll_endpoint_events() {
                 is_drained |= event.is_drained();
                 if let Some(event) = endpoint.handle_event(served.handle, event) {
                     served.quic.handle_event(event);
                 }
+            }
+            if is_drained {
+                *lost = served.lost.take();
             }
             !is_drained
         });

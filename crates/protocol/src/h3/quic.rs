@@ -477,6 +477,13 @@ impl Quic {
         }
     }
 
+    /// That the server has reset a stream, and its error code, without reading what came before; once.
+    pub(super) fn was_reset(&mut self, stream: u64) -> Option<u64> {
+        let (_, connection) = self.connection.as_mut()?;
+        let code = connection.recv_stream(id(stream)).received_reset();
+        code.ok().flatten().map(VarInt::into_inner)
+    }
+
     /// Reads what came next on a stream.
     pub(super) fn read(&mut self, stream: u64) -> Read {
         let Some((_, connection)) = &mut self.connection else { return Read::Nothing };

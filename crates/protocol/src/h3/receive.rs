@@ -27,6 +27,7 @@ impl Session {
         loop {
             let Some(stream) = self.streams.get(id) else { return Ok(()) };
             if stream.waits.is_some() {
+                self.look_for_reset(id);
                 return Ok(());
             }
             let left = std::mem::take(&mut stream.left);
@@ -51,6 +52,14 @@ impl Session {
             self.news.push_back(Event::FirstByte(request));
         }
         Ok(())
+    }
+
+    /// A stream whose field section waits is not read, but may be reset: then nothing comes that it waits for.
+    #[cold]
+    fn look_for_reset(&mut self, id: u64) {
+        if let Some(code) = self.quic.was_reset(id) {
+            self.reset_by_server(id, code);
+        }
     }
 
     fn take_bytes(&mut self, id: u64, bytes: &Bytes) -> Result<(), Error> {
@@ -114,9 +123,11 @@ impl Session {
         self.header_bytes.decoded += head.map_or(0, |head| u64::from(head.decoded_bytes));
         match head {
             Ok(head) => self.handle_head(id, &head),
-            Err(error) => self.refuse(id, error.into()),
+            Err(error) => {
+                self.refuse(id, error.into());
+                Ok(())
+            }
         }
-        Ok(())
     }
 
     /// Decodes a field section; `None`: it waits for inserts.
@@ -176,18 +187,23 @@ impl Session {
         Ok(())
     }
 
-    fn handle_head(&mut self, id: u64, head: &Head) {
+    fn handle_head(&mut self, id: u64, head: &Head) -> Result<(), Error> {
         let most = self.settings.limits.interim_answers;
-        let Some(stream) = self.streams.get(id) else { return };
+        let Some(stream) = self.streams.get(id) else { return Ok(()) };
         if stream.status != 0 {
+            if stream.is_connect && stream.no_body {
+                // A tunnel has nothing but DATA (RFC 9114 4.4).
+                return Err(Error::FrameUnexpected);
+            }
             if head.status != 0 {
-                return self.refuse(id, h2::Error::PseudoField.into());
+                self.refuse(id, h2::Error::PseudoField.into());
+                return Ok(());
             }
             stream.has_trailers = true;
             if stream.parts.is_some() {
                 self.end_call(id, head.told);
             }
-            return;
+            return Ok(());
         }
         if head.status < 200 {
             stream.interim_answers += 1;
@@ -195,9 +211,10 @@ impl Session {
                 0 => h2::Error::Status,
                 101 => h2::Error::SwitchingProtocols,
                 _ if stream.interim_answers > most => h2::Error::Interim,
-                _ => return,
+                _ => return Ok(()),
             };
-            return self.refuse(id, error.into());
+            self.refuse(id, error.into());
+            return Ok(());
         }
         stream.status = head.status;
         stream.content_length = head.content_length;
@@ -211,6 +228,7 @@ impl Session {
         if is_connect {
             self.answer_connect(id);
         }
+        Ok(())
     }
 
     /// The header fields of a response to CONNECT came.
@@ -218,8 +236,11 @@ impl Session {
     fn answer_connect(&mut self, id: u64) {
         let Some(stream) = self.streams.get(id) else { return };
         match &mut self.tunnel {
-            // It is named by its status.
-            Some(_) if stream.status >= 300 => stream.capture = None,
+            // It is named by its status, whatever comes after it.
+            Some(tunnel) if stream.status >= 300 => {
+                stream.capture = None;
+                tunnel.refused = Some(stream.status);
+            }
             None if stream.status >= 300 => {}
             // What follows in a tunnel is not HTTP.
             Some(tunnel) => {
@@ -356,9 +377,7 @@ impl Session {
             self.quic.reset(id, code);
         }
         self.quic.stop(id, code);
-        if stream.waits.is_some() {
-            self.waiting -= 1;
-        }
+        self.waiting -= usize::from(stream.waits.is_some());
         self.tell_cancelled(id);
         Some(stream)
     }
@@ -377,6 +396,7 @@ impl Session {
             if stream.unsent.is_some() {
                 self.quic.reset(id, code::REQUEST_CANCELLED);
             }
+            self.waiting -= usize::from(stream.waits.is_some());
             self.tell_cancelled(id);
             let id = stream.request_id;
             self.news.push_back(Event::RequestFailed { id, failure });

@@ -280,16 +280,20 @@ impl Session {
             return Some(Event::Failed { id: None, failure: Failure::NotReady(awaited) });
         }
         let stream = self.streams.first_from(0).and_then(|id| self.streams.close(id))?;
-        let has_begun = stream.status != 0;
-        let failure = match &self.why {
-            Some((ErrorKind::Closed, error)) if has_begun => {
-                Failure::Ended { kind: ErrorKind::Truncated, why: error.clone().into() }
-            }
-            Some((kind, error)) => Failure::Ended { kind: *kind, why: error.clone().into() },
-            None if has_begun => Failure::Truncated,
-            None => Failure::Closed,
+        let failure = if stream.status != 0 { Failure::Truncated } else { Failure::Closed };
+        Some(Event::Failed { id: Some(stream.request_id), failure: self.with_why(failure) })
+    }
+
+    /// What ended by the end of the connection, with the reason for that, if there is one.
+    #[cold]
+    pub(crate) fn with_why(&self, failure: Failure) -> Failure {
+        let Some((kind, error)) = &self.why else { return failure };
+        let kind = match (kind, &failure) {
+            (ErrorKind::Closed, Failure::Truncated) => ErrorKind::Truncated,
+            (kind, Failure::Truncated | Failure::Closed) => *kind,
+            _ => return failure,
         };
-        Some(Event::Failed { id: Some(stream.request_id), failure })
+        Failure::Ended { kind, why: error.clone().into() }
     }
 
     fn next_news(&mut self) -> Option<Event> {
@@ -369,8 +373,8 @@ impl Session {
         if is_one_way(id) {
             return Err(Error::ClosedCritical);
         }
-        if self.tunnel.is_some() && why != u64::from(code::NO_ERROR) {
-            // Nothing comes of it without what we say.
+        if self.tunnel.is_some() {
+            // Nothing comes of it without what we say, whatever the reason.
             self.read_stream(id)?;
             self.reset_by_server(id, why);
             return Ok(());

@@ -16,6 +16,8 @@ pub(super) struct Inside {
     /// Whether the server's settings enable extended CONNECT; `None`: they have not come.
     pub(super) is_allowed: Option<bool>,
     stream: Option<u64>,
+    /// The server has refused it, with this status.
+    pub(super) refused: Option<u16>,
     /// The server has opened it, with these fields.
     pub(super) opened: Option<Option<Box<Capture>>>,
     /// What came through it.
@@ -67,9 +69,8 @@ impl Session {
     }
 
     /// The status of a response that does not open it.
-    pub(crate) fn refused_tunnel(&mut self) -> Option<u16> {
-        let stream = self.tunnel.as_ref()?.stream?;
-        self.streams.get(stream).map(|one| one.status).filter(|status| *status >= 300)
+    pub(crate) fn refused_tunnel(&self) -> Option<u16> {
+        self.tunnel.as_ref()?.refused
     }
 
     /// That the server has opened it, once: the fields of its response, if they are kept.

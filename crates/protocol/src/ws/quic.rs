@@ -26,8 +26,7 @@ use crate::output::Output;
 use crate::parts::Table;
 use crate::request::Outgoing;
 use crate::session::{
-    Answer, Event, Failure, Input, Malformed, Protocol, RequestId, Session as _, Transmit,
-    Transport,
+    Event, Failure, Input, Malformed, Protocol, RequestId, Session as _, Transmit, Transport,
 };
 
 /// The request that opens a WebSocket over HTTP/3, encoded.
@@ -209,18 +208,20 @@ impl QuicTunnel {
                 self.stage = Stage::Dead;
                 Some(Event::Failed { id: None, failure })
             }
+            Event::FirstByte(_) | Event::RequestFailed { .. } | Event::Done(_)
+                if let Some(status) = self.h3.refused_tunnel() =>
+            {
+                Some(self.fail(Error::Status(status).into()))
+            }
             // The server gave the stream up, or its response is not valid.
             Event::RequestFailed { failure, .. } => {
                 self.give_up();
                 Some(Event::Failed { id: None, failure })
             }
-            Event::FirstByte(_) => {
-                let status = self.h3.refused_tunnel()?;
-                Some(self.fail(Error::Status(status).into()))
-            }
-            Event::Done(Answer { status, .. }) if self.stage != Stage::Open => {
-                let status = status.map_or(0, |status| status.get());
-                Some(self.fail(Error::Status(status).into()))
+            // It takes no more requests, and so not the one that opens.
+            Event::Over if self.stage == Stage::Waiting => {
+                self.give_up();
+                Some(Event::Failed { id: None, failure: Failure::NotProcessed })
             }
             Event::Done(_) | Event::End => {
                 self.stage = if self.stage == Stage::Open { Stage::Over } else { self.stage };
@@ -352,7 +353,12 @@ impl crate::session::Session for QuicTunnel {
         }
         match (self.stage, &mut self.conversation) {
             (Stage::Dead, _) => None,
-            (_, Some(conversation)) => conversation.poll_event(),
+            (_, Some(conversation)) => match conversation.poll_event()? {
+                Event::Failed { id, failure } => {
+                    Some(Event::Failed { id, failure: self.h3.with_why(failure) })
+                }
+                event => Some(event),
+            },
             (Stage::Ended, None) => {
                 self.stage = Stage::Dead;
                 Some(Event::Failed { id: None, failure: Failure::NotReady(AWAITED) })

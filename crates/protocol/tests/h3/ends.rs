@@ -61,7 +61,8 @@ fn ended(end: impl FnOnce(&mut Pair)) -> (Vec<Event>, Vec<Event>) {
     (pair.take_events(), pair.end())
 }
 
-fn close(pair: &mut Pair, code: u32) {
+/// The server closes the connection.
+pub(crate) fn close<S: candor_protocol::Session>(pair: &mut Pair<S>, code: u32) {
     let now = std::time::Instant::now();
     pair.server.connection().quic.close(now, code.into(), (&b"so it goes"[..]).into());
 }

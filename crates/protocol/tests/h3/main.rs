@@ -4,6 +4,8 @@
 mod begins;
 mod ends;
 mod hostile;
+mod hostile_parts;
+mod hostile_sockets;
 mod parts;
 mod qpack;
 mod requests;

@@ -3,7 +3,7 @@
 use candor_plan::{CallForm, Request, StatusSet, StreamForm, Streaming, Tokens};
 use candor_protocol::expect::Mismatch;
 use candor_protocol::grpc::{self, Limits};
-use candor_protocol::h3::{Session, Settings};
+use candor_protocol::h3::{self, Session, Settings};
 use candor_protocol::parts::{MOST_TEXT_BYTES, Rules};
 use candor_protocol::{CaptureRoom, Event, Failure, NotKept, Part, PartKind, Session as _};
 use candor_record::ErrorKind;
@@ -12,10 +12,19 @@ use proptest::prelude::*;
 
 use crate::support::*;
 
+/// Of which a server may have no more.
+pub(crate) const IDLE_FRAMES: u32 = 50;
+/// The server's window for a stream.
+pub(crate) const WINDOW: usize = 3_000;
+
 /// Two requests in flight, of a session that was asked of parts by `ask`; the server writes as the test says.
 fn started(request: &Request, ask: impl FnOnce(&mut Session)) -> Pair {
-    let server = Server::new(&["example.com"], &["h3"], |_| (), |_, _| None);
-    let settings = Settings { streams: 2, ..Settings::default() };
+    let change = |transport: &mut quinn_proto::TransportConfig| {
+        transport.stream_receive_window((WINDOW as u32).into());
+    };
+    let server = Server::new(&["example.com"], &["h3"], change, |_, _| None);
+    let limits = h3::Limits { idle_frames: IDLE_FRAMES, ..h3::Limits::default() };
+    let settings = Settings { streams: 2, limits, ..Settings::default() };
     let mut session = session(only(&server), std::slice::from_ref(request), settings);
     ask(&mut session);
     let mut pair = Pair::new(session, server).ready();
@@ -24,8 +33,9 @@ fn started(request: &Request, ask: impl FnOnce(&mut Session)) -> Pair {
     pair
 }
 
-fn streaming(stream: &Streaming) -> Pair {
-    let mut request = plan_request("GET", &[], b"");
+/// Requests with this body, for streams.
+pub(crate) fn streaming_to(body: &[u8], stream: &Streaming) -> Pair {
+    let mut request = plan_request("POST", &[], body);
     request.expect.status = StatusSet::below_400();
     request.stream = Some(stream.clone());
     started(&request, |session| {
@@ -33,8 +43,17 @@ fn streaming(stream: &Streaming) -> Pair {
     })
 }
 
-fn called(limits: Limits, room: Option<&CaptureRoom>) -> Pair {
-    let request = plan_request("POST", &candor_grpc::HEADERS, b"\0\0\0\0\0");
+pub(crate) fn streaming(stream: &Streaming) -> Pair {
+    streaming_to(b"", stream)
+}
+
+pub(crate) fn called(limits: Limits, room: Option<&CaptureRoom>) -> Pair {
+    called_with(b"\0\0\0\0\0", limits, room)
+}
+
+/// Calls with this body.
+pub(crate) fn called_with(body: &[u8], limits: Limits, room: Option<&CaptureRoom>) -> Pair {
+    let request = plan_request("POST", &candor_grpc::HEADERS, body);
     started(&request, |session| {
         session.calls(limits);
         if let Some(room) = room {
@@ -45,14 +64,14 @@ fn called(limits: Limits, room: Option<&CaptureRoom>) -> Pair {
 
 impl Pair {
     /// The server writes this on a stream of the client's, and the client reads it.
-    fn written(&mut self, stream: u64, bytes: &[u8]) -> Vec<Event> {
+    pub(crate) fn written(&mut self, stream: u64, bytes: &[u8]) -> Vec<Event> {
         self.server.connection().write(stream, bytes);
         self.run_for(LATENCY_NS);
         self.take_events()
     }
 
     /// The same, and the stream ends.
-    fn ended(&mut self, stream: u64, bytes: &[u8]) -> Vec<Event> {
+    pub(crate) fn ended(&mut self, stream: u64, bytes: &[u8]) -> Vec<Event> {
         self.server.connection().write(stream, bytes);
         self.server.connection().finish(stream);
         self.run_for(LATENCY_NS);
@@ -60,11 +79,11 @@ impl Pair {
     }
 }
 
-fn head(fields: &[(&str, &str)]) -> Vec<u8> {
+pub(crate) fn head(fields: &[(&str, &str)]) -> Vec<u8> {
     frame(HEADERS, &section(&[&[(":status", "200")], fields].concat()))
 }
 
-fn data(bytes: &[u8]) -> Vec<u8> {
+pub(crate) fn data(bytes: &[u8]) -> Vec<u8> {
     frame(DATA, bytes)
 }
 
@@ -81,7 +100,7 @@ fn message(id: u32, count: u32, bytes: u64) -> Event {
 }
 
 /// What became of a request.
-fn outcome(events: &[Event], of: u32) -> Option<Result<(), Mismatch>> {
+pub(crate) fn outcome(events: &[Event], of: u32) -> Option<Result<(), Mismatch>> {
     events.iter().find_map(|event| match event {
         Event::Done(answer) if answer.id == of => Some(answer.expected),
         _ => None,

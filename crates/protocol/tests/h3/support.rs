@@ -188,6 +188,17 @@ impl<S: candor_protocol::Session> Pair<S> {
         }
     }
 
+    /// The error code of HTTP/3 with which the client closed the connection, if it did.
+    pub(crate) fn told(&self) -> Option<u64> {
+        let lives = self.server.connections.values().next();
+        match lives.map_or(&self.server.lost, |served| &served.lost) {
+            Some(quinn_proto::ConnectionError::ApplicationClosed(close)) => {
+                Some(close.error_code.into_inner())
+            }
+            _ => None,
+        }
+    }
+
     /// The end of the connection by the engine's word: all that is said then.
     pub(crate) fn end(&mut self) -> Vec<Event> {
         self.client.handle_end();

@@ -15,14 +15,35 @@ use proptest::prelude::*;
 use crate::support::*;
 
 /// A control stream whose settings enable extended CONNECT.
-const ENABLES: [u8; 5] = [0x00, 0x04, 2, 0x08, 1];
+pub(crate) const ENABLES: [u8; 5] = [0x00, 0x04, 2, 0x08, 1];
 const READY: Event = Event::Ready(Abilities { multiplexes: true, takes_made: true });
-const FIN: u8 = 0x80;
-const TEXT: u8 = 1;
-const CLOSE: u8 = 8;
+pub(crate) const FIN: u8 = 0x80;
+pub(crate) const TEXT: u8 = 1;
+pub(crate) const CLOSE: u8 = 8;
+/// Of which a server may have no more, frames of HTTP/3 and of WebSockets.
+pub(crate) const IDLE_FRAMES: u32 = 50;
+const LIMITS: ws::Limits = ws::Limits {
+    header_block_bytes: 64 << 10,
+    interim_answers: 100,
+    message_bytes: 1 << 20,
+    idle_frames: IDLE_FRAMES,
+};
 
 /// Both sides, up to when the server has the request that opens; messages of these lengths, this many at a time.
-fn asked(
+pub(crate) fn asked(
+    lengths: &[usize],
+    in_flight: u32,
+    greeting: &[u8],
+    window: Option<u32>,
+) -> Pair<QuicTunnel> {
+    let mut pair = begun(lengths, in_flight, greeting, window);
+    pair.run_for(6 * LATENCY_NS);
+    assert_eq!(pair.client.free_places(), 0);
+    pair
+}
+
+/// Both sides, before anything was sent.
+pub(crate) fn begun(
     lengths: &[usize],
     in_flight: u32,
     greeting: &[u8],
@@ -41,7 +62,7 @@ fn asked(
         fragment_bytes: None,
         expect: BodyExpect::Any,
     };
-    let own = ws::Settings { in_flight, ..ws::Settings::default() };
+    let own = ws::Settings { in_flight, limits: LIMITS, ..ws::Settings::default() };
     let table: Vec<_> = lengths.iter().map(message).collect();
     let setup = Arc::new(Setup::new(table, own));
     let request = candor_plan::Request {
@@ -49,16 +70,14 @@ fn asked(
         ..plan_request("GET", &[("X-A", "b"), ("Connection", "close")], b"")
     };
     let asking = Asking::new(&request, "https", "example.com", setup.settings());
-    let settings = h3::Settings::default();
+    let limits = h3::Limits { idle_frames: IDLE_FRAMES, ..h3::Limits::default() };
+    let settings = h3::Settings { limits, ..h3::Settings::default() };
     let quic = (settings, crate::support::setup(only(&server), &settings));
-    let mut pair = Pair::new(QuicTunnel::new(&asking, setup, quic, 7), server);
-    pair.run_for(6 * LATENCY_NS);
-    assert_eq!(pair.client.free_places(), 0);
-    pair
+    Pair::new(QuicTunnel::new(&asking, setup, quic, 7), server)
 }
 
 /// The same with a WebSocket that is open.
-fn opened(lengths: &[usize], in_flight: u32, window: Option<u32>) -> Pair<QuicTunnel> {
+pub(crate) fn opened(lengths: &[usize], in_flight: u32, window: Option<u32>) -> Pair<QuicTunnel> {
     let mut pair = asked(lengths, in_flight, &ENABLES, window);
     pair.server.connection().write(0, &accepts());
     pair.run_for(2 * LATENCY_NS);
@@ -68,21 +87,21 @@ fn opened(lengths: &[usize], in_flight: u32, window: Option<u32>) -> Pair<QuicTu
     pair
 }
 
-fn accepts() -> Vec<u8> {
+pub(crate) fn accepts() -> Vec<u8> {
     frame(HEADERS, &section(&[(":status", "200")]))
 }
 
 /// A frame of the server's, of less than 126 bytes.
-fn says(first: u8, payload: &[u8]) -> Vec<u8> {
+pub(crate) fn says(first: u8, payload: &[u8]) -> Vec<u8> {
     frame(DATA, &[&[first, payload.len() as u8], payload].concat())
 }
 
-type Fields = Vec<(String, String)>;
+pub(crate) type Fields = Vec<(String, String)>;
 /// The first byte of each, and its payload without its mask.
-type WebSocketFrames = Vec<(u8, Vec<u8>)>;
+pub(crate) type WebSocketFrames = Vec<(u8, Vec<u8>)>;
 
 /// What the client has written on its stream: the fields, and the frames of the WebSocket.
-fn written(pair: &mut Pair<QuicTunnel>) -> (Fields, WebSocketFrames) {
+pub(crate) fn written(pair: &mut Pair<QuicTunnel>) -> (Fields, WebSocketFrames) {
     let bytes = pair.server.connection().streams.get(&0).cloned().unwrap_or_default();
     let (mut frames, mut input) = (Frames::default(), &bytes[..]);
     let (mut fields, mut data) = (Vec::new(), Vec::new());
