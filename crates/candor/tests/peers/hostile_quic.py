@@ -1,5 +1,5 @@
 """A hostile server of HTTP/3, with the certificate and the key of the files in the arguments; the third chooses what it does.
-Prints its port, and ends at the end of its input."""
+Prints its port, and ends at the end of its input. A fourth argument is a file that it makes at the first request of parts."""
 
 import asyncio
 import os
@@ -9,7 +9,7 @@ import threading
 
 from aioquic.asyncio import QuicConnectionProtocol, serve
 from aioquic.h3.connection import FrameType, H3Connection, encode_frame
-from aioquic.h3.events import HeadersReceived
+from aioquic.h3.events import DataReceived, HeadersReceived
 from aioquic.quic.configuration import QuicConfiguration
 from aioquic.quic.connection import QuicConnection
 from aioquic.quic.events import HandshakeCompleted, ProtocolNegotiated
@@ -34,6 +34,7 @@ class Deaf:
 class Server(QuicConnectionProtocol):
     http = None
     is_dark = False
+    has_replied = False
     has_inserted = False
 
     def datagram_received(self, data, address):
@@ -51,7 +52,16 @@ class Server(QuicConnectionProtocol):
             asyncio.get_running_loop().call_later(0.02, self.go_dark)
         for event in self.http.handle_event(event) if self.http else []:
             if isinstance(event, HeadersReceived) and MODE != "black hole":
-                self.answer(event.stream_id)
+                kind = MODE.split()[0]
+                if len(sys.argv) > 4 and kind != "socket":
+                    open(sys.argv[4], "w").close()
+                parts = {"events": self.answer_events, "call": self.answer_call, "socket": self.open_socket}
+                parts.get(kind, self.answer)(event.stream_id)
+            elif isinstance(event, DataReceived) and MODE.startswith("socket") and not self.has_replied:
+                self.has_replied = True
+                if len(sys.argv) > 4:
+                    open(sys.argv[4], "w").close()
+                self.answer_message(event.stream_id)
         self.transmit()
 
     def go_dark(self):
@@ -84,6 +94,53 @@ class Server(QuicConnectionProtocol):
             self.is_dark = True
         else:
             send(headers + encode_frame(FrameType.DATA, b"fine"))
+
+    def again(self, stream, content):
+        """The same content in a frame of its own, without end."""
+        self._quic.send_stream_data(stream, encode_frame(FrameType.DATA, content), False)
+        self.transmit()
+        asyncio.get_running_loop().call_later(0.02, self.again, stream, content)
+
+    def answer_events(self, stream):
+        head, event = encode_frame(FrameType.HEADERS, OK), encode_frame(FrameType.DATA, b"data: a\n\n")
+        self._quic.send_stream_data(stream, head + event, False)
+        if MODE == "events without end":
+            self.again(stream, b"data: b\n\n")
+        elif MODE == "events of nothing":
+            self._quic.send_stream_data(stream, encode_frame(FrameType.DATA, b"") * 10001, False)
+        else:
+            asyncio.get_running_loop().call_later(0.02, self.reset, stream)
+
+    def answer_call(self, stream):
+        self.http.send_headers(stream, [(b":status", b"200"), (b"content-type", b"application/grpc")])
+        if MODE == "call without end":
+            return self.again(stream, bytes(5))
+        lengths = {"call cut short": b"\0\0\0\0\x09abc", "call too large": b"\0\xff\xff\xff\xff"}
+        self.http.send_data(stream, lengths.get(MODE, bytes(5)), False)
+        if MODE == "call without status":
+            self._quic.send_stream_data(stream, b"", True)
+        else:
+            self.http.send_headers(stream, [(b"grpc-status", b"0")], True)
+
+    def open_socket(self, stream):
+        refuses = MODE == "socket refused"
+        self.http.send_headers(stream, [(b":status", b"403" if refuses else b"200")], refuses)
+
+    def answer_message(self, stream):
+        if MODE == "socket masked":
+            frame = bytes([0x81, 0x81, 1, 2, 3, 4, 0x61])
+            self._quic.send_stream_data(stream, encode_frame(FrameType.DATA, frame), False)
+        elif MODE == "socket reset":
+            self.reset(stream)
+        elif MODE == "socket stopped":
+            self._quic.stop_stream(stream, 0x100)
+        elif MODE == "socket ended":
+            self._quic.send_stream_data(stream, b"", True)
+        elif MODE == "socket gone":
+            goaway = encode_frame(FrameType.GOAWAY, bytes([0]))
+            self._quic.send_stream_data(self.http._local_control_stream_id, goaway)
+        elif MODE == "socket cut off":
+            self._quic.close(0x102)
 
     def reset(self, stream):
         self._quic.reset_stream(stream, 0x102)

@@ -22,7 +22,7 @@ use crate::capture::{Capture, CaptureRoom};
 use crate::output::Output;
 use crate::parts::Table;
 use crate::request::Outgoing;
-use crate::session::{Abilities, CloseFrame, Event, Failure, Part, PartKind, RequestId};
+use crate::session::{Abilities, Event, Failure, Part, PartKind, RequestId};
 
 /// What a session is able to do once it is open.
 pub(crate) const ABILITIES: Abilities = Abilities { multiplexes: true, takes_made: true };
@@ -72,11 +72,11 @@ pub(crate) struct Conversation {
     streams: Option<Box<Streams>>,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 enum State {
     Open,
-    /// The server has closed it with this.
-    Closed(Box<CloseFrame>),
+    /// The server has closed it, or what carried it: so each outstanding request fails.
+    Closed(Failure),
     /// Nothing more comes.
     Dead,
 }
@@ -549,7 +549,7 @@ impl Conversation {
                 let payload = self.reader.control();
                 let told = frame::close(payload)?;
                 let echo = payload.first_chunk::<2>().copied();
-                self.state = State::Closed(told.clone());
+                self.state = State::Closed(Failure::ClosedWith(told.clone()));
                 self.close(echo.as_ref().map_or(&[], |code| &code[..]));
                 Ok(Some(self.after_parts(Event::CloseFrame(told))))
             }
@@ -571,6 +571,14 @@ impl Conversation {
         Event::Failed { id: None, failure: Failure::Malformed(error.into()) }
     }
 
+    /// The server has given up what carries it, while its connection lives: nothing more comes, and nothing can be said.
+    #[cold]
+    pub(crate) fn give_up(&mut self, failure: Failure) {
+        if self.state == State::Open {
+            self.state = State::Closed(failure);
+        }
+    }
+
     /// What is left to say when nothing more is read.
     #[cold]
     fn handle_after_end(&mut self, input: &mut &[u8]) -> Option<Event> {
@@ -578,8 +586,8 @@ impl Conversation {
         if let Some(event) = self.news.take() {
             return Some(event);
         }
-        let State::Closed(told) = &self.state else { return None };
-        let failure = Failure::ClosedWith(told.clone());
+        let State::Closed(failure) = &self.state else { return None };
+        let failure = failure.clone();
         self.started = 0;
         let Some(request) = self.outstanding.pop_front() else {
             self.state = State::Dead;

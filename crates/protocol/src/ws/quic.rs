@@ -214,10 +214,17 @@ impl QuicTunnel {
                 Some(self.fail(Error::Status(status).into()))
             }
             // The server gave the stream up, or its response is not valid.
-            Event::RequestFailed { failure, .. } => {
-                self.give_up();
-                Some(Event::Failed { id: None, failure })
-            }
+            Event::RequestFailed { failure, .. } => match &mut self.conversation {
+                Some(open) => {
+                    open.give_up(failure);
+                    self.h3.end_tunnel();
+                    self.converse()
+                }
+                None => {
+                    self.give_up();
+                    Some(Event::Failed { id: None, failure })
+                }
+            },
             // It takes no more requests, and so not the one that opens.
             Event::Over if self.stage == Stage::Waiting => {
                 self.give_up();

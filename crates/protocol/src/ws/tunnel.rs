@@ -206,9 +206,14 @@ impl Tunnel {
     }
 
     /// The stream is of no use any more.
-    fn give_up(&mut self, failure: Failure) -> Event {
+    fn give_up(&mut self, failure: Failure) -> Option<Event> {
+        if let Some(open) = &mut self.conversation {
+            open.give_up(failure);
+            self.stage = Stage::Over;
+            return None;
+        }
         self.goodbye(code::NO_ERROR);
-        Event::Failed { id: None, failure }
+        Some(Event::Failed { id: None, failure })
     }
 
     /// We never accepted a stream of the server's, so the last of them is 0.

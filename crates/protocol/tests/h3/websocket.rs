@@ -292,8 +292,8 @@ fn each_end_has_its_outcome() {
     pair.run_for(LATENCY_NS);
     pair.server.connection().reset(0, 0x102);
     pair.run_for(2 * LATENCY_NS);
-    let failure = Failure::StreamReset(0x102);
-    assert_eq!(pair.take_events(), [Event::Failed { id: None, failure }]);
+    let outcome = failed(3, Failure::StreamReset(0x102));
+    assert_eq!(pair.take_events(), [outcome, Event::Over]);
     // A GOAWAY that allows the stream ends nothing.
     let mut pair = opened(&[5], 1, None);
     let control = 3;

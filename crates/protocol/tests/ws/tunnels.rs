@@ -251,6 +251,26 @@ fn the_end_of_the_stream_is_the_connections() {
     assert_eq!(end(&mut session), [Event::Failed { id: None, failure }]);
 }
 
+/// What the server gives up of an open one has the outcome of that, and the connection is over.
+#[test]
+fn an_open_tunnel_that_is_given_up_fails_its_messages() {
+    let goaway = GoAway { code: 2, last_stream: 0 };
+    for (input, failure) in [
+        (frame(RST_STREAM, 0, 1, &8u32.to_be_bytes()), Failure::StreamReset(8)),
+        (frame(GOAWAY, 0, 0, &[0, 0, 0, 0, 0, 0, 0, 2]), Failure::GoneAway(goaway)),
+    ] {
+        let mut session = open(&[text("a")], 2);
+        (0..2).for_each(|id| session.handle_request(id, Outgoing::Listed(0)));
+        send(&mut session);
+        let begun = frame(DATA, 0, 1, &ws("reply")[..3]);
+        assert_eq!(feed(&mut session, &begun), [Event::FirstByte(0)]);
+        let failed = [0, 1].map(|id| Event::RequestFailed { id, failure: failure.clone() });
+        assert_eq!(feed(&mut session, &input), [&failed[..], &[Event::Over]].concat());
+        session.handle_close();
+        assert_eq!(send(&mut session).last().unwrap().0, GOAWAY);
+    }
+}
+
 #[test]
 fn each_fault_of_the_opening_has_its_name() {
     let with = |name: &str, value: &str| headers(&[OK, &literal(name, value)].concat());

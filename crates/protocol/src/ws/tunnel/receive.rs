@@ -210,7 +210,7 @@ impl Tunnel {
             kind::SETTINGS if !header.has(flag::ACK) => return self.handle_settings(payload),
             kind::RST_STREAM => {
                 let code = frame::u32_at(payload, 0).unwrap_or(0);
-                return Ok(Some(self.give_up(Failure::StreamReset(code))));
+                return Ok(self.give_up(Failure::StreamReset(code)));
             }
             kind::GOAWAY => return self.handle_goaway(payload),
             kind::WINDOW_UPDATE => return self.handle_window_update(header.stream, payload),
@@ -270,10 +270,10 @@ impl Tunnel {
         self.count_idle()?;
         let last_stream = frame::u32_at(payload, 0).unwrap_or(0) & MAX_31;
         let goaway = GoAway { code: frame::u32_at(payload, 4).unwrap_or(0), last_stream };
-        Ok(Some(match last_stream {
+        Ok(match last_stream {
             0 => self.give_up(Failure::GoneAway(goaway)),
-            _ => Event::GoAway(goaway),
-        }))
+            _ => Some(Event::GoAway(goaway)),
+        })
     }
 
     /// HEADERS and CONTINUATION: of the response, or trailers.
