@@ -31,6 +31,9 @@ figures! {
         pub lost_bytes: u64,
         /// How often the congestion window was reduced, by a loss or a mark.
         pub congestion_events: u64,
+        /// Probe timeouts (PTO) that expired: no acknowledgement came in time, and probes were sent (RFC 9002 6.2).
+        #[serde(default)]
+        pub probe_timeouts: u64,
         /// How often the path let only short datagrams through where longer ones had gone before.
         pub black_holes: u64,
         /// The congestion windows at the ends of the connections, added up.

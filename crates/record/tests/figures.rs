@@ -100,7 +100,7 @@ fn filled(seed: u64) -> Interval {
     n.fill(&mut [&mut counts.connections, &mut counts.packets, &mut counts.lost]);
     n.fill(&mut [&mut counts.lost_bytes, &mut counts.congestion_events, &mut counts.black_holes]);
     n.fill(&mut [&mut counts.window_bytes, &mut counts.datagram_bytes]);
-    n.fill(&mut [&mut counts.stopped_by_window]);
+    n.fill(&mut [&mut counts.stopped_by_window, &mut counts.probe_timeouts]);
     one.paths = Some(paths);
     let connections = &mut one.connections;
     n.fill(&mut [&mut connections.established, &mut connections.opened, &mut connections.retired]);
@@ -359,12 +359,12 @@ fn the_bytes_of_figures_do_not_change() {
     kernel.service.record(7);
     kernel.refusal = Some("no".to_owned());
     kernel.conversion_error_ns = 300;
-    assert_eq!(wire::VERSION, 22);
+    assert_eq!(wire::VERSION, 23);
     let all = [wire::to_bytes(&filled(1)), wire::to_bytes(&empty()), wire::to_bytes(&kernel)];
     let known = [
-        (1095, 12_397_555_565_788_578_602),
-        (427, 4_106_939_012_308_088_711),
-        (70, 8_341_130_554_496_850_381),
+        (1094, 13_822_345_223_200_349_040),
+        (427, 3_878_208_716_876_656_720),
+        (70, 4_997_471_544_755_145_648),
     ];
     assert_eq!(all.map(|bytes| of(&bytes)), known);
 }

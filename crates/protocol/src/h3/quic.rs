@@ -12,8 +12,8 @@ use candor_plan::Congestion;
 use candor_record::{Path, PathCounts};
 use quinn_proto::congestion::{BbrConfig, ControllerFactory, CubicConfig, NewRenoConfig};
 use quinn_proto::{
-    ClientConfig, Connection, ConnectionError, ConnectionHandle, DatagramEvent, Dir, EcnCodepoint,
-    Endpoint, EndpointConfig, Event, MtuDiscoveryConfig, NoneTokenStore,
+    ClientConfig, Connection, ConnectionError, ConnectionHandle, ConnectionStats, DatagramEvent,
+    Dir, EcnCodepoint, Endpoint, EndpointConfig, Event, MtuDiscoveryConfig, NoneTokenStore,
     RandomConnectionIdGenerator, ReadError, StreamEvent, StreamId, TransportConfig, VarInt,
     WriteError,
 };
@@ -152,6 +152,8 @@ pub(super) struct Quic {
     held_until_ns: u64,
     /// When the datagrams that wait could be put together: later than that they are by us.
     filled_ns: u64,
+    /// Probe timeouts that expired.
+    probe_timeouts: u64,
 }
 
 impl std::fmt::Debug for Quic {
@@ -177,6 +179,7 @@ impl Quic {
             timeout_ns: None,
             held_until_ns: 0,
             filled_ns: 0,
+            probe_timeouts: 0,
         }
     }
 
@@ -233,6 +236,7 @@ impl Quic {
             lost: path.lost_packets,
             lost_bytes: path.lost_bytes,
             congestion_events: path.congestion_events,
+            probe_timeouts: self.probe_timeouts,
             black_holes: path.black_holes_detected,
             window_bytes: path.cwnd,
             datagram_bytes: path.current_mtu.into(),
@@ -256,11 +260,40 @@ impl Quic {
         self.settle();
     }
 
+    /// quinn-proto does not say which of its timers expired. The pacer's only wakes it up: what that lets through leaves first,
+    /// and the timer is still due then. Where there is nothing of that, packets that ask for an acknowledgement are those that
+    /// replace lost ones, or the probes of a timeout (RFC 9002 6.2.4). While the socket takes nothing, that is not known.
     pub(super) fn handle_timeout(&mut self, now_ns: u64) {
+        let waits = !self.outgoing.is_empty();
+        if self.connection.is_none() || !waits && self.fill(now_ns) {
+            return;
+        }
         let now = self.at(now_ns);
         let Some((_, connection)) = &mut self.connection else { return };
+        let before = connection.stats();
         connection.handle_timeout(now);
         self.settle();
+        if !waits && self.fill(now_ns) {
+            self.probe_timeouts += u64::from(self.has_probed(&before));
+        }
+    }
+
+    /// Whether what was put together since then are the probes of a timeout.
+    fn has_probed(&self, before: &ConnectionStats) -> bool {
+        let Some((_, connection)) = &self.connection else { return false };
+        let lost =
+            |stats: &ConnectionStats| stats.path.lost_packets + stats.path.lost_plpmtud_probes;
+        // Frames that ask for an acknowledgement (RFC 9002 2), of those that a client sends.
+        let asking = |stats: &ConnectionStats| {
+            let frames = &stats.frame_tx;
+            let content = frames.crypto + frames.stream + frames.reset_stream + frames.stop_sending;
+            let limits = frames.max_data + frames.max_stream_data + frames.max_streams_uni;
+            let blocked = frames.data_blocked + frames.stream_data_blocked;
+            let paths = frames.retire_connection_id + frames.path_response;
+            content + limits + blocked + paths + frames.ping + frames.immediate_ack
+        };
+        let after = connection.stats();
+        lost(&after) == lost(before) && asking(&after) > asking(before)
     }
 
     /// When to be called; what the connection and its endpoint have to say to each other is said.

@@ -7,6 +7,7 @@ mod hostile;
 mod hostile_parts;
 mod hostile_sockets;
 mod parts;
+mod probes;
 mod qpack;
 mod requests;
 mod support;

@@ -5,6 +5,7 @@ use std::io::IoSlice;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::num::NonZeroU16;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use candor_plan::{Pem, Request, Trust};
 use candor_protocol::h3::qpack::Block;
@@ -16,6 +17,8 @@ use candor_protocol::{
 use candor_testkit::h3::Server;
 pub(crate) use candor_testkit::plans::request as plan_request;
 use candor_testkit::plans::tls;
+use tracing::field::Field;
+use tracing::{Metadata, span};
 
 pub(crate) const MS: u64 = 1_000_000;
 /// One way.
@@ -48,13 +51,15 @@ pub(crate) struct Pair<S = Session> {
     pub(crate) server: Server,
     /// Which datagrams are lost, counted from 0 over both directions.
     pub(crate) loses: Box<dyn FnMut(u64) -> bool>,
-    sent: u64,
+    pub(crate) sent: u64,
     /// When they arrive, whether at the client, and what.
     way: VecDeque<(u64, bool, Vec<u8>, u8)>,
     /// What the session said, and when.
     pub(crate) events: Vec<(u64, Event)>,
     /// The requests that left, and when.
     pub(crate) started: Vec<(u64, RequestId)>,
+    /// Probe timeouts of the client, by what its QUIC writes into its log.
+    pub(crate) probe_timeouts: Arc<AtomicU64>,
 }
 
 impl Pair {
@@ -88,6 +93,7 @@ impl<S: candor_protocol::Session> Pair<S> {
             way: VecDeque::new(),
             events: Vec::new(),
             started: Vec::new(),
+            probe_timeouts: Arc::default(),
         }
     }
 
@@ -122,7 +128,8 @@ impl<S: candor_protocol::Session> Pair<S> {
             self.now_ns = next_ns;
             self.arrive();
             if self.client.poll_timeout().is_some_and(|at_ns| at_ns <= next_ns) {
-                self.client.handle_timeout(next_ns);
+                let log = Log(Arc::clone(&self.probe_timeouts));
+                tracing::subscriber::with_default(log, || self.client.handle_timeout(next_ns));
             }
             if self.server.poll_timeout().is_some_and(|at_ns| at_ns <= next_ns) {
                 self.server.handle_timeout(next_ns);
@@ -204,6 +211,31 @@ impl<S: candor_protocol::Session> Pair<S> {
         self.client.handle_end();
         std::iter::from_fn(|| self.client.poll_event()).collect()
     }
+}
+
+/// Counts the probe timeouts in the log of quinn-proto, which says of them nowhere else.
+struct Log(Arc<AtomicU64>);
+
+impl tracing::Subscriber for Log {
+    fn enabled(&self, about: &Metadata<'_>) -> bool {
+        about.target() == "quinn_proto::connection" && about.is_event()
+    }
+
+    fn new_span(&self, _: &span::Attributes<'_>) -> span::Id {
+        span::Id::from_u64(1)
+    }
+
+    fn event(&self, event: &tracing::Event<'_>) {
+        event.record(&mut |field: &Field, value: &dyn std::fmt::Debug| {
+            let is_one = field.name() == "message" && format!("{value:?}") == "PTO fired";
+            self.0.fetch_add(u64::from(is_one), Ordering::Relaxed);
+        });
+    }
+
+    fn record(&self, _: &span::Id, _: &span::Record<'_>) {}
+    fn record_follows_from(&self, _: &span::Id, _: &span::Id) {}
+    fn enter(&self, _: &span::Id) {}
+    fn exit(&self, _: &span::Id) {}
 }
 
 /// A frame.

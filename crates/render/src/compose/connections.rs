@@ -91,6 +91,7 @@ pub(super) fn paths(document: &Document) -> Option<String> {
     ];
     parts.extend(counted([
         (counts.congestion_events, "reductions of the window"),
+        (counts.probe_timeouts, "probe timeouts"),
         (counts.black_holes, "shrunk paths"),
         (counts.stopped_by_window, "stops by our receive windows"),
     ]));
