@@ -14,6 +14,7 @@
 //!        utf8.rs          text, checked as it passes
 //!        conversation.rs  which request a message answers; pongs, closing;  watch.rs  pings of ours
 //!        rules.rs         what decides that;  streams.rs  replies of several messages;  outcome.rs
+//!        carried.rs       how far a WebSocket is;  framed.rs  what has left of it over HTTP/2 and HTTP/3
 //!  out   message.rs       what is sent, and what is expected
 //!        frame.rs         headers; mask.rs  a fresh mask for each frame
 //!        output.rs        one buffer: many messages leave in one write
@@ -30,6 +31,7 @@
 //! - A compressed message is inflated as it comes, in a buffer of fixed size. History starts anew after a final
 //!   block (RFC 7692 7.2.3.4).
 
+mod carried;
 mod conversation;
 mod deflate;
 mod entry;

@@ -12,11 +12,8 @@ use candor_plan::Request;
 use candor_record::Blocked;
 
 use super::Error;
-use super::conversation::{ABILITIES, Conversation};
-use super::framed::Framed;
-use super::mask::Masks;
+use super::carried::{AWAITED, Carried, ENOUGH, Stage};
 use super::opening::{Offered, extended};
-use super::session::AWAITED;
 use super::settings::Settings;
 use super::setup::Setup;
 use crate::capture::{Capture, CaptureRoom};
@@ -40,25 +37,14 @@ impl Asking {
     }
 }
 
-/// When so much waits to leave, no more is taken from the conversation.
-const ENOUGH: usize = 64 << 10;
-
-/// The largest frame that is made.
-const FRAME_BYTES: usize = 16_384;
-
 /// A WebSocket over HTTP/3. As [`Session`](super::Session), but for the way in which it is opened.
 #[derive(Debug)]
 pub struct QuicTunnel {
     h3: h3::Session,
-    setup: Arc<Setup>,
-    /// Of the conversation that is not open yet.
-    masks: Masks,
-    stage: Stage,
-    conversation: Option<Box<Conversation>>,
+    carried: Carried,
     /// Bytes of the stream so far, and the last of them that QUIC has not taken.
     framed_through: u64,
     unwritten: [Bytes; 2],
-    framed: Framed,
     /// Messages that were handed in and have not left, and since when QUIC holds them back, by the server's window or not.
     fresh: VecDeque<(RequestId, Option<(u64, bool)>)>,
     /// What came and was not read.
@@ -66,22 +52,6 @@ pub struct QuicTunnel {
     read: usize,
     due: VecDeque<Event>,
     now_ns: u64,
-    room: Option<CaptureRoom>,
-    streams: Option<Table>,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Stage {
-    /// For the server's SETTINGS.
-    Waiting,
-    /// The opening is sent.
-    Asked,
-    Open,
-    /// The server has ended the stream, or the connection.
-    Over,
-    /// It sends nothing more, and the WebSocket was not open.
-    Ended,
-    Dead,
 }
 
 impl QuicTunnel {
@@ -100,31 +70,25 @@ impl QuicTunnel {
         h3.capture(&CaptureRoom::new(0, 1));
         QuicTunnel {
             h3,
-            setup,
-            masks: Masks::new(seed),
-            stage: Stage::Waiting,
-            conversation: None,
+            carried: Carried::new(setup, seed),
             framed_through: 0,
             unwritten: [Bytes::new(), Bytes::new()],
-            framed: Framed::default(),
             fresh: VecDeque::new(),
             came: Vec::new(),
             read: 0,
             due: VecDeque::new(),
             now_ns: 0,
-            room: None,
-            streams: None,
         }
     }
 
     /// Keeps the message that answers a request in `room`, as far as its bounds allow. Call it before any input.
     pub fn capture(&mut self, room: &CaptureRoom) {
-        self.room = Some(room.clone());
+        self.carried.room = Some(room.clone());
     }
 
     /// Replies to requests of this table have several messages. Call it before any input.
     pub fn stream(&mut self, table: &Table) {
-        self.streams = Some(Table::clone(table));
+        self.carried.streams = Some(Table::clone(table));
     }
 
     /// The next event of what came: first of what went through the tunnel, then of the connection.
@@ -143,13 +107,13 @@ impl QuicTunnel {
 
     /// Sends the opening, as soon as the server's settings allow it.
     fn ask(&mut self) -> Option<Event> {
-        if self.stage != Stage::Waiting {
+        if self.carried.stage != Stage::Waiting {
             return None;
         }
         if !self.h3.takes_tunnel()? {
             return Some(self.fail(Error::NoConnectProtocol.into()));
         }
-        self.stage = Stage::Asked;
+        self.carried.stage = Stage::Asked;
         let head = self.h3.open_tunnel();
         self.framed_through = head.len() as u64;
         self.unwritten = [head, Bytes::new()];
@@ -159,18 +123,10 @@ impl QuicTunnel {
     /// The server may have opened it.
     fn open(&mut self) -> Option<Event> {
         let fields = self.h3.take_opened()?;
-        let opened = match Offered::read(fields.as_deref(), self.setup.settings()) {
-            Ok(opened) => opened,
-            Err(error) => return Some(self.fail(error.into())),
-        };
-        self.stage = Stage::Open;
-        let (setup, masks) = (Arc::clone(&self.setup), self.masks.clone());
-        let output = Output::default();
-        let conversation = Conversation::new(setup, masks, output, opened, self.now_ns);
-        let conversation = conversation.keeping(self.room.as_ref(), self.streams.as_ref());
-        let is_ready = conversation.is_ready();
-        self.conversation = Some(Box::new(conversation));
-        is_ready.then_some(Event::Ready(ABILITIES))
+        match Offered::read(fields.as_deref(), self.carried.settings()) {
+            Ok(opened) => self.carried.open(opened, Output::default(), self.now_ns),
+            Err(error) => Some(self.fail(error.into())),
+        }
     }
 
     /// Gives the conversation what came for it.
@@ -180,7 +136,9 @@ impl QuicTunnel {
             self.h3.give_back(read);
             self.read = 0;
         }
-        let open = self.conversation.as_mut().filter(|_| self.stage == Stage::Open)?;
+        let Carried { stage: Stage::Open, conversation: Some(open), .. } = &mut self.carried else {
+            return None;
+        };
         let mut input = &self.came[self.read..];
         let event = open.handle_input(self.now_ns, &mut input);
         self.read = self.came.len() - input.len();
@@ -189,13 +147,13 @@ impl QuicTunnel {
 
     /// What an event of the connection is to who asked for a WebSocket.
     fn told(&mut self, event: Event) -> Option<Event> {
-        let is_over = matches!(self.stage, Stage::Over | Stage::Dead);
+        let is_over = matches!(self.carried.stage, Stage::Over | Stage::Dead);
         match event {
             Event::HeaderBytes(_) | Event::Path(_) | Event::Blocked { .. } | Event::Secured(_) => {
                 Some(event)
             }
-            Event::Failed { failure, .. } if self.stage == Stage::Ended => {
-                self.stage = Stage::Dead;
+            Event::Failed { failure, .. } if self.carried.stage == Stage::Ended => {
+                self.carried.stage = Stage::Dead;
                 let failure = match failure {
                     Failure::Ended { why, .. } => Failure::Malformed(why),
                     Failure::NotReady(_) => failure,
@@ -205,7 +163,7 @@ impl QuicTunnel {
             }
             _ if is_over => None,
             Event::Failed { failure, .. } => {
-                self.stage = Stage::Dead;
+                self.carried.stage = Stage::Dead;
                 Some(Event::Failed { id: None, failure })
             }
             Event::FirstByte(_) | Event::RequestFailed { .. } | Event::Done(_)
@@ -214,7 +172,7 @@ impl QuicTunnel {
                 Some(self.fail(Error::Status(status).into()))
             }
             // The server gave the stream up, or its response is not valid.
-            Event::RequestFailed { failure, .. } => match &mut self.conversation {
+            Event::RequestFailed { failure, .. } => match &mut self.carried.conversation {
                 Some(open) => {
                     open.give_up(failure);
                     self.h3.end_tunnel();
@@ -226,12 +184,16 @@ impl QuicTunnel {
                 }
             },
             // It takes no more requests, and so not the one that opens.
-            Event::Over if self.stage == Stage::Waiting => {
+            Event::Over if self.carried.stage == Stage::Waiting => {
                 self.give_up();
                 Some(Event::Failed { id: None, failure: Failure::NotProcessed })
             }
             Event::Done(_) | Event::End => {
-                self.stage = if self.stage == Stage::Open { Stage::Over } else { self.stage };
+                self.carried.stage = if self.carried.stage == Stage::Open {
+                    Stage::Over
+                } else {
+                    self.carried.stage
+                };
                 Some(Event::End)
             }
             Event::GoAway(_) | Event::Changed => Some(event),
@@ -246,7 +208,7 @@ impl QuicTunnel {
 
     /// The stream is of no use any more.
     fn give_up(&mut self) {
-        self.stage = Stage::Dead;
+        self.carried.stage = Stage::Dead;
         self.h3.end_tunnel();
     }
 
@@ -256,18 +218,18 @@ impl QuicTunnel {
             if !self.h3.write_tunnel(&mut self.unwritten) {
                 return;
             }
-            let Some(conversation) = &mut self.conversation else { return };
-            let rest = &conversation.pending()[self.framed.bytes()..];
-            let length = rest.len().min(FRAME_BYTES);
-            if length == 0 || self.framed.bytes() >= ENOUGH {
+            let waits = self.carried.framed.bytes();
+            let rest = self.carried.unframed();
+            if rest.is_empty() || waits >= ENOUGH {
                 return;
             }
             let mut header = Vec::with_capacity(8);
-            frames::write_header(&mut header, kind::DATA, length);
+            frames::write_header(&mut header, kind::DATA, rest.len());
             let begin = self.framed_through + header.len() as u64;
-            self.framed.add(begin, length);
-            self.framed_through = begin + length as u64;
-            self.unwritten = [header.into(), Bytes::copy_from_slice(&rest[..length])];
+            let payload = Bytes::copy_from_slice(rest);
+            self.carried.framed.add(begin, payload.len());
+            self.framed_through = begin + payload.len() as u64;
+            self.unwritten = [header.into(), payload];
         }
     }
 }
@@ -293,18 +255,12 @@ impl crate::session::Session for QuicTunnel {
     }
 
     fn free_places(&self) -> u32 {
-        let open = self.conversation.as_ref().filter(|_| self.stage == Stage::Open);
-        open.map_or(0, |conversation| conversation.free_places())
+        self.carried.free_places()
     }
 
     fn handle_request(&mut self, id: RequestId, request: Outgoing<'_>) {
-        match &mut self.conversation {
-            Some(conversation) => {
-                self.fresh.push_back((id, None));
-                conversation.handle_request(id, request);
-            }
-            None => debug_assert!(false, "no request may be handed in now"),
-        }
+        self.fresh.push_back((id, None));
+        self.carried.handle_request(id, request);
     }
 
     fn poll_transmit<'a>(&'a mut self, now_ns: u64, slices: &mut [IoSlice<'a>]) -> Transmit {
@@ -326,9 +282,9 @@ impl crate::session::Session for QuicTunnel {
         started: &mut dyn FnMut(RequestId),
     ) -> bool {
         let mut has_news = self.h3.handle_transmitted(now_ns, bytes, &mut |_| ());
-        let written = self.framed.written(self.h3.tunnel_sent());
+        let written = self.carried.framed.written(self.h3.tunnel_sent());
         let filled_ns = self.h3.filled_ns();
-        if let Some(conversation) = self.conversation.as_mut().filter(|_| written > 0) {
+        if let Some(conversation) = self.carried.conversation.as_mut().filter(|_| written > 0) {
             let (fresh, due) = (&mut self.fresh, &mut self.due);
             has_news |= conversation.handle_transmitted(written, &mut |id| {
                 started(id);
@@ -358,25 +314,16 @@ impl crate::session::Session for QuicTunnel {
         if event.is_some() {
             return event;
         }
-        match (self.stage, &mut self.conversation) {
-            (Stage::Dead, _) => None,
-            (_, Some(conversation)) => match conversation.poll_event()? {
-                Event::Failed { id, failure } => {
-                    Some(Event::Failed { id, failure: self.h3.with_why(failure) })
-                }
-                event => Some(event),
-            },
-            (Stage::Ended, None) => {
-                self.stage = Stage::Dead;
-                Some(Event::Failed { id: None, failure: Failure::NotReady(AWAITED) })
+        match self.carried.poll_event()? {
+            Event::Failed { id, failure } => {
+                Some(Event::Failed { id, failure: self.h3.with_why(failure) })
             }
-            _ => None,
+            event => Some(event),
         }
     }
 
     fn poll_timeout(&self) -> Option<u64> {
-        let own = self.conversation.as_ref().and_then(|conversation| conversation.poll_timeout());
-        [own, self.h3.poll_timeout()].into_iter().flatten().min()
+        [self.carried.poll_timeout(), self.h3.poll_timeout()].into_iter().flatten().min()
     }
 
     fn handle_timeout(&mut self, now_ns: u64) {
@@ -384,37 +331,28 @@ impl crate::session::Session for QuicTunnel {
         if self.h3.poll_timeout().is_some_and(|at_ns| at_ns <= now_ns) {
             self.h3.handle_timeout(now_ns);
         }
-        if let Some(conversation) = &mut self.conversation {
-            conversation.handle_timeout(now_ns);
-        }
+        self.carried.handle_timeout(now_ns);
     }
 
     fn cancel(&mut self, id: RequestId) -> bool {
-        self.conversation.as_mut().is_some_and(|conversation| conversation.cancel(id))
+        self.carried.cancel(id)
     }
 
     fn take_captured(&mut self) -> Option<Capture> {
-        self.conversation.as_mut()?.take_captured()
+        self.carried.take_captured()
     }
 
     fn handle_end(&mut self) {
-        match &mut self.conversation {
-            Some(conversation) => conversation.handle_end(),
-            None if self.stage != Stage::Dead => {
-                self.stage = Stage::Ended;
-                self.h3.handle_end();
-            }
-            None => {}
+        self.carried.handle_end();
+        if self.carried.stage == Stage::Ended {
+            self.h3.handle_end();
         }
     }
 
     fn handle_close(&mut self) {
-        if let Some(conversation) = self.conversation.as_mut().filter(|_| self.stage != Stage::Dead)
-        {
-            conversation.handle_close();
-        }
+        self.carried.handle_close();
         self.frame_data();
-        self.stage = Stage::Dead;
+        self.carried.stage = Stage::Dead;
         self.due.clear();
         self.h3.handle_close();
     }

@@ -11,11 +11,8 @@ use std::sync::Arc;
 
 use candor_plan::Request;
 
-use super::conversation::Conversation;
-use super::framed::Framed;
-use super::mask::Masks;
-use super::opening::{Opened, extended};
-use super::session::AWAITED;
+use super::carried::{Carried, ENOUGH, Stage};
+use super::opening::extended;
 use super::settings::Settings;
 use super::setup::Setup;
 use crate::capture::{Capture, CaptureRoom};
@@ -47,28 +44,16 @@ impl Extended {
 /// The one stream.
 const STREAM: u32 = 1;
 
-/// When so much waits to be written, no more is taken from the conversation.
-const ENOUGH: usize = 64 << 10;
-
-/// The largest frame that is made.
-const FRAME_BYTES: usize = 16_384;
-
 /// A WebSocket over HTTP/2. As [`Session`](super::Session), but for the way in which it is opened.
 #[derive(Debug)]
 pub struct Tunnel {
-    setup: Arc<Setup>,
+    carried: Carried,
     settings: h2::Settings,
     extended: Arc<Extended>,
-    /// Of the conversation that is not open yet.
-    masks: Masks,
-    stage: Stage,
-    conversation: Option<Box<Conversation>>,
     encoder: Encoder,
     decoder: Decoder,
     peer: Peer,
     output: Output,
-    /// Payload that is in the output.
-    framed: Framed,
     /// How much of our data the server takes: on the connection, on the stream.
     windows: (i64, i64),
     /// What came since these windows were opened.
@@ -83,24 +68,6 @@ pub struct Tunnel {
     interim_answers: u32,
     /// Frames that carried nothing since the last that did.
     idle_frames: u32,
-    room: Option<CaptureRoom>,
-    streams: Option<Table>,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Stage {
-    /// For the server's SETTINGS.
-    Waiting,
-    /// The opening is sent.
-    Asked,
-    Open,
-    /// The server has ended the stream: [`Event::End`] is due.
-    Ending,
-    /// It was told.
-    Over,
-    /// It sends nothing more, and the WebSocket was not open.
-    Ended,
-    Dead,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -129,18 +96,14 @@ impl Tunnel {
         seed: u64,
     ) -> Self {
         Tunnel {
-            setup,
+            carried: Carried::new(setup, seed),
             settings,
             extended,
-            masks: Masks::new(seed),
-            stage: Stage::Waiting,
-            conversation: None,
             encoder: Encoder::new(settings.encoder_table_bytes),
             // Until the server knows our limit it may use the default.
             decoder: Decoder::new(settings.header_table_bytes.max(DEFAULT_TABLE_BYTES)),
             peer: Peer::default(),
             output: Output::new(settings.greeting()),
-            framed: Framed::default(),
             windows: (DEFAULT_WINDOW.into(), DEFAULT_WINDOW.into()),
             received: (0, 0),
             reading: Reading::Header,
@@ -151,49 +114,39 @@ impl Tunnel {
             acknowledged: false,
             interim_answers: 0,
             idle_frames: 0,
-            room: None,
-            streams: None,
         }
     }
 
     /// Keeps the message that answers a request in `room`, as far as its bounds allow. Call it before any input.
     pub fn capture(&mut self, room: &CaptureRoom) {
-        self.room = Some(room.clone());
+        self.carried.room = Some(room.clone());
     }
 
     /// Replies to requests of this table have several messages. Call it before any input.
     pub fn stream(&mut self, table: &Table) {
-        self.streams = Some(Table::clone(table));
+        self.carried.streams = Some(Table::clone(table));
     }
 
     /// Requests without an outcome.
     pub fn outstanding(&self) -> u32 {
-        self.conversation.as_ref().map_or(0, |conversation| conversation.outstanding())
-    }
-
-    fn open(&mut self, opened: Opened, now_ns: u64) {
-        self.stage = Stage::Open;
-        let (setup, masks) = (Arc::clone(&self.setup), self.masks.clone());
-        let conversation = Conversation::new(setup, masks, Output::default(), opened, now_ns);
-        let conversation = conversation.keeping(self.room.as_ref(), self.streams.as_ref());
-        self.conversation = Some(Box::new(conversation));
+        self.carried.outstanding()
     }
 
     /// Takes what the conversation wants to write, as far as the windows allow.
     fn frame_data(&mut self) {
-        let Some(conversation) = &mut self.conversation else { return };
         loop {
-            let rest = &conversation.pending()[self.framed.bytes()..];
+            let rest = self.carried.unframed();
             let most = self.windows.0.min(self.windows.1).max(0) as usize;
-            let length = rest.len().min(most).min(FRAME_BYTES).min(self.peer.frame_bytes as usize);
+            let length = rest.len().min(most).min(self.peer.frame_bytes as usize);
             if length == 0 || self.output.pending().len() >= ENOUGH {
                 return;
             }
             let header =
                 Header { length: length as u32, kind: kind::DATA, flags: 0, stream: STREAM };
             self.output.bytes().extend_from_slice(&header.to_bytes());
-            self.framed.add(self.output.end(), length);
+            let begin = self.output.end();
             self.output.bytes().extend_from_slice(&rest[..length]);
+            self.carried.framed.add(begin, length);
             self.windows.0 -= length as i64;
             self.windows.1 -= length as i64;
         }
@@ -207,9 +160,9 @@ impl Tunnel {
 
     /// The stream is of no use any more.
     fn give_up(&mut self, failure: Failure) -> Option<Event> {
-        if let Some(open) = &mut self.conversation {
+        if let Some(open) = &mut self.carried.conversation {
             open.give_up(failure);
-            self.stage = Stage::Over;
+            self.carried.stage = Stage::Over;
             return None;
         }
         self.goodbye(code::NO_ERROR);
@@ -218,7 +171,7 @@ impl Tunnel {
 
     /// We never accepted a stream of the server's, so the last of them is 0.
     fn goodbye(&mut self, code: u32) {
-        self.stage = Stage::Dead;
+        self.carried.stage = Stage::Dead;
         let mut payload = [0; 8];
         payload[4..].copy_from_slice(&code.to_be_bytes());
         self.write(kind::GOAWAY, 0, 0, &payload);
@@ -236,19 +189,15 @@ impl crate::session::Session for Tunnel {
     }
 
     fn free_places(&self) -> u32 {
-        let open = self.conversation.as_ref().filter(|_| self.stage == Stage::Open);
-        open.map_or(0, |conversation| conversation.free_places())
+        self.carried.free_places()
     }
 
     fn handle_request(&mut self, id: RequestId, request: Outgoing<'_>) {
-        match &mut self.conversation {
-            Some(conversation) => conversation.handle_request(id, request),
-            None => debug_assert!(false, "no request may be handed in now"),
-        }
+        self.carried.handle_request(id, request);
     }
 
     fn poll_transmit<'a>(&'a mut self, _: u64, slices: &mut [IoSlice<'a>]) -> Transmit {
-        if self.stage != Stage::Dead {
+        if self.carried.stage != Stage::Dead {
             self.frame_data();
         }
         let pending = self.output.pending();
@@ -267,8 +216,8 @@ impl crate::session::Session for Tunnel {
         bytes: usize,
         started: &mut dyn FnMut(RequestId),
     ) -> bool {
-        let written = self.framed.written(self.output.transmitted(bytes));
-        match &mut self.conversation {
+        let written = self.carried.framed.written(self.output.transmitted(bytes));
+        match &mut self.carried.conversation {
             Some(conversation) if written > 0 => conversation.handle_transmitted(written, started),
             _ => false,
         }
@@ -279,8 +228,8 @@ impl crate::session::Session for Tunnel {
             debug_assert!(false, "HTTP/2 is spoken over a stream");
             return None;
         };
-        while !input.is_empty() && !matches!(self.stage, Stage::Ending | Stage::Over | Stage::Dead)
-        {
+        let is_over = |stage| matches!(stage, Stage::Ending | Stage::Over | Stage::Dead);
+        while !input.is_empty() && !is_over(self.carried.stage) {
             match self.read(now_ns, input) {
                 Ok(None) => {}
                 Ok(event) => return event,
@@ -291,63 +240,47 @@ impl crate::session::Session for Tunnel {
             }
         }
         *input = &[];
-        let open = self.conversation.as_mut().filter(|_| self.stage != Stage::Dead);
+        let Carried { stage, conversation, .. } = &mut self.carried;
+        let open = conversation.as_mut().filter(|_| *stage != Stage::Dead);
         if let Some(event) = open.and_then(|one| one.handle_input(now_ns, &mut &[][..])) {
             return Some(event);
         }
-        if self.stage == Stage::Ending {
-            self.stage = Stage::Over;
+        if *stage == Stage::Ending {
+            *stage = Stage::Over;
             return Some(Event::End);
         }
         None
     }
 
     fn poll_event(&mut self) -> Option<Event> {
-        match (self.stage, &mut self.conversation) {
-            (Stage::Dead, _) => None,
-            (_, Some(conversation)) => conversation.poll_event(),
-            (Stage::Ended, None) => {
-                self.stage = Stage::Dead;
-                Some(Event::Failed { id: None, failure: Failure::NotReady(AWAITED) })
-            }
-            _ => None,
-        }
+        self.carried.poll_event()
     }
 
     fn poll_timeout(&self) -> Option<u64> {
-        self.conversation.as_ref()?.poll_timeout()
+        self.carried.poll_timeout()
     }
 
     fn handle_timeout(&mut self, now_ns: u64) {
-        if let Some(conversation) = &mut self.conversation {
-            conversation.handle_timeout(now_ns);
-        }
+        self.carried.handle_timeout(now_ns);
     }
 
     fn cancel(&mut self, id: RequestId) -> bool {
-        self.conversation.as_mut().is_some_and(|conversation| conversation.cancel(id))
+        self.carried.cancel(id)
     }
 
     fn take_captured(&mut self) -> Option<Capture> {
-        self.conversation.as_mut()?.take_captured()
+        self.carried.take_captured()
     }
 
     fn handle_end(&mut self) {
-        match &mut self.conversation {
-            Some(conversation) => conversation.handle_end(),
-            None if self.stage != Stage::Dead => self.stage = Stage::Ended,
-            None => {}
-        }
+        self.carried.handle_end();
     }
 
     fn handle_close(&mut self) {
-        if self.stage == Stage::Dead {
-            return;
+        if self.carried.stage != Stage::Dead {
+            self.carried.handle_close();
+            self.frame_data();
+            self.goodbye(code::NO_ERROR);
         }
-        if let Some(conversation) = &mut self.conversation {
-            conversation.handle_close();
-        }
-        self.frame_data();
-        self.goodbye(code::NO_ERROR);
     }
 }

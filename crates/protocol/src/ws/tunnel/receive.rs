@@ -1,12 +1,12 @@
 //! What the server's frames mean for the one stream (RFC 9113 4 to 6, RFC 8441).
 
-use super::super::conversation::ABILITIES;
 use super::super::opening::Offered;
 use super::{Reading, STREAM, Stage, Tunnel};
 use crate::capture::CaptureRoom;
 use crate::h2::frame::{self, HEADER_BYTES, Header, MAX_31, flag, kind};
 use crate::h2::settings::DEFAULT_WINDOW;
 use crate::h2::{Error, head, input};
+use crate::output::Output;
 use crate::session::{Event, Failure, GoAway, Malformed};
 use crate::ws;
 
@@ -53,7 +53,7 @@ impl Tunnel {
             Reading::Data { content, padding, end_stream } => {
                 let before = &input[..input.len().min(content as usize)];
                 let mut rest = before;
-                let event = match &mut self.conversation {
+                let event = match &mut self.carried.conversation {
                     Some(conversation) => conversation.handle_input(now_ns, &mut rest),
                     None => return Err(Error::DataBeforeHeaders.into()),
                 };
@@ -83,8 +83,8 @@ impl Tunnel {
     }
 
     fn end_stream(&mut self) {
-        if matches!(self.stage, Stage::Open | Stage::Asked) {
-            self.stage = Stage::Ending;
+        if matches!(self.carried.stage, Stage::Open | Stage::Asked) {
+            self.carried.stage = Stage::Ending;
         }
     }
 
@@ -95,7 +95,8 @@ impl Tunnel {
     /// What can be said of a frame before its payload has come (RFC 9113 4 to 6).
     fn begin_frame(&mut self, header: Header, now_ns: u64) -> Step {
         let Header { length, kind, stream, .. } = header;
-        if self.stage == Stage::Waiting && (kind != kind::SETTINGS || header.has(flag::ACK)) {
+        if self.carried.stage == Stage::Waiting && (kind != kind::SETTINGS || header.has(flag::ACK))
+        {
             return Err(input::no_settings(&header.to_bytes()).into());
         }
         if length > self.settings.max_frame_bytes {
@@ -233,7 +234,7 @@ impl Tunnel {
             return Err(Error::SettingWindow.into());
         }
         self.write(kind::SETTINGS, flag::ACK, 0, &[]);
-        if self.stage != Stage::Waiting {
+        if self.carried.stage != Stage::Waiting {
             self.count_idle()?;
             return Ok(None);
         }
@@ -241,7 +242,7 @@ impl Tunnel {
         if !payload.chunks_exact(6).any(enables) {
             return Err(ws::Error::NoConnectProtocol.into());
         }
-        self.stage = Stage::Asked;
+        self.carried.stage = Stage::Asked;
         let mut block = Vec::new();
         self.encoder.encode(&self.extended.0, &mut block);
         let most = self.peer.frame_bytes as usize;
@@ -301,7 +302,7 @@ impl Tunnel {
     }
 
     fn handle_block(&mut self, block: &[u8], end_stream: bool, now_ns: u64) -> Step {
-        let is_response = self.stage == Stage::Asked;
+        let is_response = self.carried.stage == Stage::Asked;
         let mut fields = CaptureRoom::new(0, 1).begin(0).filter(|_| is_response);
         let most = self.settings.limits.header_list_bytes;
         let head = head::read(&mut self.decoder, block, most, fields.as_mut(), None);
@@ -322,13 +323,12 @@ impl Tunnel {
                 if is_over { Err(Error::Interim.into()) } else { Ok(None) }
             }
             (true, 200..300) => {
-                let opened = Offered::read(fields.as_ref(), self.setup.settings())?;
-                self.open(opened, now_ns);
+                let opened = Offered::read(fields.as_ref(), self.carried.settings())?;
+                let ready = self.carried.open(opened, Output::default(), now_ns);
                 if end_stream {
                     self.end_stream();
                 }
-                let is_ready = self.conversation.as_ref().is_some_and(|one| one.is_ready());
-                Ok(is_ready.then_some(Event::Ready(ABILITIES)))
+                Ok(ready)
             }
             (true, status) => Err(ws::Error::Status(status).into()),
         }
