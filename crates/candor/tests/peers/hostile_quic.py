@@ -96,8 +96,11 @@ class Server(QuicConnectionProtocol):
             send(headers + encode_frame(FrameType.DATA, b"fine"))
 
     def again(self, stream, content):
-        """The same content in a frame of its own, without end."""
-        self._quic.send_stream_data(stream, encode_frame(FrameType.DATA, content), False)
+        """The same content in a frame of its own, until the client wants no more of it."""
+        try:
+            self._quic.send_stream_data(stream, encode_frame(FrameType.DATA, content), False)
+        except RuntimeError:
+            return
         self.transmit()
         asyncio.get_running_loop().call_later(0.02, self.again, stream, content)
 
