@@ -138,10 +138,13 @@ impl crate::session::Session for Session {
             debug_assert!(false, "WebSocket is spoken over a stream");
             return None;
         };
-        match &mut self.carried.conversation {
-            Some(conversation) => conversation.handle_input(now_ns, input),
-            None => self.handle_answer(now_ns, input),
+        if self.carried.conversation.is_none()
+            && let Some(event) = self.handle_answer(now_ns, input)
+        {
+            return Some(event);
         }
+        // Messages may have come with the opening.
+        self.carried.conversation.as_mut()?.handle_input(now_ns, input)
     }
 
     fn poll_event(&mut self) -> Option<Event> {

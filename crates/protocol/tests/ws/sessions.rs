@@ -109,6 +109,11 @@ fn a_session_takes_requests_when_the_server_says_so() {
         send_all(&mut session, 1);
         assert_eq!(feed(&mut session, &reply("b")), [done(0, 1)]);
     }
+    // Its word may come with the opening.
+    let (mut session, key) = asked_as(Setup::new([anything("a")], in_flight(2)).ruled(rules()));
+    let both = [switching(&key, "").as_bytes(), &reply("40")].concat();
+    let events = feed(&mut session, &both);
+    assert!(events.contains(&READY), "{events:?}");
     // A server that ends it before is not ready.
     let (mut session, key) = asked_as(Setup::new([anything("a")], in_flight(2)).ruled(rules()));
     feed(&mut session, switching(&key, "").as_bytes());
