@@ -139,7 +139,9 @@ impl<'t> Lexer<'t> {
         // Told by the first line, before any text that a POSIX shell would quote.
         let first = text.trim_start().lines().next().unwrap_or_default();
         let is_cmd = first.trim_end().ends_with(" ^")
-            || first.split('\'').next().is_some_and(|begin| begin.contains(" ^\""));
+            || first.split(['\'', '"']).next().is_some_and(|begin| {
+                begin.ends_with(" ^") && first[begin.len()..].starts_with('"')
+            });
         Lexer { rest: text.chars(), at: Position { line: 1, column: 1 }, is_cmd }
     }
 
@@ -478,7 +480,7 @@ mod tests {
 
     #[test]
     fn quoting_as_a_shell_reads_it() {
-        let table: [(&str, &[&str]); 22] = [
+        let table: [(&str, &[&str]); 23] = [
             ("a b  c", &["a", "b", "c"]),
             ("'a b' \"c d\"", &["a b", "c d"]),
             ("a'b'\"c\"d", &["abcd"]),
@@ -501,6 +503,7 @@ mod tests {
             ("a#b # a comment 'open", &["a#b"]),
             ("\u{a0}a\u{3000}b", &["a", "b"]),
             ("a^b", &["a^b"]),
+            ("a \"b: ^\" ^\"c\"", &["a", "b: ^", "^c"]),
         ];
         for (text, expected) in table {
             assert_eq!(words(text), [expected], "{text}");
