@@ -5,7 +5,7 @@ use candor_plan::units::{fmt_duration_ns, fmt_per_second, fmt_plural, fmt_share,
 use super::found::{LINE, compact, counted, in_lines};
 use super::words::gate;
 use super::{again, made_by, or_nothing};
-use crate::page::axis::{Axis, Unit, decimals};
+use crate::page::axis::{Axis, Unit, decimals, three_digits};
 use crate::page::chart::{Across, COLOURS, Chart, Dot, Mark, Series, from_zero};
 use crate::page::{Column, Depth, Page, Table};
 use candor_report::Tone;
@@ -304,8 +304,9 @@ fn claim(finding: &Finding, comparison: &Comparison) -> String {
         (_, true) => format!("is {estimate} % slower at {}", finding.metric.name()),
         (_, false) => format!("is {estimate} % faster at {}", finding.metric.name()),
     };
+    let unit = if finding.metric.is_difference() { "points" } else { "%" };
     format!(
-        "{verb}, {} interval {} … {} %",
+        "{verb}, {} interval {} … {} {unit}",
         whole_percent(comparison.confidence),
         percent(told.low),
         percent(told.high)
@@ -321,12 +322,11 @@ fn table(comparison: &Comparison, variant: usize) -> Table {
         .chain(["effect", ""].map(Column::words));
     let mut table = Table::new(columns);
     for finding in comparison.of_variant(variant) {
-        let unit = if finding.metric.is_difference() { " pt" } else { " %" };
-        let signed = |share: f64| with_commas(&format!("{:+.2}", share * 100.0));
+        let unit = unit(finding.metric);
         table.row([
             format!("{}{}", finding.metric.name(), if finding.primary { " *" } else { "" }),
-            figure(finding.metric, finding.baseline),
-            figure(finding.metric, finding.value),
+            told(comparison, 0, finding.metric, finding.baseline),
+            told(comparison, variant, finding.metric, finding.value),
             or_nothing(finding.change, |one| signed(one.estimate) + unit),
             or_nothing(finding.change, |one| signed(one.low) + " … " + &signed(one.high) + unit),
             or_nothing(finding.higher_in, |higher| format!("{higher} of {}", finding.rounds)),
@@ -355,14 +355,25 @@ fn table_of_all(comparison: &Comparison) -> Table {
         let change = |metric: Metric| {
             let finding = comparison.of_variant(variant).find(|one| one.metric == metric);
             or_nothing(finding.and_then(|one| Some((one, one.change?))), |(finding, change)| {
-                let unit = if finding.metric.is_difference() { " pt" } else { " %" };
                 let mark = if finding.is_claim() { " !" } else { "" };
-                with_commas(&format!("{:+.2}", change.estimate * 100.0)) + unit + mark
+                signed(change.estimate) + unit(finding.metric) + mark
             })
         };
         table.row([one.name.clone()].into_iter().chain(Metric::ALL.map(change)));
     }
     table
+}
+
+/// Of a change in a table: differences of shares are in points.
+fn unit(metric: Metric) -> &'static str {
+    if metric.is_difference() { " pt" } else { " %" }
+}
+
+/// `-1.23`, `+2,340`: in per cent with two decimals, or three digits that matter.
+fn signed(share: f64) -> String {
+    let percent = three_digits(share * 100.0);
+    let decimals = if percent.abs() < 100.0 { 2 } else { 0 };
+    with_commas(&format!("{percent:+.decimals$}"))
 }
 
 /// Cliff's delta in words: below 0.147, 0.33, 0.474 (Romano and others, 2006).
@@ -382,6 +393,17 @@ fn figure(metric: Metric, figure: Option<f64>) -> String {
         Metric::Errors => fmt_share(figure),
         _ => fmt_duration_ns(in_unit(metric, figure).round() as u64),
     })
+}
+
+/// A figure of a variant; behind the median of errors the runs in which nothing worked, which it may not show.
+fn told(comparison: &Comparison, variant: usize, metric: Metric, value: Option<f64>) -> String {
+    let trials = comparison.variants.get(variant).map_or(&[][..], |one| &one.trials);
+    let failed = trials.iter().filter(|one| one.figures.nothing_worked()).count();
+    if failed == 0 || metric != Metric::Errors {
+        return figure(metric, value);
+    }
+    let median = value.map(|share| fmt_share(share) + ", ").unwrap_or_default();
+    format!("{median}100 % in {failed} of {}", fmt_plural(trials.len() as u64, "run"))
 }
 
 fn rounds_noun(comparison: &Comparison) -> &'static str {
@@ -453,7 +475,8 @@ fn changes(comparison: &Comparison) -> Chart {
     let x = Axis::things("metric", metrics.iter().map(|one| one.name().to_owned()).collect());
     let baseline = comparison.variants.first().map_or("", |one| one.name.as_str());
     let chart = Chart::new("changes-chart", "Change of each metric", x, y).about(format!(
-        "Against {baseline}, each with its {} interval; more of a rate is better, more of anything else is worse. {}",
+        "Against {baseline}, each with its {} interval; more of a rate is better, more of anything else is worse. \
+         Errors change in points. {}",
         whole_percent(comparison.confidence),
         differences(comparison)
     ));
@@ -522,9 +545,9 @@ fn in_unit(metric: Metric, value: f64) -> f64 {
     if metric == Metric::Cpu { value * 1000.0 } else { value }
 }
 
-/// Two digits that matter: `0.31`, `4.1`, `12`.
+/// Two digits that matter, or three beyond a hundred: `0.31`, `4.1`, `12`, `2,340`.
 fn percent(share: f64) -> String {
-    let percent = share * 100.0;
+    let percent = three_digits(share * 100.0);
     with_commas(&format!("{percent:.*}", decimals(percent)))
 }
 

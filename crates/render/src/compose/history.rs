@@ -138,7 +138,7 @@ fn table(trend: &Trend<'_>) -> Table {
             let entry = trend.entries[one.entry];
             let tags = tags(entry);
             let tags = if tags.is_empty() { tags } else { format!(" ({tags})") };
-            format!("{} from {}{tags}", signed(one.change), entry.started_at)
+            format!("{} from {}{tags}", signed(line.kind, one.change), entry.started_at)
         };
         let value =
             |at: Option<&(usize, f64)>| or_nothing(at, |(_, value)| shown(line.kind, *value));
@@ -172,7 +172,7 @@ fn chart(trend_number: usize, trend: &Trend<'_>, line: &Line) -> Chart {
         .map(|one| Mark {
             across: Across::Up,
             at: one.entry as f64 - 0.5,
-            label: signed(one.change),
+            label: signed(line.kind, one.change),
         })
         .collect();
     chart.series(series)
@@ -200,12 +200,33 @@ fn shown(kind: Kind, value: f64) -> String {
 
 fn by(kind: Kind, one: f64, other: f64) -> String {
     match kind.unit {
-        Unit::Share => signed(other - one),
-        _ if one > 0.0 => signed(other / one - 1.0),
+        Unit::Share => signed(kind, other - one),
+        _ if one > 0.0 => signed(kind, other / one - 1.0),
         _ => NOTHING.to_owned(),
     }
 }
 
-fn signed(change: f64) -> String {
-    axis::Unit::Change.label(change)
+/// `+4.1 %`; of a share, which changes by a difference, in points: `+4.1 pt`.
+fn signed(kind: Kind, change: f64) -> String {
+    let percent = axis::Unit::Change.label(change);
+    match kind.unit {
+        Unit::Share => percent.replace('%', "pt"),
+        _ => percent,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shares_change_in_points_and_everything_else_in_per_cent() {
+        let change = |name: &str, one, other| {
+            by(*KINDS.iter().find(|kind| kind.name == name).unwrap(), one, other)
+        };
+        assert_eq!(change("failed", 0.25, 0.11), "-14 pt");
+        assert_eq!(change("failed", 0.0, 0.003), "+0.3 pt");
+        assert_eq!(change("rate", 25.0, 11.0), "-56 %");
+        assert_eq!(change("response-p99", 1.0, 24.4), "+2,340 %");
+    }
 }

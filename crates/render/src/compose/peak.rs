@@ -123,7 +123,7 @@ fn ceiling(peak: &Peak) -> Chart {
     runs.sort_by(|a, b| a.0.total_cmp(&b.0));
     let most = runs.iter().map(|(at, _)| *at).fold(1.0, f64::max);
     let series = [Series::scatter("runs", 0, runs)];
-    let x = Axis::log("connections", Unit::Count, 1.0, most);
+    let x = Axis::log("connections", Unit::Count, 1.0, most).with_room();
     let y = from_zero("a second", Unit::Rate, &series);
     Chart::new("connections", "Throughput by connections", x, y)
         .about("Correct responses per second of every run of the closed loop.")

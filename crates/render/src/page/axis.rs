@@ -3,7 +3,9 @@
 //! This is the only place that knows. Code that shows a part of an axis, as the script of a page does when
 //! somebody zooms, chooses among the ticks that the axis has.
 
-use candor_plan::units::{fmt_bytes, fmt_count, fmt_duration_ns, fmt_per_second, fmt_share};
+use candor_plan::units::{
+    fmt_bytes, fmt_count, fmt_duration_ns, fmt_per_second, fmt_share, with_commas,
+};
 
 /// What the numbers along an axis are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -54,7 +56,18 @@ fn change(share: f64) -> String {
     let text = format!("{percent:+.*}", decimals(percent));
     match text.trim_start_matches(['+', '-', '0', '.']).is_empty() {
         true => "0 %".to_owned(),
-        false => without_zeros(&text),
+        false => without_zeros(&with_commas(&text)),
+    }
+}
+
+/// A percentage of 100 and more with the three digits that matter; a smaller one as it is.
+pub(crate) fn three_digits(percent: f64) -> f64 {
+    match percent.abs() {
+        size if size < 100.0 || !size.is_finite() => percent,
+        size => {
+            let last = 10f64.powi(size.log10().floor() as i32 - 2);
+            (percent / last).round() * last
+        }
     }
 }
 
@@ -167,6 +180,11 @@ impl Axis {
         let room = ((high - low) * 0.1).clamp(1e-4, 1e6);
         let (low, high) = (low.max(-1e6) - room, high.min(1e6) + room);
         Axis { low, high, ..Axis::span(name, Unit::Change, 0.0, 1.0) }
+    }
+
+    /// With a little room at both ends, so that dots there are whole.
+    pub(crate) fn with_room(self) -> Self {
+        Axis { low: self.value(-0.02), high: self.value(1.02), ..self }
     }
 
     /// Things side by side.
@@ -406,6 +424,13 @@ mod tests {
         assert_eq!(of(6, "p9"), [6, 6]);
         assert_eq!(of(8, "2026-11-28T22:45:41Z"), [2, 4]);
         assert_eq!(of(90, "2026-11-28T22:45:41Z"), [2, 6]);
+    }
+
+    #[test]
+    fn dots_at_the_ends_have_room() {
+        let axis = Axis::log("", Unit::Count, 1.0, 10.0).with_room();
+        assert!(axis.at(1.0) > 0.015 && axis.at(10.0) < 0.985, "{axis:?}");
+        assert_eq!(labels(&axis), labels(&Axis::log("", Unit::Count, 1.0, 10.0)));
     }
 
     #[test]

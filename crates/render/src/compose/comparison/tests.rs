@@ -254,3 +254,42 @@ fn the_chart_says_which_intervals_are_differences_as_the_table_does() {
     assert_eq!(differences(&comparison(vec![worse])), "Differences: p99 of new.");
     assert!(differences(&comparison(vec![noise])).starts_with("No difference is claimed. Others"));
 }
+
+#[test]
+fn changes_have_three_digits_beyond_a_hundred_and_shares_change_in_points() {
+    for (share, in_table, in_sentence) in [
+        (0.0123, "+1.23", "1.2"),
+        (-0.5, "-50.00", "-50"),
+        (1.5, "+150", "150"),
+        (23.396_5, "+2,340", "2,340"),
+        (34.148_6, "+3,410", "3,410"),
+        (f64::INFINITY, "+inf", "inf"),
+    ] {
+        assert_eq!((signed(share).as_str(), percent(share).as_str()), (in_table, in_sentence));
+    }
+    let errors = Finding { primary: true, ..finding(Metric::Errors, 0.041, Conclusion::Worse) };
+    let told = sentence(&comparison(vec![errors]), 1);
+    assert!(told.contains("95 % interval 2.9 … 5.6 points"), "{told}");
+}
+
+#[test]
+fn runs_in_which_nothing_worked_stand_beside_the_median_of_errors() {
+    let mut comparison = comparison(vec![
+        Finding {
+            value: Some(0.0),
+            baseline: Some(0.0),
+            ..finding(Metric::Errors, 0.0, Conclusion::Noise)
+        },
+        finding(Metric::P99, 0.001, Conclusion::Noise),
+    ]);
+    let good = comparison.variants[1].trials[0].clone();
+    let mut bad = good.clone();
+    (bad.figures.scheduled, bad.figures.failed) = (9, 9);
+    let cells = |comparison: &Comparison| table(comparison, 1).rows[0][1..3].to_vec();
+    comparison.variants[1].trials = vec![good.clone(), bad.clone(), bad.clone(), good.clone()];
+    assert_eq!(cells(&comparison), ["0 %", "0 %, 100 % in 2 of 4 runs"]);
+    comparison.variants[1].trials = vec![bad];
+    comparison.findings[0].value = None;
+    assert_eq!(cells(&comparison), ["0 %", "100 % in 1 of 1 run"]);
+    assert!(!table(&comparison, 1).rows[1].concat().contains("runs"));
+}
