@@ -75,7 +75,7 @@ pub(crate) static RATE: OverTime = OverTime {
     title: "Rate over time",
     axis: "a second",
     unit: Unit::Rate,
-    about: "Complete responses per second, expected or not, beside the requests sent and asked for.",
+    about: "Complete responses per second, expected or not, beside the requests sent.",
     has_zeros: true,
 };
 static ERRORS: OverTime = OverTime {

@@ -1,7 +1,7 @@
 //! The charts of a run.
 
 use candor_plan::Segment;
-use candor_plan::units::fmt_duration_ns;
+use candor_plan::units::{fmt_duration_ns, fmt_per_second};
 use candor_record::{Brief, Hiccup, IntervalSummary};
 use candor_stats::Quantile;
 
@@ -11,7 +11,7 @@ use crate::page::axis::{Axis, Unit};
 use crate::page::chart::{Across, Chart, Dot, Mark, Points, Series, from_zero, of_values};
 use crate::page::heat::Heat;
 use candor_report::document::Document;
-use candor_report::document::latency::{DecodeError, Distribution};
+use candor_report::document::latency::{DecodeError, Distribution, Standing, enough_samples};
 use candor_report::document::streams::Streams;
 use candor_report::document::target::ResourceSample;
 use candor_report::shorten;
@@ -41,7 +41,6 @@ pub(super) fn percentiles(document: &Document) -> Result<Chart, DecodeError> {
     }
     series.push(curve("send lag", 2, &latencies.send_lag)?.hidden());
     series.push(Series::dots("95 % intervals", if open { 4 } else { 5 }, intervals(main)));
-    let samples = main.count;
     let about = match open {
         true => {
             "Response time counts from when a request was due, service time from when it was sent: what \
@@ -52,8 +51,7 @@ pub(super) fn percentiles(document: &Document) -> Result<Chart, DecodeError> {
              the server stalls, so a stall is in few samples."
         }
     };
-    let x = Axis::percentiles(samples);
-    let y = of_values(&series);
+    let (x, y) = (reached(&series), of_values(&series));
     Ok(Chart::new("percentiles", "Latency by percentile", x, y).about(about).all(series))
 }
 
@@ -65,33 +63,39 @@ pub(super) fn events(streams: &Streams) -> Result<Chart, DecodeError> {
         curve("longest gap of a response", 3, &streams.longest_gap)?,
         curve("last event", 2, &streams.last_event)?.hidden(),
     ];
-    let samples = [&streams.first_event, &streams.gap, &streams.longest_gap].map(|one| one.count);
-    let x = Axis::percentiles(samples.into_iter().max().unwrap_or(0));
-    let y = of_values(&series);
+    let (x, y) = (reached(&series), of_values(&series));
     let about = "First and last event count from when a request was due, a gap from the event before. Gaps of events \
                  that were read together are unknown and left out.";
     Ok(Chart::new("events", "Events by percentile", x, y).about(about).all(series))
 }
 
-/// The quantiles of a distribution, as far as it has samples; the last one is its maximum.
+/// The quantiles of a distribution from its minimum on, as far as it has enough samples for them.
 fn curve(name: &str, colour: usize, of: &Distribution) -> Result<Series, DecodeError> {
-    let Some(max_ns) = of.max_ns else {
+    if of.count == 0 {
         return Ok(Series::line(name, colour, []));
-    };
+    }
     let hdr = of.decode()?;
     // A logarithmic axis has no zero.
     let shown = |ns: u64| (ns > 0).then_some(ns as f64);
-    let decades = (0..=of.count.max(1).ilog10())
+    let decades = (0..=of.count.ilog10())
         .flat_map(|power| PER_DECADE.map(|digits| digits.saturating_mul(10u64.pow(power))));
-    let inside = decades.take_while(|&hundredths| hundredths / 100 < of.count).map(|hundredths| {
+    let inside = decades.filter_map(|hundredths| {
         let q = Quantile::new(hundredths - 100, hundredths);
-        (hundredths as f64 / 100.0, shown(of.at_rank(&hdr, q.rank(of.count))))
+        enough_samples(of.count, q)
+            .then(|| (hundredths as f64 / 100.0, shown(of.at_rank(&hdr, q.rank(of.count)))))
     });
-    let end = (of.count as f64, shown(max_ns));
-    Ok(Series::line(name, colour, inside.chain([end])))
+    let mut inside = inside.peekable();
+    let first = inside.peek().and(of.min_ns).map(|min_ns| (1.0, shown(min_ns)));
+    Ok(Series::line(name, colour, first.into_iter().chain(inside)))
 }
 
-/// The percentiles that are worth printing, with their intervals.
+/// The axis of percentiles, a little further than the longest of these curves, so that dots at its end are whole.
+fn reached(curves: &[Series]) -> Axis {
+    let last = curves.iter().filter_map(|one| one.at.last()).copied().fold(0.0, f64::max);
+    Axis::percentiles((last * 1.1) as u64)
+}
+
+/// The percentiles that are worth printing, with the intervals that are.
 fn intervals(of: &Distribution) -> Vec<Dot> {
     WITH_INTERVAL
         .into_iter()
@@ -99,7 +103,12 @@ fn intervals(of: &Distribution) -> Vec<Dot> {
             let value = of.percentile_ns(name)? as f64;
             let interval = of.interval_ns(name)?;
             let end = |ns: Option<u64>| ns.map(|ns| ns as f64);
-            Some(Dot { at, value, low: end(interval.low_ns), high: end(interval.high_ns) })
+            (interval.standing() == Standing::Bounded).then(|| Dot {
+                at,
+                value,
+                low: end(interval.low_ns),
+                high: end(interval.high_ns),
+            })
         })
         .collect()
 }
@@ -112,7 +121,7 @@ pub(super) fn over_time(document: &Document, course: &Course<'_>) -> Vec<Chart> 
     charts.push(service(course, &time));
     let figures = intervals::charts().into_iter().map(|(chart, lines)| {
         let lines = lines.into_iter().flat_map(|(figure, line)| drawn(course, figure, line));
-        let asked = (chart.id == RATE.id).then(|| asked(document, course));
+        let asked = (chart.id == RATE.id).then(|| asked(document, course)).flatten();
         (*chart, lines.chain(asked).collect::<Vec<_>>())
     });
     for (chart, series) in figures.chain(resources(document)) {
@@ -121,6 +130,8 @@ pub(super) fn over_time(document: &Document, course: &Course<'_>) -> Vec<Chart> 
             Unit::Duration => of_values(&series),
             _ => from_zero(axis, unit, &series),
         };
+        let arrivals = if id == RATE.id { arrivals(document) } else { String::new() };
+        let about = format!("{about}{arrivals}");
         charts.push(Chart::new(id, title, time.clone(), y).about(about).all(series));
         if id == RATE.id {
             charts.extend(watched(document, &time));
@@ -251,10 +262,22 @@ fn tail(
     [instead_of(&p99, Series::line(longest_name, longest_colour, longest)), p99]
 }
 
-/// The asked rate over time.
-fn asked(document: &Document, course: &Course<'_>) -> Series {
-    let points = course.points(|slice| asked_per_s(document, slice.rows.middle_s()));
-    Series::line("asked", 6, points)
+/// The asked rate over time, if it is one of all requests.
+fn asked(document: &Document, course: &Course<'_>) -> Option<Series> {
+    let points = || course.points(|slice| asked_per_s(document, slice.rows.middle_s()));
+    document.users.is_none().then(|| Series::line("asked", 6, points()))
+}
+
+/// The asked rate where it is not one of all requests, behind what the chart is about.
+fn arrivals(document: &Document) -> String {
+    let Some(per_s) = document.users.as_ref().and_then(|users| users.asked_per_s) else {
+        return String::new();
+    };
+    let asked = fmt_per_second(per_s);
+    match document.plan.work.are_requests() {
+        true => format!(" Asked for: {asked} without the requests that follow redirects."),
+        false => format!(" Asked for: {asked} users, each with requests of their own."),
+    }
 }
 
 /// The asked rate at this time of the run, if the schedule consists of constant rates and ramps.
@@ -388,5 +411,55 @@ mod tests {
             let below: u64 = column[..=row].iter().sum();
             assert!(below * 2 >= response.len(), "{column:?}");
         }
+    }
+
+    #[test]
+    fn curves_end_where_samples_are_too_few() {
+        let reach = |count: u64| {
+            let of = testing::distribution(&(1..=count).map(|n| n * 1000).collect::<Vec<_>>());
+            let curve = curve("a", 0, &of).unwrap();
+            let end = curve.at.last().copied();
+            let is_told = |name: &str| of.percentile_ns(name).is_some();
+            assert_eq!(end.is_some_and(|end| end >= 100.0), is_told("p99"), "{count}");
+            assert_eq!(end.is_some_and(|end| end >= 10.0), is_told("p90"), "{count}");
+            assert_eq!(reached(&[curve]).high, (end.unwrap_or(0.0) * 1.1).floor().max(10.0));
+            end
+        };
+        assert_eq!(reach(0), None);
+        assert_eq!(reach(4), None);
+        assert!(reach(142).is_some_and(|end| (35.0..40.0).contains(&end)));
+        assert!(reach(6000).is_some_and(|end| end > 1000.0));
+    }
+
+    #[test]
+    fn intervals_that_the_table_replaces_by_a_word_are_not_drawn() {
+        let mut of = testing::distribution(&(1..=5000u64).map(|n| n * 1000).collect::<Vec<_>>());
+        let places = |of: &Distribution| intervals(of).iter().map(|dot| dot.at).collect::<Vec<_>>();
+        assert_eq!(places(&of), [2.0, 10.0, 20.0, 100.0]);
+        for (name, standing) in [("p90", Standing::TooFew), ("p95", Standing::OneStall)] {
+            of.intervals_ns.get_mut(name).unwrap().standing = Some(standing);
+        }
+        assert_eq!(places(&of), [2.0, 100.0]);
+    }
+
+    #[test]
+    fn what_is_asked_of_users_is_no_rate_of_requests() {
+        let rate = |document: &Document| {
+            let charts = over_time(document, &Course::of(document).unwrap());
+            charts.into_iter().find(|chart| chart.id == RATE.id).unwrap()
+        };
+        let has_asked = |chart: &Chart| chart.series.iter().any(|one| one.name == "asked");
+        let plain = rate(&testing::healthy_open());
+        assert!(has_asked(&plain) && !plain.about.contains("Asked for"), "{}", plain.about);
+        let mut document = testing::users_run().document();
+        let users = rate(&document);
+        assert!(!has_asked(&users) && users.about.contains("/s users"), "{}", users.about);
+        let candor_plan::Work::Journeys(journeys) = &mut document.plan.work else { panic!() };
+        journeys.order = Some(candor_plan::Order::Rotation);
+        let redirected = rate(&document);
+        let about = &redirected.about;
+        assert!(!has_asked(&redirected) && about.contains("redirects"), "{about}");
+        let page = super::super::page(&document, crate::Depth::Full).html();
+        assert!(!page.contains("with users at") && page.contains("plus redirects"));
     }
 }

@@ -77,6 +77,9 @@ fn header(header: &mut Section, document: &Document) {
     let asked = match document.rate.asked_per_s.filter(|_| open) {
         Some(asked) => format!("of {} asked", fmt_per_second(asked)),
         None => match document.users.as_ref().and_then(|users| users.asked_per_s) {
+            Some(first) if document.plan.work.are_requests() => {
+                format!("{} asked, plus redirects", fmt_per_second(first))
+            }
             Some(users) => format!("with users at {}", fmt_per_second(users)),
             None => "as fast as it went".to_owned(),
         },
