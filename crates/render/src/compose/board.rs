@@ -9,6 +9,10 @@ use crate::page::{Column, Depth, Page, Section, Table};
 use candor_report::Tone;
 use candor_report::experiment::board::{Board, Measure, Profile, Row, Score, Standing};
 use candor_report::experiment::suite::protocol_name;
+use candor_report::shorten;
+
+/// Characters of a reason in the headline; the whole of it stands in its profile.
+const REASON: usize = 170;
 
 /// How to read the numbers.
 const READING: [&str; 5] = [
@@ -37,6 +41,12 @@ pub fn page(board: &Board, depth: Depth) -> Page {
         let sentence = format!("The loader limited {figures}: these servers may be better (≥).");
         page.header.standing(Tone::Doubtful, "LOWER BOUND", sentence);
     }
+    for one in &board.servers {
+        if let Some(why) = no_score(board, &one.name) {
+            let sentence = format!("{} has no score in any profile: {why}", one.name);
+            page.header.standing(Tone::Bad, "FAILED", shorten(&sentence, REASON));
+        }
+    }
     let section = page.section("standings", "Standings");
     if depth == Depth::Short {
         short(section, board);
@@ -62,6 +72,13 @@ pub fn page(board: &Board, depth: Depth) -> Page {
     let each = "one server at a time, in a fresh process for each run";
     matrix::end(&mut page, &board.heading, &board.format, &READING, each, servers);
     page
+}
+
+/// Why a server has no score in any profile that it is in: the reason in the first of them. `None`: it has one.
+fn no_score<'a>(board: &'a Board, server: &str) -> Option<&'a str> {
+    let rows = board.profiles.iter().flat_map(|one| &one.rows).filter(|row| row.server == server);
+    let why: Option<Vec<&str>> = rows.map(|row| row.unscored.as_deref()).collect();
+    why.filter(|_| board.complete)?.first().copied()
 }
 
 fn by(measure: Measure) -> &'static str {

@@ -333,3 +333,23 @@ fn every_row_of_a_csv_has_as_many_fields_as_its_head() {
         assert!(text.lines().all(|line| fields(line) == head), "{text}");
     }
 }
+
+#[test]
+fn a_server_without_any_score_is_in_the_headline() {
+    let mut board = sample_board();
+    let is_told = |board: &Board| {
+        [Depth::Short, Depth::Full].map(|depth| {
+            let text = super::board(board, depth).text(Style::PLAIN);
+            text.contains("FAILED") && text.contains("h2o has no score in any profile")
+        })
+    };
+    assert_eq!(is_told(&board), [false, false]);
+    for row in board.profiles.iter_mut().flat_map(|one| &mut one.rows) {
+        if row.server == "h2o" {
+            (row.score, row.unscored) = (None, Some("it does not start".to_owned()));
+        }
+    }
+    assert_eq!(is_told(&board), [true, true]);
+    board.complete = false;
+    assert_eq!(is_told(&board), [false, false], "other runs of it may come");
+}

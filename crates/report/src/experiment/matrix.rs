@@ -63,8 +63,12 @@ pub struct FailedTrial {
 impl FailedTrial {
     /// Trial and reason in one line; a reason may end with the last lines of a log.
     pub fn line(&self) -> String {
-        let why: Vec<&str> = self.why.lines().map(str::trim).collect();
-        format!("{}: {}", self.trial, why.join(" · "))
+        format!("{}: {}", self.trial, self.reason())
+    }
+
+    /// The reason in one line.
+    pub fn reason(&self) -> String {
+        self.why.lines().map(str::trim).collect::<Vec<_>>().join(" · ")
     }
 }
 

@@ -7,7 +7,7 @@ use candor_plan::units::{fmt_duration_ns, fmt_plural, fmt_share, fmt_short};
 use super::contest::{Contest, Entrant, Measure, Ratio, times, told};
 use super::{Finding, Kind, Noun, list, range};
 use crate::experiment::figures::Figures;
-use crate::experiment::matrix::grouped;
+use crate::experiment::matrix::{FailedTrial, grouped};
 use crate::experiment::suite::{Cell, PROTOCOLS, SATURATED_BELOW, Suite, protocol_name};
 
 /// A server that fails more of its requests than this is broken.
@@ -46,7 +46,8 @@ type Key<'a> = (&'a str, &'a str, &'a str);
 pub fn findings(suite: &Suite) -> Vec<Finding> {
     let names = Names::of(suite);
     let places = places(suite);
-    let mut found = ailments(suite, &places, &names);
+    let mut found = unmeasured(suite);
+    found.extend(ailments(suite, &places, &names));
     found.extend(contests(&places, &names));
     found.extend(bounds(&places));
     found.sort_by_key(|one| one.kind);
@@ -195,12 +196,29 @@ pub(super) fn unscored(suite: &Suite, cell: &Cell) -> Option<String> {
     });
     let is_missing = || {
         let (made, of) = (cell.trials.len(), cell.rounds.unwrap_or(suite.heading.rounds));
-        let prefix = format!("{} round ", cell.name());
-        let failure = suite.failures.iter().find(|one| one.trial.starts_with(&prefix));
-        let why = failure.map_or(String::new(), |one| format!(": {}", one.why));
+        let why = failure(suite, cell).map_or(String::new(), |one| format!(": {}", one.reason()));
         ((made as u64) < of).then(|| format!("{made} of {of} runs were made{why}"))
     };
     found.or_else(is_missing)
+}
+
+/// The failure of a trial of this cell.
+fn failure<'a>(suite: &'a Suite, cell: &Cell) -> Option<&'a FailedTrial> {
+    let prefix = format!("{} round ", cell.name());
+    suite.failures.iter().find(|one| one.trial.starts_with(&prefix))
+}
+
+/// Servers of which no trial could be made, and why that of the first cell could not.
+fn unmeasured(suite: &Suite) -> Vec<Finding> {
+    let told = |server: &str| {
+        let mut failures = Vec::new();
+        for cell in suite.cells.iter().filter(|cell| cell.server == server) {
+            failures.push(failure(suite, cell).filter(|_| cell.trials.is_empty())?);
+        }
+        Some(format!("{server} could not be measured: {}", failures.first()?.reason()))
+    };
+    let sentences = suite.servers.iter().filter_map(|one| told(&one.name));
+    sentences.map(|sentence| Finding { kind: Kind::Broken, sentence }).collect()
 }
 
 fn is_saturated(figures: &Figures) -> bool {

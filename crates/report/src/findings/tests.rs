@@ -4,6 +4,7 @@ use candor_stats::bootstrap::Random;
 
 use super::*;
 use crate::experiment::figures::{Figures, Percentiles};
+use crate::experiment::matrix::FailedTrial;
 use crate::experiment::suite::{Cell, Suite, Trial};
 use crate::testing::clients::{sample as sample_clients, trial as client_trial};
 use crate::testing::experiments::sample_suite;
@@ -239,6 +240,29 @@ fn what_broke_is_told_with_figures() {
             ),
         ]
     );
+}
+
+#[test]
+fn a_server_of_which_no_trial_could_be_made_is_broken() {
+    let cells = |mine: Cell| vec![cell("nginx", "a", &[1000.0]), mine];
+    let failure = |cell: &Cell| FailedTrial {
+        trial: format!("{} round 1", cell.name()),
+        why: "it ended; the last lines of its output:\n  a\n  b".to_owned(),
+    };
+    let told = |mine: Cell, failures: Vec<FailedTrial>| {
+        let mut suite = Suite { cells: cells(mine), failures, ..sample_suite(1) };
+        suite.servers[0].name = "mine".to_owned();
+        let all = super::suite(&suite).into_iter();
+        all.filter(|one| one.kind == Kind::Broken).map(|one| one.sentence).collect::<Vec<_>>()
+    };
+    let mine = cell("mine", "a", &[]);
+    let failed = vec![failure(&mine)];
+    assert_eq!(
+        told(mine.clone(), failed.clone()),
+        ["mine could not be measured: it ended; the last lines of its output: · a · b"]
+    );
+    assert!(told(mine, Vec::new()).is_empty(), "its trials may come");
+    assert!(told(cell("mine", "a", &[900.0]), failed).is_empty(), "one was made");
 }
 
 #[test]

@@ -183,8 +183,10 @@ fn table(out: &mut Markup, table: &Table) {
                 for cells in &table.rows {
                     body.element("tr", &[], |row| {
                         for (n, (cell, column)) in cells.iter().zip(&table.columns).enumerate() {
-                            match n {
-                                0 => row.leaf("th", &[("scope", "row")], cell),
+                            let place = [("scope", "row"), ("class", class(column.kind))];
+                            match (n, column.kind) {
+                                (0, Kind::Figures) => row.leaf("th", &place, cell),
+                                (0, _) => row.leaf("th", &place[..1], cell),
                                 _ => row.leaf("td", &[("class", class(column.kind))], cell),
                             }
                         }
@@ -238,7 +240,21 @@ mod tests {
 
     use super::*;
     use crate::Depth;
+    use crate::page::Column;
     use candor_report::testing;
+
+    #[test]
+    fn a_first_column_of_figures_stands_under_its_header() {
+        let drawn = |first: Column| {
+            let mut table = Table::new([first, Column::words("server")]);
+            table.row(["1".to_owned(), "a".to_owned()]);
+            let mut out = Markup::new();
+            super::table(&mut out, &table);
+            out.into_string()
+        };
+        assert_eq!(drawn(Column::figures("rank")).matches("class=\"figure\"").count(), 2);
+        assert!(drawn(Column::words("name")).contains("<th scope=\"row\">1</th>"));
+    }
 
     /// Otherwise a browser refuses them.
     #[test]

@@ -1,6 +1,7 @@
 //! Scores and ranks of boards whose figures are known.
 
 use super::*;
+use crate::experiment::matrix::FailedTrial;
 use crate::findings::tests::{measured, with};
 use crate::testing::experiments::sample_suite;
 
@@ -180,4 +181,16 @@ fn equal_servers_share_a_rank() {
     }
     assert!(apart <= 30, "{apart} of 400");
     assert!(found >= 360, "{found} of 400");
+}
+
+#[test]
+fn why_there_is_no_score_is_one_line() {
+    let mut suite = sample_suite(1);
+    suite.servers.iter_mut().for_each(|one| one.name = "a".to_owned());
+    let cell = measured("a", "x", "closed", Vec::new());
+    let trial = format!("{} round 1", cell.name());
+    let failures = vec![FailedTrial { trial, why: "it ended; its output:\n  /root/a".to_owned() }];
+    let board = board(&Suite { cells: vec![cell], failures, ..suite });
+    let why = board.profiles[0].rows[0].unscored.as_deref();
+    assert_eq!(why, Some("0 of 1 runs were made: it ended; its output: · /root/a"));
 }
