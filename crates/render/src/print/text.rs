@@ -22,7 +22,8 @@ const CELL: usize = 200;
 
 /// The page as text.
 pub(crate) fn print(page: &Page, style: Style) -> String {
-    let mut out = Printer { style, text: String::new(), heading: String::new(), gap: false };
+    let mut out =
+        Printer { style, text: String::new(), heading: String::new(), gap: false, is_wide: false };
     out.wrapped("", Some(Tone::Strong), &page.title);
     header(&mut out, &page.header.blocks);
     for section in page.sections.iter().chain([&page.findings, &page.again]) {
@@ -50,12 +51,29 @@ struct Printer {
     heading: String,
     /// Whether a blank line comes before the next one.
     gap: bool,
+    /// Whether a table of the section does not fit beside the margin: then all of them begin at the left.
+    is_wide: bool,
+}
+
+/// A table as it is printed.
+struct Laid {
+    rows: Vec<Vec<String>>,
+    names: Vec<String>,
+    abouts: Vec<String>,
+    /// The first column that does not stand in the margin, and the first of sentences.
+    first: usize,
+    columns: usize,
+    widths: Vec<usize>,
+    /// Whether it fits beside the margin.
+    fits: bool,
 }
 
 impl Printer {
     fn section(&mut self, section: &Section) {
         self.gap = true;
         section.heading.clone_into(&mut self.heading);
+        let is_wide = |block: &Block| matches!(block, Block::Table(one) if !self.laid(one).fits);
+        self.is_wide = section.blocks.iter().any(is_wide);
         self.blocks(&section.blocks);
     }
 
@@ -149,8 +167,7 @@ impl Printer {
 
     /// Columns as wide as they have to be, or wider where there is room. Names of rows stand in the margin
     /// if they fit in it and their column has no name; sentences stand beside, one below the other.
-    fn table(&mut self, table: &Table) {
-        self.gap |= self.heading.is_empty();
+    fn laid(&self, table: &Table) -> Laid {
         let shown = |text: &String| shorten(&visible(text), CELL);
         let rows: Vec<Vec<String>> =
             table.rows.iter().map(|row| row.iter().map(shown).collect()).collect();
@@ -164,25 +181,31 @@ impl Printer {
             cells.map(length).max().unwrap_or(0)
         };
         let first = usize::from(names[0].is_empty() && needed(0) + 2 < MARGIN);
-        let is_figures = |at: usize| table.columns[at].kind == Kind::Figures;
         // The first column beside the margin has a blank place before it already.
         let least = |at: usize| needed(at) + if at == 0 { 0 } else { 2 };
         let width_with = |column: usize| {
+            let is_figures = |at: usize| table.columns[at].kind == Kind::Figures;
             let wide = |at| if is_figures(at) { least(at).max(column) } else { least(at) };
             (first..columns).map(wide).collect::<Vec<usize>>()
         };
         let sum = |widths: &Vec<usize>| widths.iter().sum::<usize>();
         let room = if columns < names.len() { BESIDE } else { self.style.width - MARGIN };
         let widths = (0..=COLUMN).rev().map(width_with).find(|widths| sum(widths) <= room);
-        let fits = widths.is_some();
+        let fits = first == 1 || widths.is_some();
         let widths = widths.unwrap_or_else(|| width_with(0));
-        let margin = if fits || first == 1 { MARGIN } else { 2 };
+        Laid { rows, names, abouts, first, columns, widths, fits }
+    }
+
+    fn table(&mut self, table: &Table) {
+        self.gap |= self.heading.is_empty();
+        let Laid { rows, names, abouts, first, columns, widths, fits } = self.laid(table);
+        let margin = if first == 1 || (fits && !self.is_wide) { MARGIN } else { 2 };
         let line = |row: &[String]| {
             let cells = row[first..columns].iter().zip(&widths).zip(first..);
-            let cells = cells.map(|((cell, &width), at)| match (is_figures(at), at) {
-                (true, _) => format!("{cell:>width$}"),
-                (false, 0) => format!("{cell:width$}"),
-                (false, _) => format!("  {cell:0$}", width - 2),
+            let cells = cells.map(|((cell, &width), at)| match (table.columns[at].kind, at) {
+                (Kind::Figures, _) => format!("{cell:>width$}"),
+                (_, 0) => format!("{cell:width$}"),
+                _ => format!("  {cell:0$}", width - 2),
             });
             cells.collect::<String>()
         };
@@ -195,7 +218,7 @@ impl Printer {
         if abouts.iter().any(|about| !about.is_empty()) {
             self.line(&" ".repeat(margin), Some(Tone::Faint), &line(&abouts));
         }
-        let beside = margin + sum(&widths) + 2;
+        let beside = margin + widths.iter().sum::<usize>() + 2;
         let room = self.style.width.saturating_sub(beside).max(MARGIN);
         for row in &rows {
             let name = if first == 1 { format!("  {}", row[0]) } else { String::new() };
@@ -325,6 +348,8 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::Depth;
+    use crate::page::Column;
 
     #[test]
     fn words_stay_whole_where_they_can() {
@@ -334,6 +359,26 @@ mod tests {
         assert_eq!(wrap("", 4), [""]);
         assert_eq!(wrap("after 738 ms, 2 servers", 10), ["after", "738 ms, 2", "servers"]);
         assert_eq!(wrap("in (99.73 %) more", 9), ["in", "(99.73 %)", "more"]);
+    }
+
+    #[test]
+    fn tables_of_a_section_begin_at_the_same_place() {
+        let table = |width: usize| {
+            let mut table = Table::new([Column::words("name"), Column::words("about")]);
+            table.row(["row".to_owned(), "x".repeat(width)]);
+            table
+        };
+        let margins = |widths: [usize; 2]| {
+            let mut page = Page::new(Depth::Terminal, "title");
+            let section = page.section("a", "A");
+            widths.iter().for_each(|width| section.headed("a heading of its own", table(*width)));
+            let text = print(&page, Style::PLAIN);
+            let rows = text.lines().filter_map(|line| line.find("row "));
+            rows.collect::<Vec<_>>()
+        };
+        assert_eq!(margins([9, 9]), [MARGIN, MARGIN]);
+        assert_eq!(margins([9, 190]), [2, 2]);
+        assert_eq!(margins([190, 9]), [2, 2]);
     }
 
     proptest! {
