@@ -124,9 +124,7 @@ fn settings(draft: &mut Draft, commands: &[Command], server: &Server) {
         for (key, value) in &command.settings {
             let text = value.to_string();
             let is_same = |(known, other): &(_, Value)| known == key && other.to_string() == text;
-            if !commands.iter().all(|one| one.settings.iter().any(is_same)) {
-                of_some.insert(*key);
-            }
+            let is_of_all = commands.iter().all(|one| one.settings.iter().any(is_same));
             let key = match *key {
                 "h2" if !server.is_https() => "h2c-upgrade",
                 "h2-prior" => "h2",
@@ -134,6 +132,9 @@ fn settings(draft: &mut Draft, commands: &[Command], server: &Server) {
                 "h3" if !server.is_https() => continue,
                 key => key,
             };
+            if !is_of_all {
+                of_some.insert(key);
+            }
             if !draft.settings.iter().any(|(known, _)| *known == key) {
                 draft.settings.push((key, value.clone()));
             }
@@ -143,13 +144,6 @@ fn settings(draft: &mut Draft, commands: &[Command], server: &Server) {
                 draft.remark(remark);
             }
         }
-    }
-    if !of_some.is_empty() {
-        let names = of_some.iter().map(|key| key.trim_end_matches("-prior")).collect::<Vec<_>>();
-        draft.remark(format!(
-            "Guess: all requests have what one command has, the first that names it: {}",
-            names.join(", ")
-        ));
     }
     let has = |draft: &Draft, one: &str| draft.settings.iter().any(|(key, _)| *key == one);
     if has(draft, "h3") && (has(draft, "proxy") || has(draft, "unix-socket")) {
@@ -174,11 +168,19 @@ fn settings(draft: &mut Draft, commands: &[Command], server: &Server) {
         draft.remark("Left out: curl's connect-to: a plan has it or a proxy");
     }
     // Whoever accepts any certificate needs no list of CAs.
-    if draft.settings.iter().any(|(key, _)| *key == "insecure") {
+    if has(draft, "insecure") {
         draft.settings.retain(|(key, _)| *key != "cacert");
     }
     if !server.is_https() {
         draft.settings.retain(|(key, _)| !["insecure", "cacert", "cert", "key"].contains(key));
+    }
+    of_some.retain(|key| has(draft, key));
+    if !of_some.is_empty() {
+        let names = of_some.into_iter().collect::<Vec<_>>();
+        draft.remark(format!(
+            "Guess: all requests have what one command has, the first that names it: {}",
+            names.join(", ")
+        ));
     }
 }
 

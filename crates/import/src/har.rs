@@ -60,13 +60,20 @@ fn syntax(error: &serde_json::Error) -> ImportError {
     ImportError::json(Format::Har, error, EXPORT)
 }
 
+/// A server, how many requests went to it, how many of them could be steps, and how many are for files.
+#[derive(Debug)]
+struct Host {
+    server: Server,
+    requests: usize,
+    steps: usize,
+    files: usize,
+}
+
 /// What the first pass finds.
 #[derive(Debug, Default)]
 struct Hosts {
-    /// In the order of their first requests: server, requests that could be steps.
-    list: Vec<(Server, usize)>,
-    /// Requests to files that are left out.
-    files: usize,
+    /// In the order of their first requests.
+    list: Vec<Host>,
     /// Entries that no network saw: `data:`, `blob:`.
     others: usize,
 }
@@ -92,19 +99,25 @@ impl Hosts {
             let place = match places.get(&server) {
                 Some(place) => *place,
                 None if hosts.list.len() < MAX_HOSTS => {
-                    hosts.list.push((server.clone(), 0));
+                    hosts.list.push(Host {
+                        server: server.clone(),
+                        requests: 0,
+                        steps: 0,
+                        files: 0,
+                    });
                     places.insert(server, hosts.list.len() - 1);
                     hosts.list.len() - 1
                 }
                 None => return,
             };
+            hosts.list[place].requests += 1;
             let path = target.to_template();
             let kind = &entry.response.content.mime_type;
             if is_file(method, path.as_text().unwrap_or_default(), &entry.resource_type, kind) {
-                hosts.files += 1;
-                hosts.list[place].1 += usize::from(options.static_files);
+                hosts.list[place].files += 1;
+                hosts.list[place].steps += usize::from(options.static_files);
             } else {
-                hosts.list[place].1 += usize::from(!is_websocket(url, &entry.resource_type));
+                hosts.list[place].steps += usize::from(!is_websocket(url, &entry.resource_type));
             }
         })
         .map_err(|error| syntax(&error))?;
@@ -122,7 +135,7 @@ impl Hosts {
         let first = self.chosen(options)?;
         let mut all = vec![first.clone()];
         for asked in &options.hosts {
-            let mut others = self.list.iter().map(|(server, _)| server);
+            let mut others = self.list.iter().map(|one| &one.server);
             if asked == "all" {
                 all.extend(others.filter(|server| *server != first).take(MAX_TARGETS).cloned());
                 continue;
@@ -140,25 +153,25 @@ impl Hosts {
     /// The host that was asked for, or the most frequent one.
     fn chosen(&self, options: &Options) -> Result<&Server, ImportError> {
         let Some(asked) = &options.host else {
-            let best = self.list.iter().rev().max_by_key(|(_, count)| count);
-            let (server, count) = best.expect("there is a host");
-            return match count {
+            let best = self.list.iter().rev().max_by_key(|one| one.steps);
+            let best = best.expect("there is a host");
+            return match best.steps {
                 0 => Err(ImportError::OnlyFiles),
-                _ => Ok(server),
+                _ => Ok(&best.server),
             };
         };
-        let matching = self.list.iter().filter(|(server, _)| is_asked(asked, server));
-        let best = matching.rev().max_by_key(|(_, count)| count);
-        best.map(|(server, _)| server)
+        let matching = self.list.iter().filter(|one| is_asked(asked, &one.server));
+        let best = matching.rev().max_by_key(|one| one.steps);
+        best.map(|one| &one.server)
             .ok_or_else(|| ImportError::NoHost { asked: asked.clone(), hosts: self.named(&[]) })
     }
 
-    /// Hosts with their counts, the most frequent first.
+    /// Hosts with how many requests went to them, the most frequent first.
     fn named(&self, without: &[Server]) -> String {
         let mut others: Vec<_> =
-            self.list.iter().filter(|(server, _)| !without.contains(server)).collect();
-        others.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
-        let name = |(server, count): &&(Server, usize)| format!("{} ({count})", server.authority());
+            self.list.iter().filter(|one| !without.contains(&one.server)).collect();
+        others.sort_by_key(|one| std::cmp::Reverse(one.requests));
+        let name = |one: &&Host| format!("{} ({})", one.server.authority(), one.requests);
         let mut names: Vec<_> = others.iter().take(NAMED).map(name).collect();
         if others.len() > NAMED {
             names.push(format!("{} more", others.len() - NAMED));
@@ -412,7 +425,9 @@ impl Recording {
         options: &Options,
     ) -> Result<(Draft, Secrets), ImportError> {
         let mut left_out = Vec::new();
-        let files = hosts.files * usize::from(!options.static_files);
+        let own = hosts.list.iter().filter(|one| self.servers.contains(&one.server));
+        let files = own.map(|one| one.files).sum::<usize>();
+        let files = files * usize::from(!options.static_files);
         for (count, what) in [
             (hosts.others, "with another URL than http or https"),
             (files, "for images, styles, scripts and fonts"),

@@ -68,10 +68,10 @@ impl Secrets {
         if let Some(place) = self.by_value.get(value) {
             return format!("env:{}", self.known[*place].1);
         }
-        let kind = kind.trim_end_matches(|c: char| c == '_' || c.is_ascii_digit());
+        let kind = without_number(kind);
         let count = self.kinds.entry(kind.to_owned()).or_default();
         *count += 1;
-        let name = if *count == 1 { kind.to_owned() } else { format!("{kind}_{count}") };
+        let name = numbered(kind, *count);
         self.by_value.insert(value.to_owned(), self.known.len());
         self.known.push((value.to_owned(), name.clone()));
         format!("env:{name}")
@@ -170,6 +170,7 @@ impl Secrets {
             }
         }
         self.hide(draft);
+        self.renumber(draft);
         if !self.escaped.is_empty() {
             draft.remark(format!(
                 "With the escapes that the request has: {}",
@@ -316,32 +317,90 @@ impl Secrets {
         draft.hide_comments(&search);
     }
 
+    /// Numbers variables anew, those that the draft reads first: a secret that stands in it only as a part of another
+    /// one, as a password does in the credentials of Basic, leaves no gap.
+    fn renumber(&mut self, draft: &mut Draft) {
+        let read: HashSet<String> = Secrets::variables(draft).into_iter().collect();
+        let own: HashSet<&String> = self.known.iter().map(|(_, name)| name).collect();
+        let is_free = |name: &String| own.contains(name) || !read.contains(name);
+        let mut counts: HashMap<&str, usize> = HashMap::new();
+        let mut names = HashMap::new();
+        let (first, rest): (Vec<&String>, Vec<&String>) =
+            self.known.iter().map(|(_, name)| name).partition(|name| read.contains(*name));
+        for name in first.into_iter().chain(rest) {
+            let kind = without_number(name);
+            let count = counts.entry(kind).or_default();
+            let new = loop {
+                *count += 1;
+                let new = numbered(kind, *count);
+                if is_free(&new) {
+                    break new;
+                }
+            };
+            names.insert(name.clone(), new);
+        }
+        let known = self.known.iter_mut().map(|(_, name)| name);
+        known.chain(&mut self.escaped).for_each(|name| name.clone_from(&names[name]));
+        each_variable(draft, &mut |name| {
+            if let Some(new) = names.get(name) {
+                name.clone_from(new);
+            }
+        });
+    }
+
     /// The variables that a draft reads, in order of appearance.
     pub(crate) fn variables(draft: &mut Draft) -> Vec<String> {
         let mut found = Vec::new();
         let mut known = HashSet::new();
-        let mut take = |hole: &str| {
-            if let Some((_, name)) = hole.split_once("env:")
-                && known.insert(name.to_owned())
-            {
-                found.push(name.to_owned());
+        each_variable(draft, &mut |name| {
+            if known.insert(name.clone()) {
+                found.push(name.clone());
             }
-        };
-        let keys = draft.settings.iter().filter(|(key, _)| *key == "auth");
-        for value in keys.filter_map(|(_, value)| value.as_inline_table()) {
-            let holes = value.iter().filter_map(|(_, text)| text.as_str()?.strip_suffix('}'));
-            holes.for_each(&mut take);
+        });
+        found
+    }
+}
+
+/// `TOKEN`, `TOKEN_2`.
+fn numbered(kind: &str, number: usize) -> String {
+    if number == 1 { kind.to_owned() } else { format!("{kind}_{number}") }
+}
+
+fn without_number(name: &str) -> &str {
+    name.trim_end_matches(|c: char| c == '_' || c.is_ascii_digit())
+}
+
+/// Calls `visit` with the name of the variable of each hole that reads one.
+fn each_variable(draft: &mut Draft, visit: &mut dyn FnMut(&mut String)) {
+    // Of curl's --aws-sigv4.
+    let auth = draft.settings.iter_mut().filter(|(key, _)| *key == "auth");
+    for table in auth.filter_map(|(_, value)| value.as_inline_table_mut()) {
+        for (_, value) in table.iter_mut() {
+            let hole = value.as_str().and_then(|text| text.strip_suffix('}')?.split_once("env:"));
+            let Some((function, name)) = hole else { continue };
+            let mut renamed = name.to_owned();
+            visit(&mut renamed);
+            *value = format!("{function}env:{renamed}}}").into();
         }
-        for step in draft.steps_mut() {
-            step.values(&mut |_, _, value| {
-                for piece in value.pieces() {
-                    if let Piece::Hole(hole) = piece {
-                        take(hole);
-                    }
+    }
+    let mut holes = |value: &mut Template| {
+        value.holes(&mut |hole| {
+            if let Some((function, name)) = hole.split_once("env:") {
+                let mut renamed = name.to_owned();
+                visit(&mut renamed);
+                *hole = format!("{function}env:{renamed}");
+            }
+        });
+    };
+    for step in draft.steps_mut() {
+        step.values(&mut |_, _, value| holes(value));
+        if let Some(Body::Json { value, .. }) = &mut step.body {
+            value.strings("", &mut |_, leaf| {
+                if let Json::Raw(text) = leaf {
+                    holes(text);
                 }
             });
         }
-        found
     }
 }
 

@@ -58,6 +58,15 @@ impl Template {
         &self.pieces
     }
 
+    /// Calls `visit` with what stands in each hole.
+    pub(crate) fn holes(&mut self, visit: &mut dyn FnMut(&mut String)) {
+        for piece in &mut self.pieces {
+            if let Piece::Hole(hole) = piece {
+                visit(hole);
+            }
+        }
+    }
+
     /// The text, if there is no hole.
     pub(crate) fn as_text(&self) -> Option<&str> {
         match self.pieces.as_slice() {

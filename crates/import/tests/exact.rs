@@ -314,6 +314,33 @@ fn of_an_option_the_last_one_counts_and_of_commands_the_first() {
 }
 
 #[test]
+fn a_plan_is_said_to_have_what_it_has() {
+    let guess = "# Guess: all requests have what one command has, the first that names it: ";
+    let (_, plan) = commands("curl -k -L http://h/a\ncurl http://h/b");
+    assert!(!plan.contains("insecure") && plan.contains(&format!("{guess}location\n")), "{plan}");
+    let (_, plan) = commands("curl -k https://h/a\ncurl https://h/b");
+    assert!(
+        plan.contains("insecure = true") && plan.contains(&format!("{guess}insecure\n")),
+        "{plan}"
+    );
+    let (_, plan) = commands("curl -k http://h/a\ncurl http://h/b");
+    assert!(!plan.contains("insecure") && !plan.contains(guess), "{plan}");
+}
+
+#[test]
+fn hosts_that_are_left_out_have_the_number_of_their_requests() {
+    let (_, plan) = recorded(vec![
+        entry("http://h/a", 0),
+        entry("http://cdn.example/logo.png", 1),
+        entry("http://api.example/x", 2),
+        entry("http://api.example/y", 3),
+        entry("http://h/b", 4),
+        entry("http://h/c", 5),
+    ]);
+    assert!(plan.contains("# Left out: other hosts: api.example (2), cdn.example (1)\n"), "{plan}");
+}
+
+#[test]
 fn what_stands_before_curl_and_what_the_shell_would_put_in_its_place() {
     for before in ["$ ", "time ", "sudo ", "A=b C='d e' ", "env LC_ALL=C "] {
         assert_eq!(text(&command(&format!("{before}curl http://h/a")), "path"), "/a", "{before}");

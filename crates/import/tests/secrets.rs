@@ -238,3 +238,27 @@ fn a_secret_keeps_the_escapes_that_no_function_writes() {
         assert!(sent.contains("env:") && !plan.contains("a*b~c"), "{plan}");
     }
 }
+
+#[test]
+fn variables_that_a_plan_reads_are_numbered_without_a_gap() {
+    let json = "-H 'Content-Type: application/json'";
+    let plan = of_curl(&format!(
+        "curl -u ann:open-sesame-1 http://h/a\n\
+         curl http://h/login {json} -d '{{\"user\":\"ann\",\"password\":\"hunter22x\"}}'\n\
+         curl http://h/other {json} -d '{{\"user\":\"bob\",\"password\":1234567}}'"
+    ));
+    assert_has(&plan, &["password = \"${env:PASSWORD}\"", "BASIC_CREDENTIALS"]);
+    assert!(plan.contains("${env:PASSWORD_2}") && !plan.contains("PASSWORD_3"), "{plan}");
+    let (_, told) = plan.split_once("set them before the run: ").expect("a note");
+    let told = told.replace("\n#  ", "");
+    for name in ["BASIC_CREDENTIALS", "PASSWORD", "PASSWORD_2"] {
+        let names = told.lines().next().unwrap().split(", ");
+        assert!(names.clone().any(|one| one.trim() == name), "{name}: {told}");
+    }
+    // The password by itself keeps a variable of its own.
+    let plan = of_curl(
+        "curl -u ann:open-sesame-1 http://h/a\n\
+         curl http://h/login -d 'password=hunter22x&note=open-sesame-1'",
+    );
+    assert_has(&plan, &["body = \"password=${env:PASSWORD_2}&note=${env:PASSWORD}\""]);
+}
