@@ -174,6 +174,11 @@ pub(crate) fn hide(more: Hidden) {
     hidden.get_or_insert_default().extend(more);
 }
 
+/// The values that are hidden so far.
+pub(crate) fn hidden() -> Hidden {
+    HIDDEN.lock().unwrap_or_else(PoisonError::into_inner).clone().unwrap_or_default()
+}
+
 /// Hears of the credentials of runs.
 pub(crate) fn hear(said: Said<'_>) {
     match said {

@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use std::{io, thread};
 
+use candor_plan::redact::Hidden;
 use candor_plan::watch::{Watch, series};
 use candor_report::document::watched::{Watched, WatchedSample};
 use rustix::process::setpriority_process;
@@ -35,12 +36,14 @@ struct Looker {
 }
 
 impl Watcher {
-    /// Begins to watch these figures.
+    /// Begins to watch these figures. What their sources say is repeated without the values that are `hidden`, and
+    /// without those of their URLs.
     ///
     /// # Errors
     /// If a thread cannot be started.
-    pub fn start(asked: &[Watch]) -> io::Result<Self> {
-        let lookers = asked.iter().map(Looker::start).collect::<io::Result<_>>()?;
+    pub fn start(asked: &[Watch], hidden: &Hidden) -> io::Result<Self> {
+        let lookers = asked.iter().map(|one| Looker::start(one, hidden.clone()));
+        let lookers = lookers.collect::<io::Result<_>>()?;
         Ok(Watcher { lookers })
     }
 
@@ -80,7 +83,8 @@ impl Lacks for Watched {
 }
 
 impl Looker {
-    fn start(watch: &Watch) -> io::Result<Self> {
+    fn start(watch: &Watch, mut hidden: Hidden) -> io::Result<Self> {
+        hidden.url(&watch.url);
         let seen = Arc::new(Mutex::new(Watched {
             source: http::shown(watch.url.split('?').next().unwrap_or_default()),
             query: watch.query.clone(),
@@ -90,16 +94,16 @@ impl Looker {
         let (own, watch) = (Arc::clone(&seen), watch.clone());
         let thread = thread::Builder::new()
             .name("watch".to_owned())
-            .spawn(move || look_on(&watch, &due, &own))?;
+            .spawn(move || look_on((&watch, &hidden), &due, &own))?;
         Ok(Looker { ends, seen, thread })
     }
 }
 
-fn look_on(watch: &Watch, due: &Receiver<u64>, seen: &Mutex<Watched>) {
+fn look_on(of: (&Watch, &Hidden), due: &Receiver<u64>, seen: &Mutex<Watched>) {
     // If the priority cannot be lowered, it stays.
     let _ = setpriority_process(Some(gettid()), NICEST);
     for end_ns in due {
-        let found = look(watch);
+        let found = look(of);
         let mut seen = seen.lock().unwrap_or_else(PoisonError::into_inner);
         match found {
             Ok(Found { value, is_counter }) => {
@@ -118,7 +122,7 @@ struct Found {
     is_counter: bool,
 }
 
-fn look(watch: &Watch) -> Result<Found, String> {
+fn look((watch, hidden): (&Watch, &Hidden)) -> Result<Found, String> {
     let answer = http::get(&watch.url, PATIENCE)?;
     let Answer { status: 200, is_cut: false, body } = answer else {
         return Err(match answer.is_cut {
@@ -128,7 +132,7 @@ fn look(watch: &Watch) -> Result<Found, String> {
     };
     let text = std::str::from_utf8(&body).map_err(|_| "the response is not text".to_owned())?;
     let found = match &watch.select {
-        Some(_) => exposed(text, watch),
+        Some(_) => exposed(text, (watch, hidden)),
         None => evaluated(text),
     }?;
     match found.value.is_finite() {
@@ -138,10 +142,11 @@ fn look(watch: &Watch) -> Result<Found, String> {
 }
 
 /// The sum of the series that are selected of a page of metrics, <https://prometheus.io/docs/instrumenting/exposition_formats/>.
-fn exposed(page: &str, watch: &Watch) -> Result<Found, String> {
+fn exposed(page: &str, (watch, hidden): (&Watch, &Hidden)) -> Result<Found, String> {
     let select = watch.select.clone().unwrap_or_default();
     let wrong = |line: &str| {
-        let begin: String = line.chars().take(60).collect();
+        // A part of a secret would not be known for one.
+        let begin: String = hidden.text(line).chars().take(60).collect();
         format!("this is not a line of metrics: {begin:?}")
     };
     let (mut sum, mut count, mut is_counter) = (0.0, 0u64, false);
@@ -198,16 +203,30 @@ mod tests {
         format!("prometheus:http://127.0.0.1:1/metrics#{query}").parse().unwrap()
     }
 
+    fn of(page: &str, query: &str) -> Result<Found, String> {
+        exposed(page, (&watch(query), &Hidden::default()))
+    }
+
+    #[test]
+    fn a_line_that_is_quoted_has_no_secret_nor_a_part_of_one() {
+        let mut hidden = Hidden::default();
+        hidden.add(b"SEKRET42");
+        for blanks in 0..60 {
+            let line = format!("{{GET{}SEKRET42 HTTP/1.0", " ".repeat(blanks));
+            let why = exposed(&line, (&watch("c"), &hidden)).unwrap_err();
+            assert!(why.contains("{GET") && !why.contains("SE"), "{why}");
+        }
+    }
+
     #[test]
     fn all_series_that_match_are_added() {
-        let found =
-            |query: &str| exposed(PAGE, &watch(query)).map(|one| (one.value, one.is_counter));
+        let found = |query: &str| of(PAGE, query).map(|one| (one.value, one.is_counter));
         assert_eq!(found("a_total{code=\"200\"}"), Ok((35.0, true)));
         assert_eq!(found("a_total"), Ok((42.0, true)));
         assert_eq!(found("c"), Ok((3.0, false)));
         assert!(found("d").is_err() && found("a_total{code=\"2\"}").is_err());
-        assert!(exposed("<html>404</html>", &watch("c")).is_err());
-        assert!(exposed("c x\n", &watch("c")).is_err() && exposed("c\n", &watch("c")).is_err());
+        assert!(of("<html>404</html>", "c").is_err());
+        assert!(of("c x\n", "c").is_err() && of("c\n", "c").is_err());
     }
 
     #[test]

@@ -106,6 +106,35 @@ fn figures_of_the_server_are_beside_its_rate() {
     assert!(place("id=\"rate\"") < place("id=\"watch1\"") && page.contains("jobs_total"));
 }
 
+/// It repeats its request, where its URL has a secret, and what the load sends.
+#[test]
+fn a_source_that_repeats_a_secret_does_not_make_it_known() {
+    let target = Target::start(&[]);
+    let (echo, _) = source(|n, stream, request| {
+        // Also where only a part of it would be quoted.
+        let begin = "!".repeat((n as usize * 7) % 60);
+        let line = request.lines().next().unwrap_or_default();
+        say(stream, &format!("{begin}{{{line} L0adS3cret9 bWU6UzNjcmV0VG9rZW40Mg==\n"));
+    });
+    let watch = format!("prometheus:http://me:S3cretToken42@{echo}/m?token=SEKRETS#x");
+    let url = target.url("/");
+    let flags =
+        ["--watch", &watch, "-H", "Authorization: Bearer L0adS3cret9", "--html", "run.html", &url];
+    let outcome = Candor::start_measuring(&[&RUN[..], &flags].concat()).finish();
+    assert_eq!(outcome.code(), 0, "{}", outcome.stderr);
+    let why = watched(&outcome.document())[0]["why"].as_str().unwrap().to_owned();
+    assert!(why.contains("not a line"), "{why}");
+    let document = outcome.file("result.json");
+    let page = outcome.file("run.html");
+    for text in [&outcome.stdout, &outcome.stderr, &document, &page] {
+        for secret in ["SEKR", "L0adS", "S3cret", "bWU6"] {
+            let at = text.find(secret);
+            let around = at.and_then(|at| text.get(at.saturating_sub(80)..at));
+            assert!(at.is_none(), "{secret} behind {around:?}");
+        }
+    }
+}
+
 #[test]
 fn a_source_that_is_wrong_costs_its_values_and_nothing_else() {
     let target = Target::start(&[]);

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use candor_lab::{Running, history, revision};
 use candor_plan::options::Options;
-use candor_plan::redact::Typed;
+use candor_plan::redact::{Hidden, Typed};
 use candor_plan::{Outputs, Plan, looks_like_plan};
 use candor_render::compose;
 use candor_report::document::EndReason;
@@ -192,6 +192,8 @@ fn run_to(
     let asked = Asked { shares_stdout, ..Asked::of(&outputs) };
     let shown = Some((plan.clone(), facts.clone()));
     let show = Show::start(asked, "", Some(Arc::clone(&interrupt)), shown)?;
+    // What is watched may repeat what is sent.
+    console::hide(Hidden::of(&plan));
     let mut written = written
         .show(show, &plan)
         .abort_if(conditions, Arc::clone(&interrupt))

@@ -187,7 +187,7 @@ impl Outputs {
         let failed = |why| UserError::could_not_run(format!("cannot start a thread: {why}"));
         self.watcher = match asked {
             [] => None,
-            asked => Some(Watcher::start(asked).map_err(failed)?),
+            asked => Some(Watcher::start(asked, &console::hidden()).map_err(failed)?),
         };
         Ok(self)
     }

@@ -54,7 +54,7 @@ impl Hidden {
     /// Hides a value of which nothing says that it is secret, unless it could be any word.
     pub fn unnamed(&mut self, value: &str) {
         let value = value.trim();
-        if value.len() >= LEAST_UNNAMED && !super::is_harmless(value) {
+        if value.len() >= LEAST_UNNAMED && !super::is_harmless(value) && !is_telling_hole(value) {
             self.add(value.as_bytes());
         }
     }
@@ -70,11 +70,18 @@ impl Hidden {
             self.add(&percent_decoded(user));
         }
         let query = text.split_once('?').map_or("", |(_, query)| query);
-        for value in
-            query.split('&').map(|pair| pair.split_once('=').map_or(pair, |(_, value)| value))
-        {
+        // Of what is watched, the query of its server is the fragment, which no server repeats with the last value.
+        let sent = query.split('#').next().unwrap_or_default();
+        for pair in query.split('&').chain(sent.split('&')) {
+            let (name, value) = pair.split_once('=').unwrap_or(("", pair));
+            let decoded = percent_decoded(value);
+            let read = String::from_utf8_lossy(&decoded);
             self.unnamed(value);
-            self.unnamed(&String::from_utf8_lossy(&percent_decoded(value)));
+            self.unnamed(&read);
+            if SecretKind::of(name, &read).is_some() && !has_holes(value) {
+                self.add(value.as_bytes());
+                self.add(&decoded);
+            }
         }
     }
 
@@ -190,6 +197,12 @@ impl Hidden {
         }
         Cow::Owned(shown + &text[done..])
     }
+}
+
+/// Whether a value is a hole and nothing else, and no word in it could be a secret's: `${random 1..3}`.
+fn is_telling_hole(value: &str) -> bool {
+    let inner = value.strip_prefix("${").and_then(|rest| rest.strip_suffix('}'));
+    inner.is_some_and(|inner| !inner.contains(['{', '}']) && super::has_no_secret(inner))
 }
 
 /// Whether no letter or digit is next to this part of a text. An escape in front is none.
@@ -316,6 +329,21 @@ mod tests {
         ] {
             assert_eq!(hidden.text(text), shown);
         }
+    }
+
+    #[test]
+    fn a_hole_is_shown_and_values_of_a_url_are_not() {
+        let mut all = Hidden::default();
+        for url in [
+            "http://h/?${rand 1..3}&a=${random 5..1}",
+            "prometheus:http://u:PW@h/m?token=SEKRET#up",
+            "http://h/?a=${S3cretToken42}&pwd=abc&page=2#x",
+        ] {
+            all.url(url);
+        }
+        let text = "${rand 1..3} ${random 5..1} u PW SEKRET up ${S3cretToken42} abc 2 x dTpQVw==";
+        let shown = all.text(text).replace(REDACTED, "*");
+        assert_eq!(shown, "${rand 1..3} ${random 5..1} u * * up * * 2 x *");
     }
 
     #[test]
