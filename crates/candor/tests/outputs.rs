@@ -273,7 +273,11 @@ fn a_condition_ends_the_run_with_what_was_measured() {
     // The run would take an hour.
     let outcome = run("/status/500", "1h");
     assert_eq!(outcome.code(), EXPECTATION_NOT_MET, "{}{}", outcome.stdout, outcome.stderr);
+    // A condition is no secret.
+    let said = outcome.stdout.clone() + &outcome.stderr;
+    assert!(!said.contains("[redacted]"), "{said}");
     let document = outcome.document();
+    assert!(document.list("/arguments").contains(&"error-rate > 5% for 500ms".into()));
     assert_eq!(document.text("/end/reason"), "aborted");
     assert_eq!(document.at("/end/partial"), true);
     assert!(document.verdicts().contains(&"aborted"), "{:?}", document.verdicts());

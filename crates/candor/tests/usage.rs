@@ -180,6 +180,20 @@ fn values() {
     assert_usage(&["--load", "ramp 1k", NOWHERE], &["--load", "ramp"]);
     assert_usage(&["--expect", "p99 << 5ms", NOWHERE], &["--expect", "p99"]);
     assert_usage(&["--expect", "p98.x < 5ms", NOWHERE], &["--expect"]);
+    // Schemes, hosts and holes are no secrets; what is behind user information and parameters is.
+    assert_usage(&["-x", "socks4://h.example:1", NOWHERE], &["'socks4://h.example:1'", "--proxy"]);
+    assert_usage(&["-x", "socks4://u:hunter@h:1", NOWHERE], &["'socks4://[redacted]@h:1'"]);
+    assert_usage(
+        &["--watch", "promtheus:http://h/m?k=v#x", NOWHERE],
+        &["'promtheus:http://h/m?k=…"],
+    );
+    for (flag, text) in [("-b", "${rand 1..3}"), ("-H", "X: ${rand 1..3}"), ("-n1", "")] {
+        let url = format!("{NOWHERE}?{}", if text.is_empty() { "${rand 1..3}" } else { "" });
+        let words = [flag, text, &url];
+        let words: Vec<&str> = words.into_iter().filter(|word| !word.is_empty()).collect();
+        assert_usage(&words, &["${rand 1..3} is not known", "did you mean \"random\"?"]);
+    }
+    assert_usage(&["-H", "X: ${random 5..1}", NOWHERE], &["${random 5..1} is empty"]);
     assert_usage(&["--abort-if", "rate < 99% for 5s", NOWHERE], &["--abort-if", "do not have"]);
     assert_usage(&["peak", "--abort-if", "p99 > 1s for 5s", NOWHERE], &["--abort-if"]);
     assert_usage(&["--digits", "6", NOWHERE], &["--digits", "5"]);

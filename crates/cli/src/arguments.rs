@@ -3,8 +3,8 @@
 //! `candor URL` is `candor run URL`: a word that is not a command's name is an argument of `run`.
 
 use candor_plan::options::EXAMPLES;
-use candor_plan::redact;
 use candor_plan::suggest::is_near;
+use candor_plan::{Secrets, redact};
 use candor_report::visible;
 use candor_serve::ServeOptions;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
@@ -369,18 +369,22 @@ fn refusal(mut error: clap::Error, words: &[String]) -> String {
     };
     let argument = of_context(&error, ContextKind::InvalidArg).unwrap_or_default();
     let name = argument.trim_start_matches('-').split([' ', '=']).next().unwrap_or_default();
-    let is_known = argument.starts_with("--") && redact::kind_of_option(name).is_some();
+    let kind = redact::kind_of_option(name).filter(|_| argument.starts_with("--"));
     let value = of_context(&error, ContextKind::InvalidValue);
     if let Some(value) = &value {
-        let shown = match is_known {
+        let shown = match kind {
             // A header without a colon: which one, and no word of its value.
-            true if redact::kind_of_option(name) == Some(redact::Kind::Header) => {
+            Some(redact::Kind::Header) => {
                 let name = value.split([' ', '=', ':']).next().unwrap_or_default();
                 let more = if name.len() < value.len() { " …" } else { "" };
                 format!("{}{more}", visible(&redact::refused(name)))
             }
-            true => redact::REDACTED.to_owned(),
-            false => visible(&redact::refused(value)).into_owned(),
+            // The scheme may be what is wrong.
+            Some(redact::Kind::Url) if value.contains("://") => {
+                visible(&Secrets::Hidden.url(value)).into_owned()
+            }
+            Some(_) => redact::REDACTED.to_owned(),
+            None => visible(&redact::refused(value)).into_owned(),
         };
         error.insert(ContextKind::InvalidValue, ContextValue::String(shown));
     }

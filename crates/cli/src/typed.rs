@@ -14,11 +14,15 @@ use crate::comparing::what;
 use crate::getopt::{Meaning, Name};
 
 /// Options with text values that are never secret.
-const PLAIN_TEXTS: [&str; 15] = [
+const PLAIN_TEXTS: [&str; 19] = [
+    "abort_if",
     "base",
     "clients",
     "expect",
+    "figure",
     "head",
+    "host",
+    "hosts",
     "loads",
     "objective",
     "only",
@@ -232,6 +236,15 @@ mod tests {
                 "candor --kernel-timestamps http://[redacted]@h/",
             ),
             (&["candor", "--expect", "p99 < 5ms", "p.toml"], "candor --expect p99 < 5ms p.toml"),
+            (&["candor", "--abort-if", "errors > 5", "a"], "candor --abort-if errors > 5 a"),
+            (
+                &["candor", "import", "a.har", "--host", "h.example"],
+                "candor import a.har --host h.example",
+            ),
+            (
+                &["candor", "ci", "old=candor serve --listen 127.0.0.1:{port}"],
+                "candor ci old=candor serve --listen 127.0.0.1:{port}",
+            ),
             (
                 &["candor", "--allow", "10.0.0.0/8", "--", "http://u:M@h"],
                 "candor --allow 10.0.0.0/8 -- http://[redacted]@h",

@@ -463,8 +463,13 @@ fn is_number(value: &str) -> bool {
         && digits.chars().all(|c| c.is_ascii_digit() || ".,-".contains(c))
 }
 
-/// `127.0.0.1`, `[::1]:80`, `localhost:8080`.
+/// `127.0.0.1`, `[::1]:80`, `localhost:8080`, `127.0.0.1:{port}`.
 fn is_address(value: &str) -> bool {
+    if let Some((host, port)) = value.rsplit_once(':')
+        && port.strip_prefix('{').and_then(|rest| rest.strip_suffix('}')).is_some_and(is_plain_word)
+    {
+        return is_address(host.trim_start_matches('[').trim_end_matches(']'));
+    }
     let named = value
         .strip_prefix("localhost")
         .is_some_and(|rest| rest.is_empty() || rest.strip_prefix(':').is_some_and(is_number));

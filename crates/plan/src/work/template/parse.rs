@@ -199,8 +199,16 @@ impl<'a> Parser<'a> {
             // What resembles no name may be a password with `${` in it.
             let mut shown = text.to_owned();
             if hint.is_empty() {
-                hint = "; write $${ for the characters ${".to_owned();
+                // `rand 1..3`, of which the name alone is near.
+                let (name, rest) = text.split_once(' ').unwrap_or((text, ""));
+                hint = match rest {
+                    "" => String::new(),
+                    _ => did_you_mean(name, WORDS),
+                };
                 shown = redact::refused(text);
+            }
+            if hint.is_empty() {
+                hint = "; write $${ for the characters ${".to_owned();
             }
             return wrong(format!("${{{shown}}} is not known{hint}"));
         };

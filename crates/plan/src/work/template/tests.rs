@@ -210,6 +210,8 @@ fn what_is_wrong_is_said_with_its_remedy() {
             "the path: data set \"users\" has no column \"\"; it has name, pass word, id",
         ),
         ("/${user.name}", "the path: ${user.name} is not known; did you mean \"users.name\"?"),
+        ("/${rand 1..3}", "the path: ${rand 1..3} is not known; did you mean \"random\"?"),
+        ("/${rand S3cret}", "the path: ${rand [redacted]} is not known; did you mean \"random\"?"),
         ("/${sqe}", "the path: ${sqe} is not known; did you mean \"seq\"?"),
         ("/${}", "the path: ${} is not known; write $${ for the characters ${"),
         ("/${qqqqqq}", "the path: ${qqqqqq} is not known; write $${ for the characters ${"),
