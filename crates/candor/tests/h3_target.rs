@@ -446,9 +446,24 @@ fn targets_of_one_plan_have_different_versions() {
         assert_eq!(alpn, ["h2", "h3", "http/1.1"]);
         assert!(document.count("/datagrams/sent") > 0);
     }
+    // A try has one request of each, and names the version of its target.
+    let plan = format!(
+        "url = '{}/'\ninsecure = true\nh1 = true\n[target.two]\nurl = '{}/'\nh2 = true\n\
+         [target.three]\nurl = '{}/'\nh3 = true\n[[request]]\npath = '/tried'\n\
+         [[request]]\ntarget = 'two'\npath = '/tried'\n[[request]]\ntarget = 'three'\npath = '/tried'\n",
+        h1.url, h2.url, h3.url
+    );
+    let tried = Candor::start_as(Command::new(CANDOR), |directory, command| {
+        std::fs::write(directory.join("plan.toml"), plan).unwrap();
+        command.current_dir(directory).args(["try", "plan.toml"]);
+    });
+    let tried = tried.finish();
+    let versions: Vec<&str> =
+        tried.stdout.lines().filter_map(|line| line.strip_prefix("> GET /tried ")).collect();
+    assert_eq!(versions, ["HTTP/1.1", "HTTP/2", "HTTP/3"], "{}{}", tried.stdout, tried.stderr);
     let (h3, h2, h1) = (h3.end(), h2.end(), h1.end());
-    assert_eq!(h3.requests + h2.requests + h1.requests, 800);
-    assert_eq!(h3.responses + h2.responses + h1.responses, 800);
+    assert_eq!(h3.requests + h2.requests + h1.requests, 803);
+    assert_eq!(h3.responses + h2.responses + h1.responses, 803);
     assert!(h3.requests >= 200 && h2.requests >= 100 && h1.requests >= 100);
 }
 

@@ -180,6 +180,35 @@ fn a_journey_through_a_proxy_keeps_its_cookies() {
     );
 }
 
+/// What a try shows is what the proxy got, without the password: of a request as it stands in the plan, and of one that
+/// is made in the run.
+#[test]
+fn a_try_shows_what_a_proxy_gets() {
+    let target = Target::start(&[]);
+    for path in ["/json?q=1", "/json?q=${random 1..1}"] {
+        let proxy = Proxy::start(address(&target), http);
+        let of_ann = format!("ann:geh%65im@{}", proxy.address);
+        let url = format!("http://shop.test{path}");
+        let outcome = crate::common::candor(&["try", "-x", &of_ann, &url]);
+        assert_eq!(outcome.code(), 0, "{}{}", outcome.stdout, outcome.stderr);
+        let asked = "GET http://shop.test/json?q=1 HTTP/1.1";
+        let field = "Proxy-Authorization: Basic YW5uOmdlaGVpbQ==";
+        assert_eq!(proxy.asked(), [format!("{asked} | {field}")]);
+        let shown = |text: &str| assert!(outcome.stdout.contains(text), "{}", outcome.stdout);
+        shown(&format!("through the proxy {}\n> {asked}\n", proxy.address));
+        shown("> Proxy-Authorization: [redacted]\n");
+        for secret in ["geh%65im", "geheim", "YW5uOmdlaGVpbQ"] {
+            assert!(!outcome.stdout.contains(secret), "{secret}: {}", outcome.stdout);
+        }
+    }
+    let proxy = Proxy::start(address(&target), socks);
+    let at = format!("socks5h://ann:x@{}", proxy.address);
+    let outcome = crate::common::candor(&["try", "-x", &at, "http://shop.test/"]);
+    assert_eq!(outcome.code(), 0, "{}{}", outcome.stdout, outcome.stderr);
+    let line = format!("through the proxy {}, by SOCKS 5\n> GET / HTTP/1.1\n", proxy.address);
+    assert!(outcome.stdout.contains(&line), "{}", outcome.stdout);
+}
+
 #[test]
 fn tls_and_http_2_go_through_a_tunnel() {
     let (tls, clear) = (Target::start(&["--tls"]), Target::start(&[]));

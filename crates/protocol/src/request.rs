@@ -55,7 +55,7 @@ impl<'a> Made<'a> {
     }
 
     /// Where these stand in it.
-    pub(crate) fn path_range(&self) -> Range<usize> {
+    pub fn path_range(&self) -> Range<usize> {
         self.shape.path.clone()
     }
 

@@ -12,7 +12,7 @@ use candor_memory::Source;
 use candor_plan::{Parts, Plan};
 use candor_protocol::expect::Mismatch;
 use candor_protocol::grpc::Bodies;
-use candor_protocol::h1::{self, Prepared};
+use candor_protocol::h1::{self, Prepared, Via};
 use candor_protocol::{
     Answer, Capture, CaptureRoom, Event, Input, Keep, Outgoing, RequestId, Session, Transmit,
 };
@@ -55,7 +55,7 @@ pub struct Exchange {
     pub request: u32,
     /// It went over HTTP/2.
     pub is_h2: bool,
-    /// Request line and header fields, in the form of HTTP/1.1 in either version.
+    /// Request line and header fields, in the form of HTTP/1.1 in either version; as a proxy gets them that they go to.
     pub head: Text,
     /// The body, in the framing that it was sent in.
     pub body: Text,
@@ -133,6 +133,8 @@ pub(crate) struct Watch {
     exchanges: Exchanges,
     /// Each request of the plan as it is sent if it is fixed.
     fixed: Rc<[Prepared]>,
+    /// Of each request of the plan, what a proxy gets besides.
+    vias: Rc<[Option<Arc<Via>>]>,
     /// Of each request of the plan, what is captured from its response.
     captures: Rc<[Vec<Source>]>,
     bodies: Rc<Bodies>,
@@ -140,15 +142,19 @@ pub(crate) struct Watch {
 
 impl Watch {
     pub(crate) fn new(plan: &Parts, exchanges: Exchanges) -> Self {
-        let list = plan.work.requests().iter();
-        let prepare = |one| h1::prepare(one, &plan.target_of(one).authority);
+        let list = || plan.work.requests().iter();
+        let vias: Rc<[_]> = list().map(|one| Via::of(plan.target_of(one))).collect();
+        let prepare = |(one, via): (_, &Option<_>)| {
+            h1::prepare_via(one, &plan.target_of(one).authority, via.as_ref())
+        };
         // The plan's check has compiled them.
         let source = |one: &candor_plan::Capture| Source::parse(&one.source).ok();
         let captures = |step: &candor_plan::Step| step.captures.iter().filter_map(source).collect();
         let steps = plan.work.journeys().iter().flat_map(|one| &one.steps);
         Watch {
             exchanges,
-            fixed: list.map(prepare).collect(),
+            fixed: list().zip(vias.iter()).map(prepare).collect(),
+            vias,
             captures: steps.map(captures).collect(),
             bodies: Rc::new(Bodies::of(plan)),
         }
@@ -186,6 +192,7 @@ pub(crate) struct Watched {
 
 impl Watched {
     fn begin(&mut self, id: RequestId, request: Outgoing<'_>) {
+        let mut to_proxy = Vec::new();
         let (request, head, body) = match request {
             Outgoing::Listed(number) => {
                 let Some(fixed) = self.watch.fixed.get(number as usize) else { return };
@@ -193,9 +200,16 @@ impl Watched {
             }
             Outgoing::Made(made) => {
                 const END: &[u8] = b"\r\n\r\n";
-                let end = made.raw.windows(END.len()).position(|four| four == END);
-                let end = end.map_or(made.raw.len(), |at| at + END.len());
-                (made.request, &made.raw[..end], &made.raw[end..])
+                let raw = match self.watch.vias.get(made.request as usize) {
+                    Some(Some(via)) => {
+                        via.copy(made.raw, made.path_range(), &mut to_proxy);
+                        &to_proxy[..]
+                    }
+                    _ => made.raw,
+                };
+                let end = raw.windows(END.len()).position(|four| four == END);
+                let end = end.map_or(raw.len(), |at| at + END.len());
+                (made.request, &raw[..end], &raw[end..])
             }
         };
         let mut list = self.watch.exchanges.lock();

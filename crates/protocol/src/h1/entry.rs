@@ -3,7 +3,7 @@
 use std::rc::Rc;
 use std::sync::Arc;
 
-use candor_plan::{HttpVersion, ProxyWay};
+use candor_plan::HttpVersion;
 
 use super::memo::Memo;
 use super::request::{Via, prepare_via};
@@ -28,8 +28,7 @@ pub static ENTRY: Entry = Entry {
 pub fn sessions(to: To<'_>) -> impl Fn() -> Session + use<> {
     let To { plan, target, .. } = to;
     let pipeline = plan.connections.pipeline;
-    let forward = target.proxy.as_ref().filter(|one| one.way == ProxyWay::Forward);
-    let via = forward.map(|proxy| Arc::new(Via::new(&target.authority, proxy)));
+    let via = Via::of(target);
     let table = to.prepared(|request| {
         prepare_via(request, &target.authority, via.as_ref()).repeated(pipeline)
     });

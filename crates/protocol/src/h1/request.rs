@@ -6,7 +6,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use candor_plan::{Expect, Proxy, Request};
+use candor_plan::{Expect, Proxy, ProxyWay, Request, Target};
 
 use super::pauses::{self, Pause};
 use crate::http::wants_length;
@@ -45,6 +45,12 @@ pub struct Via {
 }
 
 impl Via {
+    /// Of requests to a target, if they go to a proxy as they are.
+    pub fn of(target: &Target) -> Option<Arc<Self>> {
+        let forward = target.proxy.as_ref().filter(|one| one.way == ProxyWay::Forward);
+        forward.map(|proxy| Arc::new(Via::new(&target.authority, proxy)))
+    }
+
     /// Of requests to `authority` that go to `proxy` as they are.
     pub fn new(authority: &str, proxy: &Proxy) -> Self {
         let field = proxy.authorization();
@@ -53,7 +59,7 @@ impl Via {
     }
 
     /// Copies a request, whose path is at `path`.
-    pub(super) fn copy(&self, request: &[u8], path: Range<usize>, to: &mut Vec<u8>) {
+    pub fn copy(&self, request: &[u8], path: Range<usize>, to: &mut Vec<u8>) {
         let line_end = memchr::memchr(b'\n', request).map_or(request.len(), |at| at + 1);
         to.extend_from_slice(&request[..path.start]);
         // `*` stands for the server itself (RFC 9112 3.2.4), whose URL has no path; a whole URL stays.

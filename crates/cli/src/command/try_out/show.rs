@@ -8,7 +8,9 @@ use std::fmt::Write;
 use candor_engine::{Exchange, Response, Text};
 use candor_plan::journey::Variables;
 use candor_plan::units::{fmt_bytes, fmt_count, fmt_duration_ns, fmt_plural};
-use candor_plan::{BodyExpect, HttpVersion, OwnReply, Plan, Replies, Step, Think};
+use candor_plan::{
+    BodyExpect, HttpVersion, OwnReply, Plan, ProxyWay, Replies, Step, Target, Think,
+};
 use candor_record::{ErrorKind, Failures, Outcome, Reason, RunRecord, StepFailure, Traced};
 use candor_report::{Style, Tone, remedies, visible};
 
@@ -188,7 +190,7 @@ impl<'a> View<'a> {
     fn exchange(&mut self, request: usize, one: &Exchanged) {
         let Exchanged { exchange, end } = one;
         let version = match exchange.is_h2 {
-            _ if self.trial.plan.target.http == HttpVersion::H3 => "HTTP/3",
+            _ if self.target(request).http == HttpVersion::H3 => "HTTP/3",
             true => "HTTP/2",
             false => "HTTP/1.1",
         };
@@ -252,6 +254,12 @@ impl<'a> View<'a> {
         }
     }
 
+    /// Where a request goes to.
+    fn target(&self, request: usize) -> &'a Target {
+        let plan = &self.trial.plan;
+        plan.target_of(&plan.work.requests()[request])
+    }
+
     /// Whether requests are messages of a WebSocket, which have no head and no status.
     fn is_message(&self) -> bool {
         self.trial.plan.wire.websocket().is_some()
@@ -301,6 +309,16 @@ impl<'a> View<'a> {
     }
 
     fn sent(&mut self, exchange: &Exchange, version: &str) {
+        let target = self.target(exchange.request as usize);
+        if let Some(proxy) = &target.proxy {
+            let way = match proxy.way {
+                ProxyWay::Forward => "",
+                ProxyWay::Connect => ", by CONNECT",
+                ProxyWay::Socks5 => ", by SOCKS 5",
+            };
+            let line = format!("through the proxy {}{way}", target.endpoint);
+            self.faint(&visible(&line));
+        }
         if self.is_message() {
             let _ = writeln!(self.out, "> {}", self.style.paint(Tone::Strong, "message"));
             return self.body('>', &exchange.body, "");
