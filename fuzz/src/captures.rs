@@ -55,8 +55,7 @@ pub(crate) fn response(bytes: &[u8]) {
     let Ok(source) = str::from_utf8(source) else { return };
     match Source::parse(source) {
         Ok(source) => {
-            let capture =
-                |variable| Capture { variable, name: String::new(), source: source.clone() };
+            let capture = |variable| Capture { variable, name: "".into(), source: source.clone() };
             let captures = Captures::new(vec![capture(0), capture(1)]).expect("two variables");
             let taken = captures.take(200, fields, body, &mut memory);
             assert_eq!(taken.is_ok(), memory.value(0).is_some(), "{taken:?}");

@@ -273,7 +273,7 @@ fn a_server_that_does_not_begin_with_http_2_is_named_with_what_it_should_have_se
     let protocol =
         "; check the protocol of this port (http:// or https://, --h1, --h2 or --h2c), or give";
     for (scheme, flag, step, words) in [
-        ("http", "--h2c", silence(), &["did not send", settings, "within 1000 ms", protocol][..]),
+        ("http", "--h2c", silence(), &["did not send", settings, "within 1 s", protocol][..]),
         (
             "http",
             "--h2c",
@@ -284,7 +284,7 @@ fn a_server_that_does_not_begin_with_http_2_is_named_with_what_it_should_have_se
             "https",
             "--insecure",
             silence(),
-            &["did not send its part of the TLS handshake within 1000 ms", protocol],
+            &["did not send its part of the TLS handshake within 1 s", protocol],
         ),
     ] {
         let peer = Peer::start(Script::new([step, silence()]));

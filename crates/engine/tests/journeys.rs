@@ -312,6 +312,8 @@ fn what_was_not_captured_is_counted_and_a_step_without_it_is_not_sent() {
     assert_eq!(buy(&ended).failed, [missing]);
     let ledger = &ended.total.ledger;
     assert_eq!((ledger.sent, ledger.ok, ledger.error(ErrorKind::Capture)), (10, 0, 10));
+    let example = ledger.errors.example(ErrorKind::Capture as usize).unwrap();
+    assert!(example.contains("capture id: "), "{example}");
     let gone_on = captured(OnFailure::GoOn);
     let unset = Failures { request: 1, why: StepFailure::Unset(1), count: 10 };
     assert_eq!(buy(&gone_on).passed_over, [missing, unset]);

@@ -316,7 +316,7 @@ fn a_request_that_is_never_answered_times_out_and_costs_its_connection() {
     assert_eq!((ledger.ok, ledger.error(ErrorKind::Timeout)), (2 * 30, 2 * 10));
     assert_eq!(record.total.connections.lost.total(), 20);
     assert_eq!(record.total.censored.count(), 20);
-    assert!(ledger.errors.example(ErrorKind::Timeout as usize).unwrap().contains("1000 ms"));
+    assert!(ledger.errors.example(ErrorKind::Timeout as usize).unwrap().contains("within 1 s"));
 }
 
 #[test]

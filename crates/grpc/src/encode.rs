@@ -245,7 +245,7 @@ fn read(input: &MessageDescriptor, json: Json, index: usize) -> Result<DynamicMe
         if let Some(name) = problem
             .strip_prefix("unrecognized field name '")
             .and_then(|rest| rest.strip_suffix('\''))
-            && let Some(message) = at(input, &path)
+            && let Some(Kind::Message(message)) = at(input, &path)
         {
             let names: Vec<String> =
                 message.fields().map(|field| field.json_name().to_owned()).collect();
@@ -256,6 +256,14 @@ fn read(input: &MessageDescriptor, json: Json, index: usize) -> Result<DynamicMe
                 nearest(name, &names)
             );
         }
+        // A number in a string that is none, of which the standard library speaks.
+        if !problem.contains("expected")
+            && let Some(kind) = at(input, &path)
+            && !matches!(kind, Kind::Enum(_))
+            && let Some(number) = Number::of(&kind)
+        {
+            problem = format!("the value must be a number of type {}", number.word());
+        }
         let place = match path.to_string().as_str() {
             "." => format!("message {}", index + 1),
             path => format!("message {}, {}", index + 1, clip(path)),
@@ -264,9 +272,9 @@ fn read(input: &MessageDescriptor, json: Json, index: usize) -> Result<DynamicMe
     })
 }
 
-/// The message at a path.
-fn at(input: &MessageDescriptor, path: &Path) -> Option<MessageDescriptor> {
-    let mut message = input.clone();
+/// The kind of the field at a path.
+fn at(input: &MessageDescriptor, path: &Path) -> Option<Kind> {
+    let mut found = Kind::Message(input.clone());
     let steps: Vec<&str> = path
         .iter()
         .filter_map(|segment| match segment {
@@ -279,17 +287,17 @@ fn at(input: &MessageDescriptor, path: &Path) -> Option<MessageDescriptor> {
         if std::mem::take(&mut is_key) {
             continue;
         }
+        let message = found.as_message()?;
         let field =
             message.get_field_by_json_name(step).or_else(|| message.get_field_by_name(step))?;
         is_key = field.is_map();
-        let kind = if is_key {
+        found = if is_key {
             field.kind().as_message()?.map_entry_value_field().kind()
         } else {
             field.kind()
         };
-        message = kind.as_message()?.clone();
     }
-    Some(message)
+    Some(found)
 }
 
 /// The numbers that stand for holes while JSON is read. All have the same five digits in front, which the text does not

@@ -6,6 +6,7 @@
 
 use std::borrow::Cow;
 use std::fmt;
+use std::sync::Arc;
 
 use smallvec::SmallVec;
 
@@ -20,7 +21,7 @@ pub struct Capture {
     /// The variable's number.
     pub variable: u32,
     /// Its name, for errors and for the ledger of captures.
-    pub name: String,
+    pub name: Arc<str>,
     /// Where the value is.
     pub source: Source,
 }
@@ -56,7 +57,7 @@ impl Captures {
     pub fn new(list: Vec<Capture>) -> Result<Self, TwiceCaptured> {
         for (at, capture) in list.iter().enumerate() {
             if list[..at].iter().any(|earlier| earlier.variable == capture.variable) {
-                return Err(TwiceCaptured { name: capture.name.clone() });
+                return Err(TwiceCaptured { name: capture.name.to_string() });
             }
         }
         Ok(Captures(list))
@@ -96,7 +97,7 @@ impl Captures {
 
     /// A failure in words.
     pub fn explain(&self, missing: Missing) -> impl fmt::Display {
-        let name = self.0.get(missing.capture).map_or("?", |capture| &capture.name);
+        let name = self.0.get(missing.capture).map_or("?", |capture| &*capture.name);
         format!(
             "capture {name:?} failed on a response with status {}: {}",
             missing.status, missing.why

@@ -9,6 +9,7 @@ pub(crate) mod filling;
 pub mod script;
 pub(crate) mod users;
 
+use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use candor_memory::Missing;
@@ -133,19 +134,21 @@ impl Author {
         }
     }
 
-    /// What a response that is the expected one otherwise lacks: a value that its request is to have captured.
+    /// What a response that is the expected one otherwise lacks: a value that its request is to have captured,
+    /// with the name of the capture.
     #[inline]
     pub(crate) fn lacks(
         &mut self,
         flight: impl FnOnce() -> Flight,
         status: u16,
         session: &mut Option<&mut dyn Session>,
-    ) -> Option<Missing> {
+    ) -> Option<(Missing, Option<Arc<str>>)> {
         let users = self.users()?;
         let flight = flight();
         let captured = users.captures(flight.request).then_some(session.as_mut())??.take_captured();
         let now_s = if users.have_cookies() { unix_s() } else { 0 };
-        users.lacks((&flight, status), &captured?, now_s)
+        let missing = users.lacks((&flight, status), &captured?, now_s)?;
+        Some((missing, users.name_of_capture(flight.request, missing.capture)))
     }
 
     /// Whether a response to this request with another status than the expected ones is followed, as a redirect;

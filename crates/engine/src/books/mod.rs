@@ -238,14 +238,16 @@ impl Books {
     fn heard(&mut self, answer: &Answer, mut came: Came<'_>) {
         let flight = || *self.flights.get_mut(answer.id);
         let of_response = status(answer).unwrap_or(0);
-        let Some(missing) = came.author.lacks(flight, of_response, &mut came.session) else {
+        let Some((missing, capture)) = came.author.lacks(flight, of_response, &mut came.session)
+        else {
             return self.expected(answer, came);
         };
         let flight = self.take(answer.id, came.chain);
         self.forget_stream(answer.id);
         let why = (ErrorKind::Capture, status(answer));
-        let number = missing.capture + 1;
-        let told = |name| format!("{name}: capture {number}: {}", missing.why);
+        let told = |name| {
+            format!("{name}: capture {}: {}", capture.as_deref().unwrap_or("?"), missing.why)
+        };
         self.enter_failure(answer.id, flight, why, came, told);
     }
 

@@ -6,6 +6,7 @@
 use std::io::IoSlice;
 
 use candor_plan::HaproxyProtocol;
+use candor_plan::units::fmt_duration_ns;
 use candor_protocol::{Event, Failure, Protocol, Transport, haproxy};
 use candor_record::{Cause, ConnectErrorKind, Disconnect, ErrorKind, LossKind, Reason};
 
@@ -247,17 +248,17 @@ impl<R: Reactor, S: Protocol> Worker<R, S> {
     /// An attempt took too long.
     #[cold]
     pub(super) fn give_up_connecting(&mut self, key: Key, now_ns: u64) {
-        let limit_ms = self.own.timeouts.connect_ns / 1_000_000;
+        let limit = fmt_duration_ns(self.own.timeouts.connect_ns);
         let failure = match self.pool[key].state {
             State::Absent | State::Open => return,
             State::Connecting { since_ns } => {
-                let limit_ms = now_ns.saturating_sub(since_ns) / 1_000_000;
-                let words = format!("no connection within {limit_ms} ms");
+                let limit = fmt_duration_ns(now_ns.saturating_sub(since_ns));
+                let words = format!("no connection within {limit}");
                 self.not_connected(key, ConnectErrorKind::Timeout, words.into())
             }
             State::Handshaking { .. } => {
                 let awaited = self.awaited(key);
-                let words = format!("the server did not send {awaited} within {limit_ms} ms");
+                let words = format!("the server did not send {awaited} within {limit}");
                 let cause = Some(Cause::HandshakeSlow);
                 let reason = Reason { words: words.into(), cause };
                 self.not_connected(key, ConnectErrorKind::Handshake, reason)
@@ -488,5 +489,5 @@ impl<R: Reactor, S: Protocol> Worker<R, S> {
 }
 
 pub(super) fn timeout_words(limit_ns: u64) -> Reason {
-    format!("no complete response within {} ms", limit_ns / 1_000_000).into()
+    format!("no complete response within {}", fmt_duration_ns(limit_ns)).into()
 }

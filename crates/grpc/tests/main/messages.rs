@@ -198,6 +198,8 @@ fn errors_name_the_place_and_the_nearest_field() {
             "shop.v1.Line has no field \"skju\"; did you mean \"sku\"?",
         ),
         (r#"{"lines": [{"count": -1}]}"#, "message 1, lines[0].count: "),
+        (r#"{"u32": "abc"}"#, "message 1, u32: the value must be a number of type uint32"),
+        (r#"{"u32": "4294967296"}"#, "message 1, u32: the value must be a number of type uint32"),
         (r#"{"state": "STATE_OPNE"}"#, "message 1, state: "),
         (r#"{"made": "yesterday"}"#, "message 1, made: "),
         (r#"{"voucher": "%"}"#, "message 1, voucher: "),

@@ -4,7 +4,7 @@ use crate::MOST_VALUE_BYTES;
 fn captures(list: &[(u32, &str)]) -> Captures {
     let list = list.iter().map(|(variable, source)| Capture {
         variable: *variable,
-        name: format!("v{variable}"),
+        name: format!("v{variable}").into(),
         source: Source::parse(source).unwrap(),
     });
     Captures::new(list.collect()).unwrap()
@@ -79,7 +79,7 @@ fn a_full_memory_takes_nothing() {
 fn a_variable_is_captured_once() {
     let one = |name: &str| Capture {
         variable: 1,
-        name: name.to_owned(),
+        name: name.into(),
         source: Source::parse("body").unwrap(),
     };
     let error = Captures::new(vec![one("a"), one("b")]).unwrap_err();
@@ -87,5 +87,5 @@ fn a_variable_is_captured_once() {
         error.to_string(),
         "the step captures \"b\" twice; give the second capture another name"
     );
-    assert_eq!(Captures::new(vec![one("a")]).unwrap().list()[0].name, "a");
+    assert_eq!(&*Captures::new(vec![one("a")]).unwrap().list()[0].name, "a");
 }

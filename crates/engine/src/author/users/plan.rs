@@ -91,7 +91,7 @@ fn step(
     let capture = |one: &candor_plan::Capture| {
         let variable = variables.number(&one.variable)? as u32;
         let source = Source::parse(&one.source).ok()?;
-        Some(Capture { variable, name: one.variable.clone(), source })
+        Some(Capture { variable, name: one.variable.as_str().into(), source })
     };
     Step {
         next,

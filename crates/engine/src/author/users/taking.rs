@@ -1,5 +1,7 @@
 //! What a user takes from a response: cookies, and the values that its step captures.
 
+use std::sync::Arc;
+
 use candor_memory::Missing;
 use candor_protocol::Capture;
 
@@ -18,6 +20,12 @@ impl Users {
         let missing = self.read((flight, status, false), captured, now_s)?;
         self.lacking = Some(missing.capture as u32);
         Some(missing)
+    }
+
+    /// The name of a capture of this request.
+    pub(crate) fn name_of_capture(&self, request: u32, capture: usize) -> Option<Arc<str>> {
+        let all = self.steps.get(request as usize)?.captures.list();
+        all.get(capture).map(|one| Arc::clone(&one.name))
     }
 
     /// Whether it takes values from the responses to this request.
