@@ -20,6 +20,55 @@ fn run(plan: &str, flags: &[&str]) -> Outcome {
     run.finish()
 }
 
+/// Whatever the others do, and whatever else is asked.
+#[test]
+fn a_target_of_which_nothing_works_fails_the_run() {
+    let (main, refusing) = (Target::start(&[]), RefusingPort::new());
+    let plan = |other: &str, path: &str| {
+        format!(
+            "url = '{}'\nrequests = 60\nconnections = 2\n[target.other]\nurl = '{other}'\n\
+             [[request]]\npath = '/'\n[[request]]\npath = '/json'\n[[request]]\npath = '{path}'\ntarget = 'other'\n",
+            main.url("/")
+        )
+    };
+    let dead = plan(&format!("http://{}/", refusing.addr()), "/");
+    let broken = plan(&main.url("/"), "/status/503");
+    let junit = ["--out", "junit:junit.xml"];
+    for (plan, flags) in [
+        (&dead, &[][..]),
+        (&dead, &["--expect", "error-rate < 50%", "--expect", "p50 < 20s"]),
+        (&dead, &["-R", "60"]),
+        // Whether this is met cannot be told.
+        (&dead, &["--expect", "p99.99 < 20s"]),
+        (&broken, &[]),
+        (&broken, &["--expect", "error-rate < 50%"]),
+    ] {
+        let outcome = run(plan, &[&junit[..], flags].concat());
+        assert_eq!(outcome.code(), 1, "{flags:?}: {}{}", outcome.stdout, outcome.stderr);
+        let document = outcome.document();
+        assert!(document.verdicts().contains(&"target-failed"), "{flags:?}: {}", outcome.stdout);
+        assert!(document.ledger("ok") > 0, "{flags:?}");
+        let junit = outcome.file("junit.xml");
+        assert!(junit.contains("<failure"), "{flags:?}: {junit}");
+    }
+    let outcome = run(&broken, &["--expect", "[target:other] errors == 0"]);
+    assert_eq!(outcome.code(), 3, "a missed objective says more: {}", outcome.stdout);
+    assert_eq!(run(&dead, &["--allow-failures"]).code(), 0);
+}
+
+/// It is the run, and has no row of its own.
+#[test]
+fn an_objective_of_the_only_request_and_target_is_judged() {
+    let target = Target::start(&[]);
+    let flags = ["-n", "200", "--expect", "[GET /json] p50 < 20s", "--expect"];
+    for (objective, code) in [("[target:main] errors == 0", 0), ("[target:main] p50 > 20s", 3)] {
+        let flags = [&flags[..], &[objective]].concat();
+        let outcome = Candor::start_measuring(&[&flags[..], &[&target.url("/json")]].concat());
+        let outcome = outcome.finish();
+        assert_eq!(outcome.code(), code, "{}{}", outcome.stdout, outcome.stderr);
+    }
+}
+
 #[test]
 fn a_journey_over_three_servers_is_what_each_of_them_counts() {
     let (shop, auth, cdn) = (Target::start(&[]), Target::start(&["--tls"]), Target::start(&[]));

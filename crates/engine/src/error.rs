@@ -133,13 +133,17 @@ fn no_connection(asked: u32, url: &str, first: Option<&ConnectFailure>) -> Strin
 }
 
 impl EngineError {
-    /// Whether what was asked for is forbidden, or the list that says so is wrong.
+    /// Whether what was asked for is forbidden, or wrong, or a file of it: nothing that a machine or a server did.
     pub fn is_usage(&self) -> bool {
         matches!(
             self,
             EngineError::NotAllowed { .. }
                 | EngineError::AllowList(_)
                 | EngineError::Configuration { .. }
+                | EngineError::RowsInWarmUp { .. }
+                | EngineError::Workers { .. }
+                | EngineError::Data(_)
+                | EngineError::Site { .. }
         )
     }
 }

@@ -549,6 +549,19 @@ pub fn resolved_again(failed: u64, left_out: u64) -> Document {
     document
 }
 
+/// Of two targets, each with an address; of the second: requests that succeeded and failed, connections made and refused.
+pub fn of_two_targets(second: (u64, u64, u64, u64)) -> Document {
+    let mut document = healthy_closed();
+    for (name, (ok, errors, opened, failed)) in [("main", (100, 0, 4, 0)), ("other", second)] {
+        let (name, sent) = (name.to_owned(), ok + errors);
+        let row = AddressRow { target: name.clone(), opened, failed, ..AddressRow::default() };
+        document.addresses.push(row);
+        document.targets.push(RequestRow { name, sent, ok, errors, ..RequestRow::default() });
+    }
+    document.verdicts = verdicts::judge(&document);
+    document
+}
+
 /// A run that gave three connections up that took nothing.
 pub fn stuck() -> Document {
     let mut document = healthy_open();

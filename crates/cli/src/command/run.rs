@@ -291,8 +291,8 @@ fn conditions(outputs: &Outputs) -> Result<Vec<AbortRule>, UserError> {
 }
 
 /// The order of precedence: an interruption, a target that ended, a ledger that does not balance, a condition that
-/// ended the run, a run in which nothing worked, wrong numbers, a lost agent, doubts about the numbers, the
-/// objectives, a run in which little worked.
+/// ended the run, a run in which nothing worked, wrong numbers, a lost agent, doubts about the numbers, a missed
+/// objective, a run in which little worked, an objective that cannot be told.
 fn exit(document: &Document, outputs: &Outputs) -> Exit {
     let end = document.end.reason;
     let is_degraded = document.lost_agents().next().is_some();
@@ -319,9 +319,8 @@ fn exit(document: &Document, outputs: &Outputs) -> Exit {
         Exit::NotTrustworthy
     } else {
         match document.gate() {
-            Outcome::Met if document.mostly_failed() && !outputs.allow_failures => {
-                Exit::CouldNotRun
-            }
+            Outcome::NotMet => Exit::ExpectationNotMet,
+            _ if document.mostly_failed() && !outputs.allow_failures => Exit::CouldNotRun,
             gate => gate.into(),
         }
     }

@@ -154,26 +154,33 @@ fn achieved(document: &Document) -> String {
 
 /// What was missed, a line each: that nothing worked, and objectives that were not met or cannot be told.
 pub fn misses(document: &Document) -> Vec<String> {
-    let nothing_worked = document.nothing_worked();
-    let failed = (nothing_worked || document.mostly_failed()).then(|| {
-        let finding = document.verdicts.iter().find(|one| one.id == "errors-dominate");
-        finding.map_or_else(
-            || match nothing_worked {
-                true => "No request succeeded.".to_owned(),
-                false => {
-                    let ledger = &document.ledger;
-                    let failed = fmt_count(ledger.errors.saturating_add(ledger.unfinished));
-                    format!(
-                        "{failed} of {} sent requests failed, or had no response.",
-                        fmt_count(ledger.sent)
-                    )
-                }
-            },
-            |one| one.sentence.clone(),
-        )
-    });
+    let failed =
+        (document.nothing_worked() || document.mostly_failed()).then(|| why_failed(document));
     let missed = document.expectations.iter().filter(|one| !one.met());
     failed.into_iter().chain(missed.map(|one| one.sentence.clone())).collect()
+}
+
+/// Why nothing, or little, worked: the first reason that there is.
+fn why_failed(document: &Document) -> String {
+    let ledger = &document.ledger;
+    let finding = |id: &str| {
+        let found = document.verdicts.iter().find(|one| one.id == id);
+        found.map(|one| one.sentence.clone())
+    };
+    let (failed, completed) = document.journeys();
+    let all = failed.saturating_add(completed);
+    let of_journeys = || format!("{} of {} failed.", fmt_count(failed), fmt_plural(all, "journey"));
+    let few = ledger.errors.saturating_add(ledger.unfinished);
+    match document.nothing_worked() {
+        true if ledger.succeeded() > 0 => of_journeys(),
+        true => finding("errors-dominate").unwrap_or_else(|| "No request succeeded.".to_owned()),
+        false if few > ledger.sent / 2 => finding("errors-dominate").unwrap_or_else(|| {
+            let (few, sent) = (fmt_count(few), fmt_count(ledger.sent));
+            format!("{few} of {sent} sent requests failed, or had no response.")
+        }),
+        false if failed > completed => of_journeys(),
+        false => finding("target-lost").or_else(|| finding("target-failed")).unwrap_or_default(),
+    }
 }
 
 /// What became of the requests of a run in which nothing worked. A rate of failures says nothing.

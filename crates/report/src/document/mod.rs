@@ -498,7 +498,7 @@ impl Document {
     }
 
     /// Users whose journey ended with a step that failed, and those who came to the end.
-    fn journeys(&self) -> (u64, u64) {
+    pub fn journeys(&self) -> (u64, u64) {
         let all = self.users.iter().flat_map(|users| &users.journeys);
         all.fold((0, 0), |(failed, completed), one| {
             (one.failed.saturating_add(failed), one.completed.saturating_add(completed))
@@ -515,13 +515,28 @@ impl Document {
     }
 
     /// Whether more than half of the sent requests failed, or had no response; or of the journeys; or the target
-    /// went away and did not come back. Unsent ones do not count: an overload
+    /// went away and did not come back; or of one of several targets nothing worked. Unsent ones do not count: an overload
     /// is a finding about the target.
     pub fn mostly_failed(&self) -> bool {
         let failed = self.ledger.errors.saturating_add(self.ledger.unfinished);
         let (journeys, completed) = self.journeys();
         !self.is_feed()
-            && (failed > self.ledger.sent / 2 || journeys > completed || Lost::of(self).is_some())
+            && (failed > self.ledger.sent / 2
+                || journeys > completed
+                || Lost::of(self).is_some()
+                || self.failed_targets().next().is_some())
+    }
+
+    /// Targets, of several, of which no request succeeded, though some were sent or it took no connection.
+    pub fn failed_targets(&self) -> impl Iterator<Item = &RequestRow> {
+        let several = self.targets.iter().filter(|_| self.targets.len() > 1);
+        several.filter(|one| one.ok == 0 && (one.errors > 0 || self.took_no_connection(&one.name)))
+    }
+
+    /// Whether a target refused all attempts to connect.
+    pub(crate) fn took_no_connection(&self, target: &str) -> bool {
+        let own = || self.addresses.iter().filter(|one| one.target == target);
+        own().all(|one| one.opened == 0) && own().any(|one| one.failed > 0)
     }
 
     /// Whether it is a feed: parts of responses came, and no response ended, neither well nor badly.

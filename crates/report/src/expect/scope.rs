@@ -39,7 +39,7 @@ impl<'a> Timed<'a> {
     }
 }
 
-/// In front of the name of a target, of a plan with several.
+/// In front of the name of a target.
 const TARGET: &str = "target:";
 
 impl Expectation {
@@ -58,8 +58,8 @@ impl Expectation {
         let Some(scope) = &self.scope else { return Ok(()) };
         let steps = plan.work.requests().iter().map(|one| one.name.as_str());
         let journeys = plan.work.journeys().iter().map(|one| one.name.as_str());
-        let several = plan.targets().filter(|_| !plan.others.is_empty());
-        let targets: Vec<String> = several.map(|one| format!("{TARGET}{}", one.name)).collect();
+        let targets: Vec<String> =
+            plan.targets().map(|one| format!("{TARGET}{}", one.name)).collect();
         let known: Vec<&str> =
             steps.chain(journeys).chain(targets.iter().map(String::as_str)).collect();
         if known.contains(&scope.as_str()) {
@@ -84,7 +84,18 @@ impl Expectation {
         let Some(name) = &self.scope else { return Some(Scope::Run(document)) };
         if let Some(target) = name.strip_prefix(TARGET) {
             let row = document.targets.iter().find(|one| one.name == target);
-            return row.map(Scope::Step);
+            return row.map(Scope::Step).or_else(|| {
+                let is_only =
+                    document.plan.others.is_empty() && document.plan.target.name == target;
+                is_only.then_some(Scope::Run(document))
+            });
+        }
+        // Of a plan's only request there is no row: it is the run.
+        if let [only] = document.plan.work.requests()
+            && document.requests.is_empty()
+            && only.name == *name
+        {
+            return Some(Scope::Run(document));
         }
         let step = document.requests.iter().find(|one| one.name == *name).map(Scope::Step);
         let mut journeys = document.users.iter().flat_map(|users| &users.journeys);

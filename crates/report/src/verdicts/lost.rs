@@ -3,7 +3,7 @@
 //! In an open load the requests that were due show it. A closed loop sends nothing meanwhile, so that its counts
 //! and its times are those of the time before.
 
-use candor_plan::units::{fmt_count, fmt_duration_ns, fmt_share};
+use candor_plan::units::{fmt_count, fmt_duration_ns, fmt_plural, fmt_share};
 
 use super::{Finding, Severity};
 use crate::document::{Document, EndReason, Lost, is_long};
@@ -61,6 +61,33 @@ pub(super) fn target_lost(document: &Document) -> Option<Finding> {
     })
 }
 
+/// Of one target nothing worked, while others responded.
+pub(super) fn target_failed(document: &Document) -> Option<Finding> {
+    if document.nothing_worked() {
+        return None;
+    }
+    let failed: Vec<_> = document.failed_targets().collect();
+    let first = failed.first()?;
+    let why = match document.took_no_connection(&first.name) {
+        true => "it took no connection".to_owned(),
+        false => format!("{} of {} sent failed", fmt_count(first.errors), fmt_count(first.sent)),
+    };
+    let others = match failed.len() - 1 {
+        0 => String::new(),
+        others => format!("; nor to {}", fmt_plural(others as u64, "other target")),
+    };
+    Some(Finding {
+        severity: Severity::Warning,
+        sentence: format!("No request to the target {} succeeded: {why}{others}.", first.name),
+        evidence: vec![
+            ("targets", failed.len() as f64),
+            ("sent", first.sent as f64),
+            ("errors", first.errors as f64),
+        ],
+        remedy: "Check that this target is running, and its URL; the rate and the latencies are of the others.",
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::super::found;
@@ -68,6 +95,23 @@ mod tests {
     use crate::testing;
 
     const S: u64 = 1_000_000_000;
+
+    #[test]
+    fn a_target_of_which_nothing_worked_fails_the_run() {
+        for (second, fails) in [
+            ((0, 0, 0, 36), true),
+            ((0, 30, 4, 0), true),
+            ((1, 29, 4, 0), false),
+            // A step that nobody came to.
+            ((0, 0, 4, 0), false),
+            ((0, 0, 4, 7), false),
+            ((0, 0, 0, 0), false),
+        ] {
+            let document = testing::of_two_targets(second);
+            assert_eq!(document.mostly_failed(), fails, "{second:?}");
+            assert_eq!(found(&document, "target-failed").is_some(), fails, "{second:?}");
+        }
+    }
 
     /// In a run of three seconds, the target is gone from 1.5 s on.
     fn refused() -> Document {

@@ -98,6 +98,7 @@ const CHECKS: &[Check] = &[
     Check { id: "no-rate", about: Measured, find: Run(rate::no_rate) },
     Check { id: "replies-mispaired", about: Measured, find: Run(replies::mispaired) },
     Check { id: "target-lost", about: Measured, find: Run(lost::target_lost) },
+    Check { id: "target-failed", about: Measured, find: Run(lost::target_failed) },
     Check { id: "interrupted", about: Measured, find: Run(ending::interrupted) },
     Check { id: "aborted", about: Measured, find: Run(ending::aborted) },
     Check { id: "gave-up", about: Measured, find: Run(ending::gave_up) },
@@ -319,8 +320,18 @@ mod tests {
             .chain(testing::provoked())
             .chain([testing::failing(401), testing::renewed(1), testing::resolved_again(1, 0)])
             .chain([
-                spoilt, unsent, late, aborted, limited, agent, together, greeted, uneven, quic,
+                spoilt,
+                unsent,
+                late,
+                aborted,
+                limited,
+                agent,
+                together,
+                greeted,
+                uneven,
+                quic,
                 early,
+                testing::of_two_targets((0, 0, 0, 36)),
             ]);
         let found: std::collections::BTreeSet<_> =
             documents.flat_map(|one| one.verdicts).map(|one| one.id).collect();
