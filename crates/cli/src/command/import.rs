@@ -180,9 +180,10 @@ fn imported(arguments: &ImportArguments, options: &Options) -> Result<Imported, 
         ImportError::Url(_) | ImportError::Credentials => {
             UserError::usage(remedy::told_of_import(&error))
         }
-        error => {
-            UserError::usage(format!("cannot import {name}: {}", remedy::told_of_import(&error)))
-        }
+        error => UserError::could_not_run(format!(
+            "cannot import {name}: {}",
+            remedy::told_of_import(&error)
+        )),
     })
 }
 

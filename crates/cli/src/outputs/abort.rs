@@ -40,6 +40,11 @@ impl Abort {
         }
     }
 
+    /// The conditions that were never judged.
+    pub(super) fn unjudged(&self) -> impl Iterator<Item = &str> {
+        self.rules.iter().filter_map(AbortRule::unjudged)
+    }
+
     /// Why the run was stopped.
     pub(super) fn take_why(&mut self) -> Option<Judgement> {
         self.why.take()

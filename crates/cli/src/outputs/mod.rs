@@ -206,9 +206,17 @@ impl Outputs {
         watched
     }
 
-    /// The condition that stopped the run.
+    /// The condition that stopped the run. Those that could not stop it are said.
     pub(crate) fn aborted(&mut self) -> Option<Judgement> {
-        self.abort.as_mut().and_then(Abort::take_why)
+        let abort = self.abort.as_mut()?;
+        let why = abort.take_why();
+        for condition in abort.unjudged().filter(|_| why.is_none()) {
+            console::say(format_args!(
+                "candor: --abort-if '{condition}' was never judged: no interval had responses enough for this figure; use a \
+                 longer --interval, or max"
+            ));
+        }
+        why
     }
 
     /// The run is over, and this is its record.

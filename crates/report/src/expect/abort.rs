@@ -19,6 +19,8 @@ pub struct AbortRule {
     for_ns: u64,
     /// Where it began to hold, without a break until now.
     since_ns: Option<u64>,
+    /// Whether an interval had the figure.
+    is_judged: bool,
 }
 
 impl AbortRule {
@@ -48,13 +50,19 @@ impl AbortRule {
             return Err(fault(expression, at, problem.to_owned()));
         }
         let expression = expression.trim().to_owned();
-        Ok(AbortRule { expression, condition, for_ns, since_ns: None })
+        Ok(AbortRule { expression, condition, for_ns, since_ns: None, is_judged: false })
+    }
+
+    /// The condition, if no interval until now had its figure.
+    pub fn unjudged(&self) -> Option<&str> {
+        (!self.is_judged).then_some(&self.expression)
     }
 
     /// An interval is over. Returns the outcome if the condition has now held for its time. An interval that has
     /// no such figure, because nothing ended or too little for the percentile, changes nothing.
     pub fn see(&mut self, interval: &IntervalSummary) -> Option<Judgement> {
         let value = self.condition.of_interval(interval)?;
+        self.is_judged = true;
         if !self.condition.comparison.holds(value, self.condition.wanted) {
             self.since_ns = None;
             return None;
@@ -164,6 +172,16 @@ mod tests {
         let response = Brief { count: ok, p99_ns: Some(number * 1_000_000), ..Brief::default() };
         let (start_ns, end_ns) = (number * S, (number + 1) * S);
         IntervalSummary { start_ns, end_ns, ok, errors, response, ..one }
+    }
+
+    #[test]
+    fn a_condition_that_no_interval_could_be_held_against_is_known() {
+        let mut rule = AbortRule::parse(" p99.9 > 1ns ").unwrap();
+        assert_eq!(rule.see(&second(0, 20, 0)), None);
+        assert_eq!(rule.unjudged(), Some("p99.9 > 1ns"));
+        let mut rule = AbortRule::parse("p99 > 10s").unwrap();
+        assert_eq!(rule.see(&second(0, 20, 0)), None);
+        assert_eq!(rule.unjudged(), None);
     }
 
     fn ends_at(rule: &str, seconds: &[(u64, u64)]) -> Option<(usize, Judgement)> {

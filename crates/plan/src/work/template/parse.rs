@@ -46,16 +46,24 @@ impl<'a> Parser<'a> {
     ) -> Result<Vec<Piece>, TemplateError> {
         let mut pieces = Pieces::default();
         let mut string = InString::default();
+        let mut is_behind_slash = false;
         for part in split(text).map_err(TemplateError)? {
             match part {
                 Part::Hole(expression) => {
                     let mut hole = self.expression(expression.trim(), depth)?;
                     hole.stand(place, string.is_in);
+                    // What a path begins with stands there.
+                    if std::mem::take(&mut is_behind_slash)
+                        && let Some(last @ Escape::Path) = hole.escapes.last_mut()
+                    {
+                        *last = Escape::Target;
+                    }
                     pieces.hole(hole);
                 }
                 fixed => {
                     let fixed = fixed.text().unwrap_or_default();
                     string.pass(fixed);
+                    is_behind_slash = place == Place::Path && fixed.ends_with('/');
                     pieces.text(fixed.as_bytes());
                 }
             }

@@ -92,7 +92,7 @@ fn text_and_holes_are_told_apart() {
 
 #[test]
 fn a_value_is_escaped_by_where_it_stands() {
-    use Escape::{Base64, Field, Json, JsonValue, Path, Url};
+    use Escape::{Base64, Field, Json, JsonValue, Target, Url};
     let json = [("Content-Type", "application/problem+json; charset=utf-8")];
     let form = [("content-type", "application/x-www-form-urlencoded")];
     let none: &[(&str, &str)] = &[];
@@ -105,7 +105,7 @@ fn a_value_is_escaped_by_where_it_stands() {
     assert_eq!(escapes(name, none, "a=@")[2], []);
     // What a function makes is escaped once.
     assert_eq!(escapes("${url users.name}", &form, "a=@"), [vec![Url], vec![Url], vec![Url]]);
-    assert_eq!(escapes("${path users.name}", none, "x@")[0], [Path]);
+    assert_eq!(escapes("${path users.name}", none, "x@")[0], [Target]);
     assert_eq!(escapes("${json users.name}", &json, "\"@\"")[2], [Json]);
     assert_eq!(escapes("${json users.name}", &json, "@")[2], [JsonValue]);
     assert_eq!(
@@ -255,6 +255,17 @@ fn a_body_may_have_bytes_beside_its_holes() {
         })
         .collect();
     assert_eq!(texts, b"Index\xff${seq}\x80");
+}
+
+/// A slash before it is the one that the value begins with.
+#[test]
+fn a_path_behind_a_slash_gets_no_other() {
+    let path = |text: &str| compiled(&request(text, &[], "")).unwrap().path;
+    let hole = "${path users.name}";
+    assert_eq!(path(&format!("/a/{hole}"))[1..], [column(0, 0, Escape::Target)]);
+    assert_eq!(path(&format!("/a{hole}"))[1..], [column(0, 0, Escape::Path)]);
+    assert_eq!(path(&format!("/a/${{items.id}}{hole}"))[2..], [column(0, 0, Escape::Path)]);
+    assert_eq!(path(hole), [column(0, 0, Escape::Path)]);
 }
 
 #[test]
