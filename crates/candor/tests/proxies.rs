@@ -235,6 +235,22 @@ fn a_proxy_that_opens_no_tunnel_says_why() {
     target.assert_requests(0);
 }
 
+#[test]
+fn where_attempts_to_connect_went_is_said() {
+    let gone = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string();
+    let dead = |words: &[&str]| {
+        let outcome = run(&[&["-d", "300ms"], words].concat(), |_| {});
+        assert_eq!(outcome.code(), 1, "{}{}", outcome.stdout, outcome.stderr);
+        outcome.stderr.clone()
+    };
+    let proxy = dead(&["http://shop.test/", "-x", &gone]);
+    assert!(proxy.contains(&format!("cannot connect to the proxy {gone}: ")), "{proxy}");
+    let datagrams = dead(&[&format!("https://{gone}/"), "--h3", "--insecure"]);
+    assert!(datagrams.contains(&format!("cannot connect over UDP to {gone}: ")), "{datagrams}");
+    let direct = dead(&[&format!("http://{gone}/")]);
+    assert!(direct.contains(&format!("cannot connect to {gone}: ")), "{direct}");
+}
+
 /// The environment's proxy is for what is elsewhere, and the report names it; an option comes first.
 #[test]
 fn the_environment_names_a_proxy_for_other_machines_alone() {

@@ -1,5 +1,6 @@
 //! Why a run could not be made: what is wrong, and where. The remedy depends on the command line, which adds it.
 
+use candor_plan::ConnectsTo;
 use candor_plan::units::fmt_plural;
 use candor_record::ConnectErrorKind;
 
@@ -41,10 +42,12 @@ pub enum EngineError {
     #[error(transparent)]
     Tls(#[from] candor_protocol::tls::ConfigError),
     /// Not one connection could be made and used.
-    #[error("{}", no_connection(*asked, url, first.as_ref()))]
+    #[error("{}", no_connection(*asked, *to, url, first.as_ref()))]
     NoConnection {
         /// The first failure, if one is known.
         first: Option<ConnectFailure>,
+        /// What the connections are made to, if that is the same for all targets.
+        to: Option<ConnectsTo>,
         /// Where to, without secrets.
         url: String,
         /// Connections asked for.
@@ -118,7 +121,12 @@ pub enum EngineError {
     },
 }
 
-fn no_connection(asked: u32, url: &str, first: Option<&ConnectFailure>) -> String {
+fn no_connection(
+    asked: u32,
+    to: Option<ConnectsTo>,
+    url: &str,
+    first: Option<&ConnectFailure>,
+) -> String {
     let none = match asked {
         1 => "the connection could not".to_owned(),
         _ => format!("not one of {asked} connections could"),
@@ -127,7 +135,14 @@ fn no_connection(asked: u32, url: &str, first: Option<&ConnectFailure>) -> Strin
         Some(first) if first.kind == ConnectErrorKind::Handshake => {
             format!("{none} be used: the handshake failed with {first}")
         }
-        Some(first) => format!("{none} be made: cannot connect to {first}"),
+        Some(first) => {
+            let to = match to {
+                Some(ConnectsTo::Proxy) => "to the proxy",
+                Some(ConnectsTo::ServerByUdp) => "over UDP to",
+                Some(ConnectsTo::Server) | None => "to",
+            };
+            format!("{none} be made: cannot connect {to} {first}")
+        }
         None => format!("{none} be made: cannot connect to {url}"),
     }
 }

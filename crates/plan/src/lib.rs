@@ -56,8 +56,8 @@ pub use run::{
     Recording, Stop, Threads, Timeouts, Trace, Windows,
 };
 pub use targets::{
-    AltSvc, Credential, CredentialSource, Endpoint, HaproxyProtocol, HttpVersion, Identity,
-    MAIN_TARGET, Pem, Proxy, ProxyWay, SigV4, Target, Tls, TlsVersion, Trust, allow,
+    AltSvc, ConnectsTo, Credential, CredentialSource, Endpoint, HaproxyProtocol, HttpVersion,
+    Identity, MAIN_TARGET, Pem, Proxy, ProxyWay, SigV4, Target, Tls, TlsVersion, Trust, allow,
 };
 pub use units::{NS_PER_S, Rate};
 pub use wire::{

@@ -17,7 +17,7 @@ use crate::error::PlanError;
 use crate::load::Load;
 use crate::redact::Secrets;
 use crate::run::{Connections, Recording, Stop, Threads, Timeouts};
-use crate::targets::Target;
+use crate::targets::{ConnectsTo, Target};
 use crate::wire::Wire;
 use crate::work::journey::{Step, Variables};
 use crate::work::template::{Names, Template};
@@ -106,6 +106,12 @@ impl Parts {
     pub fn target_of(&self, request: &Request) -> &Target {
         let others = (request.target as usize).checked_sub(1);
         others.and_then(|at| self.others.get(at)).unwrap_or(&self.target)
+    }
+
+    /// What the connections of all targets are made to; `None`: they differ.
+    pub fn connects_to(&self) -> Option<ConnectsTo> {
+        let first = self.target.connects_to();
+        self.targets().all(|one| one.connects_to() == first).then_some(first)
     }
 
     /// The connections to a target that are open from the beginning, and the most of them.

@@ -81,6 +81,17 @@ pub enum AltSvc {
     },
 }
 
+/// What connections are made to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ConnectsTo {
+    /// The server itself, by TCP or a unix socket.
+    Server,
+    /// The server itself, by UDP.
+    ServerByUdp,
+    /// A proxy.
+    Proxy,
+}
+
 /// A proxy between here and a target.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -191,6 +202,15 @@ impl Target {
     /// Whether requests leave in the first flight.
     pub(crate) fn has_early_data(&self) -> bool {
         self.tls.as_ref().is_some_and(|tls| tls.early_data)
+    }
+
+    /// What its connections are made to.
+    pub fn connects_to(&self) -> ConnectsTo {
+        match (&self.proxy, self.http) {
+            (Some(_), _) => ConnectsTo::Proxy,
+            (None, HttpVersion::H3) => ConnectsTo::ServerByUdp,
+            (None, _) => ConnectsTo::Server,
+        }
     }
 
     /// Whether its values fit each other.

@@ -281,9 +281,14 @@ pub(crate) fn one_of<T: ValueEnum>(text: &str) -> Result<T, ValueError> {
     T::from_str(text, false).or_else(|_| {
         let values: Vec<_> = T::value_variants().iter().filter_map(T::to_possible_value).collect();
         let names: Vec<&str> = values.iter().map(PossibleValue::get_name).collect();
-        let hint = did_you_mean(text, names.iter().copied());
-        refuse(format!("unknown; write {}{hint}", names.join(" or ")))
+        refuse(format!("unknown; write {}{}", names.join(" or "), near_one_of::<T>(text)))
     })
+}
+
+/// The value that was meant, as [`did_you_mean`] says it.
+pub(crate) fn near_one_of<T: ValueEnum>(text: &str) -> String {
+    let values: Vec<_> = T::value_variants().iter().filter_map(T::to_possible_value).collect();
+    did_you_mean(text, values.iter().map(PossibleValue::get_name))
 }
 
 #[cfg(test)]

@@ -45,6 +45,9 @@ fn data_comes_from_flags_and_tables() {
     let odd = "--data: a:b: no such file";
     let error = flags(&["--data", "x=a:b", "http://h/"]).unwrap().build(&files()).unwrap_err();
     assert_eq!(error.to_string(), odd);
+    // One that is nearly one is a slip.
+    let error = flags(&["--data", "users=users.csv:shufle", "http://h/"]).unwrap_err();
+    assert!(error.to_string().contains("did you mean \"shuffle\"?"), "{error}");
 }
 
 #[test]

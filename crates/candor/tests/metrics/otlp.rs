@@ -2,21 +2,17 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Debug;
-use std::fs;
 use std::process::Command;
 use std::sync::mpsc::Receiver;
 
 use candor_report::document::latency::Distribution;
 use prost::{Message, Oneof};
-use rcgen::{CertificateParams, KeyPair};
-use rustls::ServerConfig;
-use rustls::pki_types::PrivatePkcs8KeyDer;
 
 use super::USAGE;
 use super::calls::{Reply, service, service_of};
 use super::native::native_buckets;
 use super::receiver::Reply::{Body, Close, Head, Status};
-use super::receiver::{Request, receiver, receiver_of};
+use super::receiver::{Request, certified, receiver, receiver_of, run_trusting};
 use crate::common::{CANDOR, Candor, Document, Outcome, Target, candor};
 
 /// ExportMetricsServiceRequest and ExportLogsServiceRequest, as far as they are used; so are the others.
@@ -483,29 +479,14 @@ fn a_receiver_that_asks_for_time_gets_it() {
 
 #[test]
 fn calls_go_over_tls_to_a_service_that_the_system_trusts() {
-    let key = KeyPair::generate().unwrap();
-    let params = CertificateParams::new(vec!["127.0.0.1".to_owned()]).unwrap();
-    let certificate = params.self_signed(&key).unwrap();
-    let config = ServerConfig::builder().with_no_client_auth().with_single_cert(
-        vec![certificate.der().clone()],
-        PrivatePkcs8KeyDer::from(key.serialize_der()).into(),
-    );
-    let (address, calls) = service(&[], Reply::Takes(b""), Some(config.unwrap()));
+    let (config, certificate) = certified();
+    let (address, calls) = service(&[], Reply::Takes(b""), Some(config));
     let target = Target::start(&[]);
     let (out, url) = (format!("otlp-grpc:https://{address}"), target.url("/"));
-    let run = |trusted: String| {
-        let run = Candor::start_as(Command::new(CANDOR), |directory, command| {
-            let file = directory.join("trusted.pem");
-            fs::write(&file, trusted).unwrap();
-            command.args(["-c", "1", "-d", "300ms", "--interval", "100ms", "--out", &out, &url]);
-            command.env("SSL_CERT_FILE", file).current_dir(directory);
-        });
-        run.finish()
-    };
-    let trusted = run(certificate.pem());
+    let trusted = run_trusting(&certificate, &out, &url);
     assert_eq!(trusted.code(), 0, "{}", trusted.stderr);
     let calls: Vec<Request> = calls.try_iter().collect();
     assert!(calls.iter().any(|one| one.head.contains("\r\n:scheme: https\r\n")), "{}", calls.len());
-    let stranger = run(params.self_signed(&KeyPair::generate().unwrap()).unwrap().pem());
+    let stranger = run_trusting(&certified().1, &out, &url);
     assert_eq!(stranger.code(), 1, "{}", stranger.stderr);
 }

@@ -1,12 +1,18 @@
 //! A receiver of metrics that are sent by POST. It replies as it is told, and hands on the requests that it accepts.
 
+use std::fs;
 use std::io::{Read, Write};
 use std::net::TcpListener;
+use std::process::Command;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
 
+use rcgen::{CertificateParams, KeyPair};
+use rustls::pki_types::PrivatePkcs8KeyDer;
 use rustls::{ServerConfig, ServerConnection, StreamOwned};
+
+use crate::common::{CANDOR, Candor, Outcome};
 
 /// How it replies to a request.
 #[derive(Clone, Copy)]
@@ -57,6 +63,29 @@ pub(super) fn receiver_of(path: &'static str) -> String {
         }
     });
     address
+}
+
+/// How a receiver on this machine speaks TLS, and its certificate, which nobody else has signed, as PEM.
+pub(super) fn certified() -> (ServerConfig, String) {
+    let key = KeyPair::generate().unwrap();
+    let params = CertificateParams::new(vec!["127.0.0.1".to_owned()]).unwrap();
+    let certificate = params.self_signed(&key).unwrap();
+    let config = ServerConfig::builder().with_no_client_auth().with_single_cert(
+        vec![certificate.der().clone()],
+        PrivatePkcs8KeyDer::from(key.serialize_der()).into(),
+    );
+    (config.unwrap(), certificate.pem())
+}
+
+/// A short run with the output `out`, on a system that trusts `certificate` alone.
+pub(super) fn run_trusting(certificate: &str, out: &str, url: &str) -> Outcome {
+    let run = Candor::start_as(Command::new(CANDOR), |directory, command| {
+        let file = directory.join("trusted.pem");
+        fs::write(&file, certificate).unwrap();
+        command.args(["-c", "1", "-d", "300ms", "--interval", "100ms", "--out", out, url]);
+        command.env("SSL_CERT_FILE", file).current_dir(directory);
+    });
+    run.finish()
 }
 
 /// The same over TLS.

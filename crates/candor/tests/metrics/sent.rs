@@ -1,18 +1,13 @@
 //! Metrics that are sent: points to InfluxDB, datagrams to StatsD.
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::net::{TcpListener, UdpSocket};
 use std::process::Command;
 use std::time::Duration;
 
-use rcgen::{CertificateParams, KeyPair};
-use rustls::ServerConfig;
-use rustls::pki_types::PrivatePkcs8KeyDer;
-
 use super::USAGE;
 use super::receiver::Reply::Status;
-use super::receiver::{Request, receiver, secure_receiver};
+use super::receiver::{Request, certified, receiver, run_trusting, secure_receiver};
 use crate::common::{CANDOR, Candor, Target, candor};
 
 /// A point: measurement with tags, fields, time.
@@ -135,32 +130,15 @@ fn points_that_are_lost_are_counted() {
 
 #[test]
 fn a_receiver_over_tls_must_have_a_certificate_that_the_system_trusts() {
-    let key = KeyPair::generate().unwrap();
-    let params = CertificateParams::new(vec!["127.0.0.1".to_owned()]).unwrap();
-    let certificate = params.self_signed(&key).unwrap();
-    let config = ServerConfig::builder().with_no_client_auth().with_single_cert(
-        vec![certificate.der().clone()],
-        PrivatePkcs8KeyDer::from(key.serialize_der()).into(),
-    );
-    let (address, requests) = secure_receiver(config.unwrap());
+    let (config, certificate) = certified();
+    let (address, requests) = secure_receiver(config);
     let target = Target::start(&[]);
     let (out, url) = (format!("influx:https://{address}/write?db=x"), target.url("/"));
-    let run = |trusted: String| {
-        let run = Candor::start_as(Command::new(CANDOR), |directory, command| {
-            let file = directory.join("trusted.pem");
-            fs::write(&file, trusted).unwrap();
-            command.args(["-c", "1", "-d", "300ms", "--interval", "100ms", "--out", &out, &url]);
-            command.env("SSL_CERT_FILE", file).current_dir(directory);
-        });
-        run.finish()
-    };
-    let trusted = run(certificate.pem());
+    let trusted = run_trusting(&certificate, &out, &url);
     assert_eq!(trusted.code(), 0, "{}", trusted.stderr);
     let arrived: Vec<Request> = requests.try_iter().collect();
     assert!(arrived.iter().any(|one| one.text().starts_with("candor ")));
-    let other = CertificateParams::new(vec!["127.0.0.1".to_owned()]).unwrap();
-    let other = other.self_signed(&KeyPair::generate().unwrap()).unwrap();
-    let stranger = run(other.pem());
+    let stranger = run_trusting(&certified().1, &out, &url);
     assert_eq!(stranger.code(), 1, "{}", stranger.stderr);
     assert!(
         stranger.stderr.contains("points were lost: invalid peer certificate"),

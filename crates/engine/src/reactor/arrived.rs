@@ -25,6 +25,11 @@ pub(super) struct Arrived {
     found: [(usize, Segments); MESSAGES],
     count: usize,
     next: usize,
+    /// The last call found datagrams that the kernel had put together: the next one reads one message, so that what is
+    /// left for later takes little room.
+    singly: bool,
+    /// The last call found as many as it might.
+    may_be_more: bool,
     key: Key,
     at_ns: u64,
     /// Messages that were left for later, by their sockets.
@@ -52,8 +57,13 @@ impl Arrived {
         if self.next == self.count {
             self.buffer.resize(MESSAGES * MESSAGE_BYTES, 0);
             (self.key, self.next, self.count) = (key, 0, 0);
-            match scm::receive_datagrams(fd, &mut self.buffer, &mut self.found) {
-                Ok(count) => self.count = count,
+            let most = if self.singly { 1 } else { MESSAGES };
+            match scm::receive_datagrams(fd, &mut self.buffer, &mut self.found[..most]) {
+                Ok(count) => {
+                    (self.count, self.may_be_more) = (count, count == most);
+                    let mut found = self.found[..count].iter();
+                    self.singly = found.any(|&(bytes, segments)| segments.count(bytes) > 1);
+                }
                 Err(Errno::AGAIN) => {
                     clock.time_passed();
                     return (Received::Nothing, Segments::default());
@@ -68,7 +78,7 @@ impl Arrived {
         let (length, segments) = self.found[self.next];
         let bytes = &self.buffer[self.next * MESSAGE_BYTES..][..length];
         self.next += 1;
-        let more = self.next < self.count || self.count == MESSAGES;
+        let more = self.next < self.count || self.may_be_more;
         (Received::Bytes { bytes, at_ns: self.at_ns, more }, segments)
     }
 
@@ -135,6 +145,37 @@ mod tests {
             assert_eq!(next(&mut arrived, 1, &ours), Some((vec![text; 3], true)));
         }
         assert_eq!(next(&mut arrived, 1, &ours), None);
+    }
+
+    #[test]
+    fn one_message_is_read_after_one_that_was_put_together() {
+        let (ours, peer) = pair("127.0.0.1");
+        let mut arrived = Arrived::default();
+        let together = |bytes: &[u8]| {
+            let slices = [std::io::IoSlice::new(bytes)];
+            assert_eq!(scm::send_segmented(&peer, &slices, 1000), Ok(bytes.len()));
+        };
+        let length = |arrived: &mut Arrived| {
+            next(arrived, 1, &ours).map(|(bytes, more)| (bytes.len(), more))
+        };
+        for _ in 0..4 {
+            together(&[7; 20_000]);
+        }
+        // All four are here by one call, and nothing is left but what it has brought.
+        for left in (0..4).rev() {
+            assert_eq!(length(&mut arrived), Some((20_000, left > 0)));
+        }
+        for _ in 0..4 {
+            together(&[8; 20_000]);
+        }
+        // Another socket's turn, and nothing of this one has to be kept for it.
+        assert_eq!(length(&mut arrived), Some((20_000, true)));
+        assert_eq!(next(&mut arrived, 2, &pair("127.0.0.1").0), None);
+        assert!(arrived.kept.is_empty());
+        for _ in 0..3 {
+            assert_eq!(length(&mut arrived), Some((20_000, true)));
+        }
+        assert_eq!(length(&mut arrived), None);
     }
 
     #[test]

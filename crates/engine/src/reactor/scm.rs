@@ -70,13 +70,15 @@ pub(super) fn dropped(fd: &OwnedFd) -> Option<u32> {
     (result == 0 && length as usize == size_of_val(&numbers)).then_some(numbers[DROPS])
 }
 
-/// Reads messages of a UDP socket in one call, each into its part of `buffer`, which has room for all of `found`: how many,
-/// and of each how many bytes and what datagrams they are.
+/// Reads messages of a UDP socket in one call, at most as many as `found` has places and not more than [`MESSAGES`], each
+/// into its part of `buffer`, which has room for all of them: how many, and of each how many bytes and what datagrams they
+/// are.
 pub(super) fn receive_datagrams(
     fd: &OwnedFd,
     buffer: &mut [u8],
-    found: &mut [(usize, Segments); MESSAGES],
+    found: &mut [(usize, Segments)],
 ) -> Result<usize, Errno> {
+    let most = found.len().min(MESSAGES);
     let mut controls = [const { Control([0; 256]) }; MESSAGES];
     let mut parts = buffer.chunks_exact_mut(MESSAGE_BYTES);
     let mut pieces: [libc::iovec; MESSAGES] = std::array::from_fn(|_| {
@@ -98,7 +100,7 @@ pub(super) fn receive_datagrams(
             libc::recvmmsg(
                 fd.as_raw_fd(),
                 messages.as_mut_ptr(),
-                MESSAGES as libc::c_uint,
+                most as libc::c_uint,
                 libc::MSG_DONTWAIT as _,
                 std::ptr::null_mut(),
             )

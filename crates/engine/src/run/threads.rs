@@ -219,7 +219,7 @@ pub(super) fn run_on(
 
 fn no_connection(plan: &Plan, first: Option<ConnectFailure>) -> EngineError {
     let (url, asked) = (plan.secrets.url(&plan.target.url), plan.connections_in_all().0);
-    EngineError::NoConnection { first, url, asked }
+    EngineError::NoConnection { first, to: plan.connects_to(), url, asked }
 }
 
 /// One worker's thread, from its connections to its end.

@@ -112,7 +112,7 @@ impl<R: Reactor, S: Protocol> Worker<R, S> {
     /// Reads what is there, up to the connection's share, and sends what can be sent then.
     pub(super) fn receive_all(&mut self, key: Key, ended: bool) {
         let mut share = self.pool[key].share_bytes;
-        let (mut reads, mut held_ns) = (0, None);
+        let (mut reads, mut held_ns) = (1, None);
         loop {
             let begun_ns = self.begin_read(key);
             let Some(intake) = self.receive_piece(key) else {
@@ -129,19 +129,19 @@ impl<R: Reactor, S: Protocol> Worker<R, S> {
             // What a full read of HTTP/1.1 has left behind answers nothing that is sent from now on:
             // it is read first. That takes one more read, because it is an error.
             let is_owed = self.speaks_unasked(key) || self.pool[key].account.outstanding > 0;
-            share = share.saturating_sub(bytes.max(LEAST_BYTES));
-            reads += 1;
-            if more && share > 0 && reads % READS_AT_ONCE != 0 && self.may_hold(key) {
-                held_ns = Some(at_ns);
+            let left = share.saturating_sub(bytes.max(LEAST_BYTES));
+            if self.may_hold(key) && more && left > 0 && reads < READS_AT_ONCE {
+                (share, reads, held_ns) = (left, reads + 1, Some(at_ns));
                 continue;
             }
             if !more || is_owed {
-                held_ns = None;
+                (reads, held_ns) = (1, None);
                 self.dispatch(at_ns);
             }
             if !(more || ended) || !self.is_live(key) {
                 return self.speak_unasked(key, at_ns);
             }
+            share = left;
             if share == 0 && is_owed {
                 self.postpone(Ready { key, readable: true, writable: false, ended });
                 return self.speak_unasked(key, at_ns);

@@ -7,7 +7,7 @@ use std::str::FromStr;
 use serde::Deserialize;
 use serde::de::{Deserializer, Error as _, MapAccess, SeqAccess, Visitor};
 
-use crate::values::{ValueError, one_of, refuse};
+use crate::values::{ValueError, near_one_of, one_of, refuse};
 use crate::work::{DataFormat, DataOrder};
 
 /// A data set and its file.
@@ -60,11 +60,17 @@ fn format<'de, D: Deserializer<'de>>(input: D) -> Result<Option<DataFormat>, D::
 impl FromStr for DataFile {
     type Err = ValueError;
 
-    /// `FILE[:ORDER]`; an end that is no order is part of the name.
+    /// `FILE[:ORDER]`; an end that is no order, and nearly none, is part of the name.
     fn from_str(text: &str) -> Result<Self, ValueError> {
         let (file, order) = match text.rsplit_once(':') {
-            Some((file, order)) if one_of::<DataOrder>(order).is_ok() => (file, one_of(order)?),
-            _ => (text, DataOrder::default()),
+            Some((file, order)) => match one_of::<DataOrder>(order) {
+                Ok(order) => (file, order),
+                Err(error) if !near_one_of::<DataOrder>(order).is_empty() => {
+                    return refuse(format!("the order {order:?} is {error}"));
+                }
+                Err(_) => (text, DataOrder::default()),
+            },
+            None => (text, DataOrder::default()),
         };
         if file.is_empty() {
             return refuse("no file; use FILE[:ORDER], e.g. users.csv:shuffle");

@@ -1,10 +1,12 @@
 //! Counts: ledger, statuses, errors, connections, bytes, requests.
 
+use std::array;
+
 use candor_plan::journey::step_of;
-use candor_plan::{By, Parts, Target};
+use candor_plan::{By, ConnectsTo, Parts, Target};
 use candor_record::{
-    ConnectionCounts, ErrorKind, GoAways, Handshake, Histogram, Interval, Ledger, LossKind,
-    RequestCounts, RunRecord, StatusCount, Tally,
+    ConnectErrorKind, ConnectionCounts, ErrorKind, GoAways, Handshake, Histogram, Interval, Ledger,
+    LossKind, RequestCounts, RunRecord, StatusCount, Tally,
 };
 use serde::{Deserialize, Serialize};
 
@@ -151,6 +153,23 @@ pub(super) fn by_kind<const N: usize>(
 /// Failed requests by kind.
 pub(super) fn errors(tally: &Tally<{ ErrorKind::ALL.len() }>) -> Vec<ErrorCount> {
     by_kind(tally, ErrorKind::ALL.map(|kind| (kind.id(), kind.sentence())))
+}
+
+/// Failed attempts to connect by kind. Where all of them were made to a proxy, or over UDP, the sentence says so.
+pub(super) fn connect_errors(
+    plan: &Parts,
+    tally: &Tally<{ ConnectErrorKind::ALL.len() }>,
+) -> Vec<ErrorCount> {
+    let to = match plan.connects_to() {
+        Some(ConnectsTo::Proxy) => " (the proxy)",
+        Some(ConnectsTo::ServerByUdp) => " (over UDP)",
+        Some(ConnectsTo::Server) | None => "",
+    };
+    let sentences = ConnectErrorKind::ALL.map(|kind| match kind.is_local() {
+        true => kind.sentence().to_owned(),
+        false => format!("{}{to}", kind.sentence()),
+    });
+    by_kind(tally, array::from_fn(|at| (ConnectErrorKind::ALL[at].id(), sentences[at].as_str())))
 }
 
 /// Count of the kind with this id.

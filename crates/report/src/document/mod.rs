@@ -38,9 +38,9 @@ use std::collections::BTreeMap;
 use candor_plan::redact::Typed;
 use candor_plan::{Load, Parts};
 use candor_record::{
-    AckCounts, Agent, Alternative, Batches, Bytes, ConnectErrorKind, CredentialCounts,
-    DatagramCounts, DeviationKind, IntervalSummary, Lost as LostAgent, Machine, NameCounts,
-    PartCounts, RateSamples, RunRecord, SLOT_NS, StatusCount, WorkerReport, Workers,
+    AckCounts, Agent, Alternative, Batches, Bytes, CredentialCounts, DatagramCounts, DeviationKind,
+    IntervalSummary, Lost as LostAgent, Machine, NameCounts, PartCounts, RateSamples, RunRecord,
+    SLOT_NS, StatusCount, WorkerReport, Workers,
 };
 pub use candor_record::{EndReason, Host, Memory, Throttled};
 use serde::{Deserialize, Serialize};
@@ -448,10 +448,7 @@ impl Document {
             ),
             errors: counts::errors(&total.ledger.errors),
             warm_up_errors: counts::errors(&total.warm_up.errors),
-            connect_errors: counts::by_kind(
-                &total.connections.failed,
-                ConnectErrorKind::ALL.map(|kind| (kind.id(), kind.sentence())),
-            ),
+            connect_errors: counts::connect_errors(plan, &total.connections.failed),
             connections: Connections::of(record),
             bytes: total.bytes,
             parts: total.parts,

@@ -1,6 +1,8 @@
 use super::*;
 use crate::testing;
-use candor_plan::describe;
+use crate::testing::Run;
+use candor_plan::{Proxy, ProxyWay, describe};
+use candor_record::ConnectErrorKind;
 
 #[test]
 fn a_healthy_open_run() {
@@ -23,6 +25,32 @@ fn a_closed_run_asks_for_no_rate() {
     assert_eq!(document.rate.asked_per_s, None);
     assert_eq!(describe::load(&document.plan), "closed loop");
     assert_eq!(document.requests, []);
+}
+
+#[test]
+fn attempts_to_connect_say_what_they_were_made_to() {
+    let sentence = |prepare: &dyn Fn(&mut Run)| {
+        let mut run = testing::empty_run();
+        prepare(&mut run);
+        run.document().connect_errors[0].sentence.clone()
+    };
+    assert_eq!(sentence(&|_| {}), "nothing listens there");
+    let proxied = |run: &mut Run| {
+        run.plan.target.proxy = Some(Proxy {
+            way: ProxyWay::Connect,
+            host: "shop.test".to_owned(),
+            port: 80,
+            user: None,
+            variable: None,
+        });
+    };
+    assert_eq!(sentence(&proxied), "nothing listens there (the proxy)");
+    // What fails on this machine went nowhere.
+    let local = |run: &mut Run| {
+        proxied(run);
+        run.connect_errors = vec![ConnectErrorKind::PortsExhausted];
+    };
+    assert_eq!(sentence(&local), "no local port is free");
 }
 
 #[test]
