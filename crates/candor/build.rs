@@ -10,9 +10,10 @@ fn main() {
             println!("cargo::rustc-link-arg-bins=-Wl,--export-dynamic-symbol={names}");
         }
     }
-    // Rust links with lld here, and only there; others do not know the option.
+    // Rust links with lld here, unless another linker was named, and only here; others do not know the option.
     let is = |name: &str, value: &str| std::env::var(name).is_ok_and(|one| one == value);
-    if is("PROFILE", "release") && is("TARGET", "x86_64-unknown-linux-gnu") {
+    let has_lld = is("TARGET", "x86_64-unknown-linux-gnu") && !has("RUSTC_LINKER");
+    if is("PROFILE", "release") && has_lld {
         println!("cargo::rustc-link-arg-bins=-Wl,--icf=all");
     }
     println!("cargo::rerun-if-changed=build.rs");
