@@ -25,7 +25,7 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::error::{PlanError, exclude, value};
+use crate::error::{PlanError, conflict, exclude, value};
 use crate::options::{Options, ReadFile};
 use crate::outputs::{Out, Outputs, ReportDepth};
 use crate::plan::{Parts, Plan};
@@ -110,6 +110,12 @@ impl Options {
             secrets: Secrets::shown_if(self.output.show_secrets),
         };
         calls::complete(&self, &mut parts, &mut files)?;
+        if self.requests.urls.is_some() && !parts.work.requests().iter().any(data::takes_urls) {
+            let other =
+                if parts.work.journeys().is_empty() { "[[request]]" } else { "[[journey]]" };
+            let why = "no request takes a line of the list; leave out a path, or the list";
+            return Err(conflict("--urls", other, why));
+        }
         Ok((parts.try_into()?, self.outputs()))
     }
 

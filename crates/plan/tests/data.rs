@@ -173,6 +173,18 @@ fn what_does_not_fit_together_is_refused_with_its_remedy() {
             "request \"GET /${users.name}\": the path: ${users.name} is not known",
         ),
         ("[[request]]\nbody = 'x'\njson = 1", "a request has one body"),
+        ("[[request]]\njson = { a = nan }", "NaN is no number of JSON"),
+        ("[[request]]\njson = [1, -inf]", "-inf is no number of JSON"),
+        ("urls = 'urls.txt'\nmethod = 'POST'", "--method cannot be used with --urls"),
+        ("urls = 'urls.txt'\n[[request]]\nmethod = 'PUT'", "--method cannot be used with --urls"),
+        (
+            "urls = 'urls.txt'\n[[request]]\npath = '/own'",
+            "--urls cannot be used with [[request]]: no request takes a line",
+        ),
+        (
+            "urls = 'urls.txt'\n[[journey]]\n[[journey.step]]\npath = '/own'",
+            "--urls cannot be used with [[journey]]: no request takes a line",
+        ),
         ("chunked = 8\nbody = 'xxxxxxxxxxx${seq}'", "--chunked cannot be used with ${…}"),
         ("pieces = 2\nheader = 'A: ${seq}'", "--pieces cannot be used with ${…}"),
         ("h2c-upgrade = true\nheader = 'A: ${seq}'", "--h2c-upgrade cannot be used with ${…}"),

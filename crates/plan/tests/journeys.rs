@@ -187,6 +187,19 @@ fn a_rate_may_be_of_requests() {
     assert!(error.contains("--rate-of: only a plan with a [[journey]] has users"), "{error}");
 }
 
+/// A function that lacks its argument is refused; a capture of its name comes first.
+#[test]
+fn captures_go_before_functions() {
+    let text = |name: &str| {
+        format!(
+            "url = 'http://h/'\n[[journey]]\n[[journey.step]]\ncapture = {{ {name} = 'body' }}\n\
+             [[journey.step]]\npath = '/${{random}}'\n"
+        )
+    };
+    assert!(planned(&text("other")).is_err());
+    assert!(planned(&text("random")).is_ok(), "{:?}", planned(&text("random")));
+}
+
 #[test]
 fn a_path_can_be_a_captured_one() {
     let text = "url = 'http://h/'

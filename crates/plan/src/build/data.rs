@@ -42,6 +42,15 @@ pub(super) fn data(options: &Options, files: &Files<'_>) -> Result<Vec<DataSet>,
     Ok(all)
 }
 
+/// Whether a request has a value of the list of URLs.
+pub(super) fn takes_urls(request: &Request) -> bool {
+    let names = |text: &str| text.contains("urls.");
+    let headers = request.headers.iter().map(|(_, value)| value.as_str());
+    let of_body = || request.body.whole().utf8_chunks().any(|chunk| names(chunk.valid()));
+    let texts = [request.path.as_str(), request.method.as_str()];
+    texts.into_iter().chain(headers).any(names) || of_body()
+}
+
 /// Those that `requests` name and the environment has.
 pub(super) fn environment(requests: &[Request], files: &Files<'_>) -> Vec<Variable> {
     let texts = requests.iter().filter(|one| one.holes).flat_map(|one| {

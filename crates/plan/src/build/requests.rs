@@ -116,6 +116,10 @@ pub(super) fn request(
         (method, path) = ("POST".to_owned(), call.path().to_owned());
     }
     if options.requests.urls.is_some() && table.path.is_none() && table.url.is_none() {
+        if table.method.is_some() || options.requests.method.is_some() {
+            let why = "each line of the list has its own; write e.g. POST /path there";
+            return Err(conflict("--method", "--urls", why));
+        }
         path = OF_LIST.to_owned();
         method = format!("${{{URLS}.method}}");
     }

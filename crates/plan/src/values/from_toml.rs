@@ -225,8 +225,13 @@ impl<'de> Visitor<'de> for JsonText<'_> {
         self.push(number)
     }
 
-    fn visit_f64<E>(self, number: f64) -> Result<(), E> {
-        self.push(number)
+    fn visit_f64<E: serde::de::Error>(self, number: f64) -> Result<(), E> {
+        match number.is_finite() {
+            true => self.push(number),
+            false => {
+                Err(E::custom(format_args!("{number} is no number of JSON; write null, or a text")))
+            }
+        }
     }
 
     fn visit_str<E>(self, text: &str) -> Result<(), E> {

@@ -71,10 +71,6 @@ impl<'a> Parser<'a> {
         Ok(pieces.0)
     }
 
-    fn is_captured(&self, name: &str) -> bool {
-        self.names.captured.number(name).is_some()
-    }
-
     fn expression(&mut self, text: &str, depth: usize) -> Result<Hole, TemplateError> {
         let (word, rest) = match text.split_once(char::is_whitespace) {
             Some((word, rest)) => (word, rest.trim()),
@@ -83,14 +79,17 @@ impl<'a> Parser<'a> {
         if let Some(name) = text.strip_prefix("env:") {
             return self.variable(name.trim());
         }
+        // A plan's own names come first.
+        if let Some(number) = self.names.captured.number(text) {
+            return Ok(Hole { value: Value::Variable(number), escapes: Vec::new() });
+        }
         let value = match (word, rest) {
             ("seq", "") => Value::Index,
             ("uuid", "") => Value::Uuid { draw: self.draw() },
             ("now_ms", "") => Value::Now(Unit::Millis),
-            // These may be names of a plan.
-            ("now", "") if !self.is_captured(text) => Value::Now(Unit::Date),
-            ("now_s", "") if !self.is_captured(text) => Value::Now(Unit::Seconds),
-            ("now_ns", "") if !self.is_captured(text) => Value::Now(Unit::Nanos),
+            ("now", "") => Value::Now(Unit::Date),
+            ("now_s", "") => Value::Now(Unit::Seconds),
+            ("now_ns", "") => Value::Now(Unit::Nanos),
             ("chars", range) if !range.is_empty() => self.chars(range)?,
             ("random", range) => self.random(range)?,
             ("choice", list) => {
@@ -114,10 +113,7 @@ impl<'a> Parser<'a> {
                 return self.function(Escape::Form, inner, depth);
             }
             ("raw", inner) if !inner.is_empty() => return self.function(Escape::Raw, inner, depth),
-            _ => match self.names.captured.number(text) {
-                Some(number) => Value::Variable(number),
-                None => self.column(text)?,
-            },
+            _ => self.column(text)?,
         };
         Ok(Hole { value, escapes: Vec::new() })
     }
