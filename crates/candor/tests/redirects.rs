@@ -184,6 +184,12 @@ fn what_is_not_followed_has_a_name() {
         assert!(!document.verdicts().contains(&"impossible"), "{}", outcome.stdout);
         assert_eq!(document.count("/users/journeys/0/failed"), 10, "{path}");
     }
+    // Hops that were made meet nothing where no chain came to its end.
+    let flags =
+        ["--location", "3", "-n", "20", "-c", "2", "--expect", "p50 < 1h", "--allow-failures"];
+    let circle = run(&[&flags[..], &[&server.url("/loop")]].concat());
+    assert_eq!(circle.code(), 3, "{}", circle.stdout);
+    server.take();
     let outcome = run(&["--location", "3", "-n", "1", &server.url("/evil")]);
     assert!(
         outcome.stdout.contains("to http://192.0.2.1:80, which is no target"),

@@ -273,6 +273,9 @@ figures! {
         pub ok: u64,
         /// Failed, of any kind.
         pub errors: u64,
+        /// Of these, those that got no response.
+        #[serde(default)]
+        pub unanswered: u64,
         /// Response times, if the plan has more than one request and not too many.
         pub response: Option<Histogram>,
         /// If it is a step of a journey, and the plan has not too many: its other figures.

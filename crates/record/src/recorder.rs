@@ -393,6 +393,7 @@ impl Recorder {
         }
         let one = &mut self.current.requests[request as usize];
         one.errors += 1;
+        one.unanswered += u64::from(!kind.has_response());
         if let Some(status) = status {
             if let Some(step) = &mut one.step {
                 count(&mut step.statuses, StatusCount { status, count: 1 });

@@ -10,7 +10,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 /// The version of the encoding. It changes with any type that travels.
-pub const VERSION: u8 = 23;
+pub const VERSION: u8 = 24;
 
 /// Why bytes are not a value.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

@@ -359,12 +359,12 @@ fn the_bytes_of_figures_do_not_change() {
     kernel.service.record(7);
     kernel.refusal = Some("no".to_owned());
     kernel.conversion_error_ns = 300;
-    assert_eq!(wire::VERSION, 23);
+    assert_eq!(wire::VERSION, 24);
     let all = [wire::to_bytes(&filled(1)), wire::to_bytes(&empty()), wire::to_bytes(&kernel)];
     let known = [
-        (1094, 13_822_345_223_200_349_040),
-        (427, 3_878_208_716_876_656_720),
-        (70, 4_997_471_544_755_145_648),
+        (1096, 988_343_955_710_908_237),
+        (429, 17_374_166_590_722_949_353),
+        (70, 9_796_509_681_315_415_027),
     ];
     assert_eq!(all.map(|bytes| of(&bytes)), known);
 }

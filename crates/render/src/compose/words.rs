@@ -32,7 +32,7 @@ pub(super) fn what(document: &Document) -> String {
             format!("{} {}{note}", one.path.trim_start_matches('/'), plan.target.url)
         }
         [one] if one.is_of_list() => format!("the URLs of a list at {}{note}", plan.target.url),
-        [one] => format!("{} {}{note}", one.method, plan.target.url),
+        [one] => format!("{} {}{note}", one.method, url_of(&plan.target_of(one).url, &one.path)),
         several => {
             let others = match plan.others.len() {
                 0 => String::new(),
@@ -41,6 +41,13 @@ pub(super) fn what(document: &Document) -> String {
             format!("{} requests to {}{others}{note}", several.len(), plan.target.url)
         }
     }
+}
+
+/// A target's URL with the path of a request.
+fn url_of(target: &str, path: &str) -> String {
+    let host = target.find("://").map_or(0, |at| at + "://".len());
+    let origin = target[host..].find(['/', '?']).map_or(target, |at| &target[..host + at]);
+    if path.starts_with('/') { format!("{origin}{path}") } else { target.to_owned() }
 }
 
 /// Load, connections, threads, time.

@@ -375,6 +375,9 @@ pub struct RequestRow {
     pub ok: u64,
     /// Failed.
     pub errors: u64,
+    /// Of these, those that got no response. Omitted if there are none.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub unanswered: u64,
     /// Response times; null if the plan has too many requests for a histogram each.
     pub response: Option<Distribution>,
     /// The journey whose step it is.
@@ -399,6 +402,7 @@ impl RequestRow {
                 row.sent += one.sent;
                 row.ok += one.ok;
                 row.errors += one.errors;
+                row.unanswered += one.unanswered;
                 match (&mut response, &one.response) {
                     (Some(sum), Some(one)) => sum.merge(one),
                     (sum, one) => *sum = sum.take().or_else(|| one.clone()),
@@ -433,6 +437,7 @@ impl RequestRow {
                 sent: counts.sent,
                 ok: counts.ok,
                 errors: counts.errors,
+                unanswered: counts.unanswered,
                 response: counts.response.as_ref().map(Distribution::of),
                 journey: journey(number),
                 step: counts.step.as_deref().map(StepRow::of),

@@ -502,13 +502,17 @@ impl Document {
         })
     }
 
+    /// Whether journeys ended, and all of them with a step that failed. A chain of redirects is one.
+    pub fn all_journeys_failed(&self) -> bool {
+        matches!(self.journeys(), (1.., 0))
+    }
+
     /// Whether no measured request ended as intended, or no journey. An endless response of which parts came is no failure.
     pub fn nothing_worked(&self) -> bool {
         let ledger = &self.ledger;
         let is_streaming = self.parts.count > 0 && ledger.errors == 0;
         let is_empty = ledger.scheduled == 0 && self.warm_up.succeeded() > 0;
-        let all_failed = matches!(self.journeys(), (1.., 0));
-        all_failed || ledger.succeeded() == 0 && !is_streaming && !is_empty
+        self.all_journeys_failed() || ledger.succeeded() == 0 && !is_streaming && !is_empty
     }
 
     /// Whether more than half of the sent requests failed, or had no response; or of the journeys; or the target

@@ -245,7 +245,8 @@ fn quantile(distribution: &Distribution, failed: u64, q: Quantile) -> Measured {
 mod tests {
     use super::*;
     use crate::expect::Standing;
-    use crate::testing;
+    use crate::testing::{self, Outcome as RunOutcome};
+    use candor_record::ErrorKind;
 
     fn judged(document: &Document, expression: &str) -> Judgement {
         Expectation::parse(expression).unwrap().judge(document)
@@ -324,6 +325,83 @@ mod tests {
         document.ledger.unsent = 700;
         assert!(!judged(&document, "p90 < 1h").met());
         assert!(judged(&document, "service.p90 < 1ms").met(), "unsent requests had no service");
+    }
+
+    #[test]
+    fn what_got_no_response_at_all_has_no_mean_and_no_maximum() {
+        let spoilt = |kind: ErrorKind| {
+            let mut run = testing::healthy_open_run();
+            let status = (kind == ErrorKind::Status).then_some(500);
+            for one in run.requests.iter_mut().step_by(5) {
+                one.outcome = RunOutcome::Failed { kind, status, after_ns: 300_000 };
+            }
+            run.document()
+        };
+        for kind in
+            [ErrorKind::Closed, ErrorKind::Reset, ErrorKind::StreamReset, ErrorKind::Timeout]
+        {
+            let document = spoilt(kind);
+            for of in ["max", "mean", "service.max", "service mean", "p90", "first_byte.p90"] {
+                let judgement = judged(&document, &format!("{of} < 1h"));
+                assert_eq!(judgement.outcome, Outcome::NotMet, "{kind:?}: {}", judgement.sentence);
+            }
+            assert!(judged(&document, "p50 < 1h").met(), "a fifth is not the slowest half");
+        }
+        // Of a step, only its own count.
+        let mut run = testing::users_run();
+        for one in run.requests.iter_mut().filter(|one| one.request == 1).step_by(5) {
+            let (kind, status, after_ns) = (ErrorKind::Closed, None, 300_000);
+            one.outcome = RunOutcome::Failed { kind, status, after_ns };
+        }
+        let document = run.document();
+        for (of, outcome) in [("[cart] max", Outcome::NotMet), ("[login] max", Outcome::Met)] {
+            assert_eq!(judged(&document, &format!("{of} < 1h")).outcome, outcome, "{of}");
+        }
+        // That a response is not the expected one does not hide how long it took.
+        let document = spoilt(ErrorKind::Status);
+        assert!(judged(&document, "max < 1h").met() && judged(&document, "mean < 1h").met());
+        assert!(!judged(&document, "first_byte.p90 < 1h").met());
+    }
+
+    #[test]
+    fn streams_that_failed_are_slower_than_all_others() {
+        let mut run = testing::streams_run();
+        for one in run.requests.iter_mut().step_by(5) {
+            one.outcome =
+                RunOutcome::Failed { kind: ErrorKind::Closed, status: None, after_ns: 300_000 };
+        }
+        let document = run.document();
+        for of in ["first-event", "last-event", "longest-gap", "ttft", "tpot"] {
+            let judgement = judged(&document, &format!("{of} p90 < 1h"));
+            assert_eq!(judgement.outcome, Outcome::NotMet, "{}", judgement.sentence);
+        }
+        let judgement = judged(&document, "first-event p50 < 1h");
+        assert!(judgement.met(), "{}", judgement.sentence);
+    }
+
+    #[test]
+    fn a_name_that_several_bear_is_refused() {
+        let mut plan = testing::healthy_open_run().plan;
+        let mut second = plan.work.requests()[0].clone();
+        second.path = "/other".to_owned();
+        let name = second.name.clone();
+        plan.work = vec![plan.work.requests()[0].clone(), second].into();
+        let expectation = Expectation::parse(&format!("[{name}] p99 < 1h")).unwrap();
+        let why = expectation.check(&plan).unwrap_err();
+        assert!(why.contains("2 requests or steps are named"), "{why}");
+    }
+
+    #[test]
+    fn where_all_journeys_failed_their_steps_meet_nothing() {
+        let mut document = testing::users_run().document();
+        let journey = &mut document.users.as_mut().unwrap().journeys[0];
+        (journey.completed, journey.failed) = (0, 3000);
+        assert!(document.ledger.ok > 0);
+        for of in ["p50 < 1h", "rate > 1/s", "error-rate < 60%", "journeys/s >= 0"] {
+            assert_eq!(judged(&document, of).outcome, Outcome::NotMet, "{of}");
+        }
+        assert!(judged(&document, "[login] p50 < 1h").met());
+        assert!(crate::experiment::figures::Figures::of(&document).nothing_worked());
     }
 
     #[test]

@@ -3,10 +3,11 @@
 use candor_plan::Parts;
 use candor_plan::redact::refused;
 use candor_plan::suggest::did_you_mean;
+use candor_record::ErrorKind;
 
 use super::{Counter, Expectation, Metric, Series};
 use crate::document::Document;
-use crate::document::counts::{RequestRow, count_of};
+use crate::document::counts::RequestRow;
 use crate::document::latency::Distribution;
 use crate::document::users::JourneyRow;
 
@@ -62,6 +63,13 @@ impl Expectation {
             plan.targets().map(|one| format!("{TARGET}{}", one.name)).collect();
         let known: Vec<&str> =
             steps.chain(journeys).chain(targets.iter().map(String::as_str)).collect();
+        let bearers = plan.work.requests().iter().filter(|one| one.name == *scope).count();
+        if bearers > 1 {
+            return Err(format!(
+                "'{}': {bearers} requests or steps are named '{scope}'; give each a name of its own",
+                refused(&self.expression),
+            ));
+        }
         if known.contains(&scope.as_str()) {
             return Ok(());
         }
@@ -110,7 +118,7 @@ impl<'a> Scope<'a> {
             Scope::Run(document) => return of_run(document, series),
             Scope::Step(row) => {
                 let failed = row.sent.saturating_sub(row.ok);
-                let never = failed.saturating_sub(row.errors);
+                let never = failed.saturating_sub(row.errors).saturating_add(row.unanswered);
                 let timed = |distribution| Timed { distribution, never, failed };
                 match series {
                     Series::Response => timed(row.response.as_ref()?),
@@ -135,6 +143,8 @@ impl<'a> Scope<'a> {
     /// How many ended as intended.
     pub(super) fn succeeded(&self) -> u64 {
         match self {
+            // Steps may have succeeded whose journeys all failed.
+            Scope::Run(document) if document.all_journeys_failed() => 0,
             Scope::Run(document) => document.ledger.succeeded(),
             Scope::Step(row) => row.ok,
             Scope::Journey(row) => row.completed,
@@ -190,12 +200,15 @@ impl<'a> Scope<'a> {
 }
 
 /// `None`: the run has no such series.
-fn of_run(document: &Document, series: Series) -> Option<Timed<'_>> {
+fn of_run<'a>(document: &'a Document, series: Series) -> Option<Timed<'a>> {
     let latencies = &document.latencies;
-    let errors = |kind: &str| count_of(&document.errors, kind);
     let ledger = &document.ledger;
-    let unanswered = errors("timeout").saturating_add(errors("idle-timeout"));
-    let unanswered = unanswered.saturating_add(ledger.unfinished);
+    let errors = |counts: fn(ErrorKind) -> bool| {
+        let of = |id: &str| ErrorKind::of_id(id).is_some_and(counts);
+        let all = document.errors.iter().filter(|one| of(&one.kind)).map(|one| one.count);
+        all.fold(0, u64::saturating_add)
+    };
+    let unanswered = errors(|kind| !kind.has_response()).saturating_add(ledger.unfinished);
     let unserved = ledger.unsent.saturating_add(ledger.shed);
     let streams = document.streams.as_ref();
     let from_due = |distribution| Timed {
@@ -203,34 +216,39 @@ fn of_run(document: &Document, series: Series) -> Option<Timed<'_>> {
         never: unanswered.saturating_add(unserved),
         failed: ledger.failed(),
     };
+    let from_sent = |distribution| Timed {
+        distribution,
+        never: unanswered,
+        failed: ledger.errors.saturating_add(ledger.unfinished),
+    };
+    // Whatever became of a stream later, its first event came when it came: those that it never came of are counted for
+    // themselves where a time-out ended them.
+    let unbegun = errors(|kind| {
+        use ErrorKind::{IdleTimeout, StreamCut, Timeout};
+        !kind.has_response() && !matches!(kind, Timeout | IdleTimeout | StreamCut)
+    });
+    let first = |distribution: &'a Distribution, late: u64| {
+        let never = unbegun.saturating_add(late).saturating_add(unserved);
+        let missing = ledger.accounted().saturating_sub(distribution.count);
+        Timed { distribution, never, failed: missing.max(never) }
+    };
+    // A value of each whole stream: how long a gap was when its stream failed is not known.
+    let of_streams = |distribution| Timed { distribution, never: 0, failed: ledger.failed() };
     Some(match series {
         Series::Response => from_due(&latencies.response),
-        Series::Service => Timed {
-            distribution: &latencies.service,
-            never: unanswered,
-            failed: ledger.errors.saturating_add(ledger.unfinished),
-        },
-        Series::FirstByte => Timed::whole(&latencies.first_byte),
+        Series::Service => from_sent(&latencies.service),
+        Series::FirstByte => from_sent(&latencies.first_byte),
         Series::QueueWait => Timed::whole(&latencies.queue_wait),
         Series::SendLag => Timed::whole(&latencies.send_lag),
         Series::Connect => Timed::whole(&latencies.connect),
-        Series::FirstEvent => {
-            let streams = streams?;
-            let never = streams.unbegun.saturating_add(unserved);
-            Timed { distribution: &streams.first_event, never, failed: never }
-        }
+        Series::FirstEvent => first(&streams?.first_event, streams?.unbegun),
         Series::FirstToken => {
-            let streams = streams?;
-            let never = streams.unbegun.saturating_add(unserved);
-            let distribution = &streams.tokens.as_ref()?.time_to_first_token;
-            Timed { distribution, never, failed: never }
+            first(&streams?.tokens.as_ref()?.time_to_first_token, streams?.unbegun)
         }
         Series::TokenGap => Timed::whole(&streams?.tokens.as_ref()?.inter_token_latency),
         Series::LastEvent => from_due(&streams?.last_event),
         Series::Gap => Timed::whole(&streams?.gap),
-        Series::LongestGap => Timed::whole(&streams?.longest_gap),
-        Series::TimePerOutputToken => {
-            Timed::whole(&streams?.tokens.as_ref()?.time_per_output_token)
-        }
+        Series::LongestGap => of_streams(&streams?.longest_gap),
+        Series::TimePerOutputToken => of_streams(&streams?.tokens.as_ref()?.time_per_output_token),
     })
 }

@@ -38,6 +38,9 @@ pub struct Figures {
     /// older versions. Those that never left, or were still in flight at the end, are no errors.
     #[serde(default)]
     pub errors_share: Option<f64>,
+    /// Whether journeys ended, and all of them with a step that failed. A chain of redirects is one.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub all_journeys_failed: bool,
     /// The most frequent failures by kind, e.g. `12 × status 500, 3 × reset`.
     pub failures: String,
     /// due → done.
@@ -163,6 +166,7 @@ impl Figures {
             failed,
             failed_share: (ledger.scheduled > 0).then(|| failed as f64 / ledger.scheduled as f64),
             errors_share: (ledger.sent > 0).then(|| ledger.errors as f64 / ledger.sent as f64),
+            all_journeys_failed: document.all_journeys_failed(),
             failures: failures(document),
             response: Percentiles::of(&document.latencies.response),
             service: Percentiles::of(&document.latencies.service),
@@ -199,7 +203,7 @@ impl Figures {
         match self.scheduled {
             // Nothing was due: what the warm-up sent had no response.
             0 => self.ok == 0 && !self.failures.is_empty(),
-            scheduled => self.failed >= scheduled,
+            scheduled => self.all_journeys_failed || self.failed >= scheduled,
         }
     }
 

@@ -199,6 +199,13 @@ impl Cell {
         format!("{} {} {} {}{share}", self.scenario, self.protocol, self.server, self.load)
     }
 
+    /// Whether it is the same combination.
+    pub fn is_same(&self, other: &Cell) -> bool {
+        let of =
+            |one: &Cell| [&one.server, &one.scenario, &one.protocol, &one.load].map(String::clone);
+        of(self) == of(other) && self.of_peak == other.of_peak
+    }
+
     /// The trial that represents the cell.
     pub fn speaker(&self) -> Option<&Trial> {
         self.trials.get(usize::try_from(self.representative?).ok()?)

@@ -4,7 +4,7 @@ use candor_plan::units::{fmt_count, fmt_duration_ns, fmt_per_second, fmt_plural,
 use candor_record::ErrorKind;
 
 use super::{Finding, Severity};
-use crate::document::counts::LedgerCounts;
+use crate::document::counts::{Connections, LedgerCounts};
 use crate::document::{Document, EndReason};
 
 /// The least share of the scheduled requests that must have a response within the window.
@@ -86,6 +86,16 @@ pub(super) fn no_rate(document: &Document) -> Option<Finding> {
     })
 }
 
+/// What to do where [`breaks`] holds.
+const BREAKS: &str = "Find out why connections break: one that broke is made again after 10 to 250 ms, and until then it takes no \
+                      request.";
+
+/// Whether at least half of the connections were lost, so that waiting for new ones holds requests back.
+fn breaks(document: &Document) -> bool {
+    let Connections { asked, opened, lost, .. } = document.connections;
+    lost > asked && lost >= opened / 2
+}
+
 /// Fewer responses than asked for.
 ///
 /// Requests that may be in flight at the end of the window do not count against the target: by
@@ -116,7 +126,11 @@ pub(super) fn target_not_met(document: &Document) -> Option<Finding> {
             ("achieved_per_s", achieved_per_s),
             ("in_flight_allowed", allowed),
         ],
-        remedy: "Lower --rate, or add --connections if the target is idle.",
+        remedy: if breaks(document) {
+            BREAKS
+        } else {
+            "Lower --rate, or add --connections if the target is idle."
+        },
     })
 }
 
@@ -137,7 +151,11 @@ pub(super) fn backlog_growing(document: &Document) -> Option<Finding> {
             fmt_count(in_middle)
         ),
         evidence: vec![("backlog_at_end", at_end as f64), ("backlog_in_middle", in_middle as f64)],
-        remedy: "The target cannot keep up: lower --rate, or set --shed-after.",
+        remedy: if breaks(document) {
+            BREAKS
+        } else {
+            "The target cannot keep up: lower --rate, or set --shed-after."
+        },
     })
 }
 
@@ -210,6 +228,11 @@ mod tests {
         document.rate.achieved_per_s = Some(5_900.0 / 3.0);
         let verdict = found(&document, "target-not-met").unwrap();
         assert!(verdict.sentence.contains("1,967/s achieved of 2,000/s"), "{}", verdict.sentence);
+        assert!(verdict.remedy.contains("Lower --rate"), "{}", verdict.remedy);
+        // What holds it back then is that connections have to be made.
+        (document.connections.opened, document.connections.lost) = (900, 890);
+        let verdict = found(&document, "target-not-met").unwrap();
+        assert!(verdict.remedy.contains("why connections break"), "{}", verdict.remedy);
         let mut closed = testing::healthy_closed();
         closed.rate.answered_in_window = 1;
         assert!(found(&closed, "target-not-met").is_none());

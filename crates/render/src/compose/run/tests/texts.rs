@@ -216,6 +216,18 @@ fn the_parts_stand_side_by_side() {
     assert!(page.contains("70 requests traced, 6,930 not; 3 of these dropped"), "{page}");
 }
 
+/// A plan's request may have another path than its URL.
+#[test]
+fn the_head_names_what_was_requested() {
+    let head = |path: &str| {
+        let mut document = testing::healthy_closed();
+        document.plan.work.requests_mut()[0].path = path.to_owned();
+        render(&document, Style::PLAIN).lines().next().unwrap().to_owned()
+    };
+    assert_eq!(head("/form?a=1"), "GET http://127.0.0.1:8080/form?a=1 (embedded)");
+    assert_eq!(head("*"), "GET http://127.0.0.1:8080/hello (embedded)");
+}
+
 #[test]
 fn what_cannot_be_had_is_said() {
     let page = render(&stamped(None), Style::PLAIN);
