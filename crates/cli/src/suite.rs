@@ -94,6 +94,8 @@ pub(crate) struct SuiteArguments {
 pub(crate) struct Measured {
     pub(crate) directory: Directory,
     pub(crate) outcome: Outcome<Document>,
+    /// What was to be measured; the directory may have more.
+    selected: Matrix,
 }
 
 impl SuiteArguments {
@@ -135,7 +137,7 @@ impl SuiteArguments {
         let told = &mut Shown { show, in_words };
         let outcome = run(&suite, &cells, about, &directory, &mut bench, told);
         watched.outputs.hide();
-        Ok(Some(Measured { directory, outcome: outcome? }))
+        Ok(Some(Measured { directory, outcome: outcome?, selected: cells }))
     }
 
     fn selection(&self) -> Selection {
@@ -159,10 +161,21 @@ impl SuiteArguments {
     }
 }
 
-/// The exit code for a suite that was not stopped.
-pub(crate) fn exit(suite: &Document) -> Exit {
+/// The exit code for a suite that was not stopped. It is about what was to be measured.
+pub(crate) fn exit(measured: &Measured) -> Exit {
+    let suite = &measured.outcome.document;
+    let is_selected = |cell: &Cell| {
+        measured.selected.cells.iter().any(|plan| {
+            let CellPlan { server, scenario, protocol, load, of_peak, .. } = plan;
+            let names = [&server.name, &scenario.name, &load.name];
+            names == [&cell.server, &cell.scenario, &cell.load]
+                && (protocol.name(), *of_peak) == (cell.protocol.as_str(), cell.of_peak)
+        })
+    };
     let fails = |cell: &&Cell| {
-        !cell.trials.is_empty() && cell.trials.iter().all(|one| one.figures.nothing_worked())
+        is_selected(cell)
+            && !cell.trials.is_empty()
+            && cell.trials.iter().all(|one| one.figures.nothing_worked())
     };
     let failing: Vec<&Cell> = suite.cells.iter().filter(fails).collect();
     console::misses(failing.iter().map(|cell| {

@@ -27,15 +27,15 @@ impl ReadFile for NoFiles {
 }
 
 /// Servers `fast` (1 ms a request) and `slow` (2 ms), one at a time; `broken` never starts.
-struct Simulated {
-    made: Vec<String>,
+pub(super) struct Simulated {
+    pub(super) made: Vec<String>,
     rates: Vec<Option<f64>>,
     /// Interrupts at this trial, from 1.
     interrupt_at: Option<usize>,
 }
 
 impl Simulated {
-    fn new(interrupt_at: Option<usize>) -> Self {
+    pub(super) fn new(interrupt_at: Option<usize>) -> Self {
         Simulated { made: Vec::new(), rates: Vec::new(), interrupt_at }
     }
 }
@@ -84,7 +84,7 @@ impl Bench for Simulated {
     }
 }
 
-const SMALL: &str = r#"
+pub(super) const SMALL: &str = r#"
 name = "small"
 about = "a suite of tests"
 rounds = 3
@@ -155,11 +155,19 @@ fn measured(
     directory: &Path,
     bench: &mut dyn Bench,
 ) -> Result<Outcome<SuiteDocument>, LabError> {
+    selected(text, &Selection::default(), directory, bench)
+}
+
+pub(super) fn selected(
+    text: &str,
+    selection: &Selection,
+    directory: &Path,
+    bench: &mut dyn Bench,
+) -> Result<Outcome<SuiteDocument>, LabError> {
     let suite = suite(text);
-    let selection = Selection::default();
-    let matrix = matrix(&suite, &selection)?;
+    let matrix = matrix(&suite, selection)?;
     check_plans(&matrix, &Contents { files: &NoFiles })?;
-    let fingerprint = fingerprint(&suite, &selection, &NoFiles);
+    let fingerprint = fingerprint(&suite, selection, &NoFiles);
     let store = open(directory, &KIND, &fingerprint)?;
     run(&suite, &matrix, about(), &store, bench, &mut ())
 }
@@ -169,7 +177,7 @@ fn open(path: &Path, kind: &'static Kind, fingerprint: &str) -> Result<Directory
     Directory::open(path, kind, fingerprint, &about().host)
 }
 
-fn names(selection: &[&str]) -> Option<Vec<String>> {
+pub(super) fn names(selection: &[&str]) -> Option<Vec<String>> {
     Some(selection.iter().map(|&name| name.to_owned()).collect())
 }
 

@@ -49,7 +49,7 @@ pub(crate) fn bench(arguments: &BenchArguments, typed: Typed) -> Result<ExitCode
     let (directory, outcome) = (&measured.directory, &measured.outcome);
     how.flags.write(directory, &SUITE, &outcome.document)?;
     how.flags.finish(directory, PAGE, &SUITE, &outcome.document, outcome.stopped.as_ref(), || {
-        exit(&outcome.document)
+        exit(&measured)
     })
 }
 

@@ -55,7 +55,5 @@ pub(crate) fn board(arguments: &BoardArguments, typed: Typed) -> Result<ExitCode
     directory.write("board.csv", &(BOARD.csv)(&board))?;
     directory.write("board.md", &page.markdown())?;
     directory.write(PAGE, &page.html())?;
-    how.flags.finish(directory, PAGE, &BOARD, &board, outcome.stopped.as_ref(), || {
-        exit(&outcome.document)
-    })
+    how.flags.finish(directory, PAGE, &BOARD, &board, outcome.stopped.as_ref(), || exit(&measured))
 }

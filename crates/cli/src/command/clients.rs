@@ -146,7 +146,7 @@ pub(crate) fn clients(arguments: &ClientsArguments, typed: Typed) -> Result<Exit
     let document = &outcome.document;
     flags.write(&directory, &CLIENTS, document)?;
     let stopped = outcome.stopped.as_ref();
-    flags.finish(&directory, matrix::PAGE, &CLIENTS, document, stopped, || exit(document))
+    flags.finish(&directory, matrix::PAGE, &CLIENTS, document, stopped, || exit(document, &cells))
 }
 
 impl ClientsArguments {
@@ -165,16 +165,25 @@ impl ClientsArguments {
     }
 }
 
-fn exit(clients: &Clients) -> Exit {
+/// It is about what was to be measured; the directory may have more.
+fn exit(clients: &Clients, selected: &Matrix) -> Exit {
+    let is_selected = |cell: &&Cell| {
+        selected.cells.iter().any(|plan| {
+            let (pool, concurrency) = (plan.pool, plan.concurrency);
+            (&plan.client.name, pool, concurrency) == (&cell.client, cell.pool, cell.concurrency)
+        })
+    };
     let fails = |cell: &&Cell| {
         !cell.trials.is_empty() && cell.trials.iter().all(|one| one.ok == 0 && one.failed() > 0)
     };
-    let failing: Vec<&Cell> = clients.cells.iter().filter(fails).collect();
+    let own: Vec<&Cell> = clients.cells.iter().filter(is_selected).collect();
+    let failing: Vec<&Cell> = own.iter().copied().filter(fails).collect();
     console::misses(failing.iter().map(|cell| {
         let Cell { client, pool, concurrency, .. } = cell;
         format!("{client}, pool {pool}, {concurrency} callers: no request succeeded")
     }));
-    match (clients.wrong(), clients.failures.is_empty() && failing.is_empty()) {
+    let wrong: u64 = own.iter().map(|one| one.wrong().count() as u64).sum();
+    match (wrong, clients.failures.is_empty() && failing.is_empty()) {
         (1.., _) => Exit::NotTrustworthy,
         (0, false) => Exit::CouldNotRun,
         (0, true) => Exit::Fine,

@@ -46,12 +46,16 @@ pub fn run(
     bench: &mut dyn Bench,
     watcher: &mut dyn Watcher<Trial>,
 ) -> Result<Outcome<Clients>, LabError> {
-    let document = document(suite, matrix, selection, about, directory);
-    matrix::run::run(suite.head.seed, Libraries { document, matrix, directory, bench }, watcher)
+    let mut document = document(suite, matrix, selection, about, directory);
+    keep_others(&mut document, matrix, directory);
+    let libraries = Libraries { document, suite, matrix, directory, bench };
+    matrix::run::run(suite.head.seed, libraries, watcher)
 }
 
 struct Libraries<'a> {
+    /// The cells of `matrix`, and then those of the directory that are not to be measured.
     document: Clients,
+    suite: &'a Suite,
     matrix: &'a Matrix,
     directory: &'a Directory,
     bench: &'a mut dyn Bench,
@@ -68,7 +72,7 @@ impl Trials for Libraries<'_> {
     type Made = Trial;
 
     fn cells(&self) -> Vec<Slot> {
-        let cells = self.document.cells.iter().map(|cell| Slot {
+        let cells = self.document.cells.iter().take(self.matrix.cells.len()).map(|cell| Slot {
             name: cell.name(),
             who: cell.client.clone(),
             planned: self.matrix.asked.warm_up + self.matrix.asked.duration,
@@ -108,20 +112,54 @@ impl Trials for Libraries<'_> {
 
     fn save(&mut self, is_complete: bool) -> Result<(), LabError> {
         self.document.complete = is_complete;
-        self.directory.save(&self.document)
+        self.directory.save(&self.shown())
     }
 
     fn document(self) -> Clients {
-        self.document
+        self.shown()
     }
 }
 
 impl Libraries<'_> {
+    /// The document, in the order of the suite where cells were added to the matrix.
+    fn shown(&self) -> Clients {
+        let mut document = self.document.clone();
+        if document.cells.len() > self.matrix.cells.len() {
+            let client = |name: &str| self.suite.clients.iter().position(|one| one.name == name);
+            document.clients.sort_by_key(|one| client(&one.name));
+            document.cells.sort_by_key(|one| (client(&one.client), one.concurrency, one.pool));
+        }
+        document
+    }
+
     fn enter(&mut self, cell: usize, trial: Trial) {
         self.document.heading.began(&trial.started_at);
         let cell = &mut self.document.cells[cell];
         cell.trials.push(trial);
         cell.settle();
+    }
+}
+
+/// Puts what the directory has beyond the matrix into `document`: cells that are not selected, and rounds beyond those that
+/// are. What has no file any more is not kept.
+fn keep_others(document: &mut Clients, matrix: &Matrix, directory: &Directory) {
+    let Some(earlier) = directory.earlier::<Clients>() else { return };
+    for mut cell in earlier.cells {
+        let key = |one: &Cell| (one.client.clone(), one.pool, one.concurrency);
+        let at = document.cells.iter().position(|one| key(one) == key(&cell));
+        let rounds = at.map_or(0, |_| matrix.rounds);
+        cell.trials.retain(|trial| trial.round > rounds && directory.has(&trial.file));
+        for trial in &cell.trials {
+            document.heading.began(&trial.started_at);
+        }
+        if let Some(at) = at {
+            document.cells[at].trials.append(&mut cell.trials);
+            document.cells[at].settle();
+        } else if !cell.trials.is_empty() {
+            matrix::adopt(&mut document.clients, &earlier.clients, &cell.client, |one| &one.name);
+            cell.settle();
+            document.cells.push(cell);
+        }
     }
 }
 

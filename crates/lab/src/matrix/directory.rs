@@ -18,6 +18,7 @@ use candor_report::json;
 use candor_report::read::text_of;
 use rustix::fs::{FlockOperation, flock};
 use serde::Serialize;
+use serde::de::DeserializeOwned;
 
 use crate::error::LabError;
 
@@ -144,6 +145,16 @@ impl Directory {
     /// The text of a file in it, if there is one.
     pub(crate) fn read(&self, name: &str) -> Option<String> {
         text_of(&self.path.join(name)).ok()
+    }
+
+    /// The document of the whole as it was left; `None`: there is none that can be read.
+    pub(crate) fn earlier<D: DeserializeOwned>(&self) -> Option<D> {
+        serde_json::from_str(&self.read(self.kind.document)?).ok()
+    }
+
+    /// Whether a trial's file is there.
+    pub(crate) fn has(&self, file: &str) -> bool {
+        self.path.join(file).is_file()
     }
 
     /// Writes the document of the whole.

@@ -75,6 +75,13 @@ pub(crate) fn fingerprint(
     format!("{:08x}", (all ^ (all >> 32)) & 0xffff_ffff)
 }
 
+/// Adds the item of this name in `from` to `to`, unless it has one.
+pub(crate) fn adopt<T: Clone>(to: &mut Vec<T>, from: &[T], name: &str, of: impl Fn(&T) -> &str) {
+    if !to.iter().any(|one| of(one) == name) {
+        to.extend(from.iter().find(|one| of(one) == name).cloned());
+    }
+}
+
 /// The cores and the log files of processes that a matrix starts.
 #[derive(Debug, Clone)]
 pub struct Place {

@@ -2,6 +2,7 @@
 //! [`crate::matrix`] decides the order: loads that need no peak come first, then those at shares of
 //! each cell's own peak.
 
+use std::cmp::Ordering;
 use std::collections::BTreeSet;
 use std::time::Duration;
 
@@ -13,7 +14,8 @@ use candor_report::document::EndReason;
 use candor_report::experiment::figures::Figures;
 use candor_report::experiment::matrix::{FailedTrial, Note};
 use candor_report::experiment::suite::{
-    Cell, FORMAT, Kind, Load, Scenario, Server, Suite as SuiteDocument, Trial, Utilization,
+    Cell, FORMAT, Kind, Load, PROTOCOLS, Scenario, Server, Suite as SuiteDocument, Trial,
+    Utilization,
 };
 use candor_report::json;
 use serde_json::json;
@@ -60,13 +62,15 @@ pub fn run(
     bench: &mut dyn Bench,
     watcher: &mut dyn Watcher<Figures>,
 ) -> Result<Outcome<SuiteDocument>, LabError> {
-    let document = document(suite, matrix, about, directory);
+    let mut document = document(suite, matrix, about, directory);
+    keep_others(&mut document, matrix, directory);
     let seed = suite.head.seed;
     matrix::run::run(
         seed,
         Servers {
             document,
             seed,
+            suite,
             matrix,
             directory,
             bench,
@@ -78,8 +82,10 @@ pub fn run(
 }
 
 struct Servers<'a> {
+    /// The cells of `matrix`, and then those of the directory that are not to be measured.
     document: SuiteDocument,
     seed: u64,
+    suite: &'a model::Suite,
     matrix: &'a Matrix,
     directory: &'a Directory,
     bench: &'a mut dyn Bench,
@@ -184,18 +190,21 @@ impl Trials for Servers<'_> {
 
     fn save(&mut self, is_complete: bool) -> Result<(), LabError> {
         self.document.complete = is_complete;
-        self.directory.save(&self.without_absent())
+        self.directory.save(&self.shown())
     }
 
     fn document(self) -> SuiteDocument {
-        self.without_absent()
+        self.shown()
     }
 }
 
 impl Servers<'_> {
     /// The document without the servers that are not installed: its notes have them.
-    fn without_absent(&self) -> SuiteDocument {
+    fn shown(&self) -> SuiteDocument {
         let mut document = self.document.clone();
+        if document.cells.len() > self.matrix.cells.len() {
+            in_order(&mut document, self.suite);
+        }
         document.servers.retain(|server| !self.absent.contains(&server.name));
         document.cells.retain(|cell| !self.absent.contains(&cell.server));
         document
@@ -224,6 +233,51 @@ impl Servers<'_> {
         cell.settle();
         figures
     }
+}
+
+/// Puts what the directory has beyond the matrix into `document`: cells that are not selected, and rounds beyond those that
+/// are. What has no file any more is not kept.
+fn keep_others(document: &mut SuiteDocument, matrix: &Matrix, directory: &Directory) {
+    let Some(earlier) = directory.earlier::<SuiteDocument>() else { return };
+    for mut cell in earlier.cells {
+        let at = document.cells.iter().position(|one| one.is_same(&cell));
+        let rounds = at.and_then(|at| matrix.cells.get(at)).map_or(0, |plan| plan.rounds);
+        cell.trials.retain(|trial| trial.round > rounds && directory.has(&trial.file));
+        for trial in &cell.trials {
+            document.heading.began(&trial.started_at);
+        }
+        if let Some(at) = at {
+            document.cells[at].trials.append(&mut cell.trials);
+            document.cells[at].settle();
+        } else if !cell.trials.is_empty() {
+            matrix::adopt(&mut document.servers, &earlier.servers, &cell.server, |one| &one.name);
+            matrix::adopt(&mut document.scenarios, &earlier.scenarios, &cell.scenario, |one| {
+                &one.name
+            });
+            matrix::adopt(&mut document.loads, &earlier.loads, &cell.load, |one| &one.name);
+            cell.settle();
+            document.cells.push(cell);
+        }
+    }
+}
+
+/// Brings what was added to the matrix into the order of the suite.
+fn in_order(document: &mut SuiteDocument, suite: &model::Suite) {
+    let server = |name: &str| suite.servers.iter().position(|one| one.name == name);
+    let load = |name: &str| suite.loads.iter().position(|one| one.name == name);
+    let scenarios = || suite.scenarios.iter().chain(&suite.others);
+    let scenario = |name: &str| scenarios().position(|one| one.name == name);
+    let protocol = |name: &str| PROTOCOLS.iter().position(|(id, _)| *id == name);
+    document.servers.sort_by_key(|one| server(&one.name));
+    document.loads.sort_by_key(|one| load(&one.name));
+    document.scenarios.sort_by_key(|one| scenario(&one.name));
+    document.cells.sort_by(|a, b| {
+        let place = |one: &Cell| {
+            let (scenario, protocol) = (scenario(&one.scenario), protocol(&one.protocol));
+            (one.of_peak.is_some(), scenario, protocol, server(&one.server), load(&one.load))
+        };
+        place(a).cmp(&place(b)).then(a.of_peak.partial_cmp(&b.of_peak).unwrap_or(Ordering::Equal))
+    });
 }
 
 /// The unit that is given up after repeated failures: the server, or, if its command depends on

@@ -16,7 +16,6 @@ pub mod sampler;
 
 use std::ffi::OsString;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
-use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -321,11 +320,10 @@ impl TargetSpec {
 /// The file of this program. Where another one has taken its place since the start, as a new build does, the one that
 /// runs: an experiment is of one program to its end.
 pub fn own_program() -> std::io::Result<PathBuf> {
+    // The kernel calls a file that is gone, or has another in its place, `NAME (deleted)`. That the two are one file cannot
+    // be asked: under an emulator, what runs is the emulator.
     let path = std::env::current_exe()?;
-    let running = std::fs::metadata("/proc/self/exe")?;
-    let is_running =
-        |file: std::fs::Metadata| (file.dev(), file.ino()) == (running.dev(), running.ino());
-    match std::fs::metadata(&path).is_ok_and(is_running) {
+    match path.is_file() {
         true => Ok(path),
         // For as long as this process lives.
         false => Ok(format!("/proc/{}/exe", std::process::id()).into()),
