@@ -76,6 +76,11 @@ impl UserError {
         UserError { exit: Exit::Usage, message: message.to_string() }
     }
 
+    /// The same after a signal, whose code comes first.
+    pub(crate) fn of_interrupted(self) -> Self {
+        UserError { exit: Exit::Interrupted, ..self }
+    }
+
     /// A signal came before there was a result.
     pub(crate) fn interrupted() -> Self {
         let message = format!("interrupted: {}", sent::without_result());

@@ -6,13 +6,19 @@
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::{Duration, Instant};
 
-use rustix::fs::OFlags;
+use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
+use rustix::io::Errno;
 use tempfile::TempPath;
 
 use crate::trust::{Place, directory_of, refuse_foreign_links};
+
+/// How long a pipe may have no reader.
+const READER_PATIENCE: Duration = Duration::from_secs(1);
 
 /// Behind the name of a file that is not whole yet.
 const PARTIAL: &str = ".partial";
@@ -56,13 +62,36 @@ pub fn append(path: &Path) -> io::Result<File> {
 /// Opens an output with these options, which must not truncate.
 pub fn open(path: &Path, options: &mut OpenOptions) -> io::Result<File> {
     let place = Place::of(path)?;
-    if place.is_shared() {
-        options.custom_flags(OFlags::NOFOLLOW.bits().cast_signed());
-    }
-    let file = options.open(&place.path)?;
+    let link = if place.is_shared() { OFlags::NOFOLLOW } else { OFlags::empty() };
+    let is_pipe = fs::metadata(&place.path).is_ok_and(|found| found.file_type().is_fifo());
+    let wait = if is_pipe { OFlags::NONBLOCK } else { OFlags::empty() };
+    options.custom_flags((link | wait).bits().cast_signed());
+    let file =
+        if is_pipe { open_pipe(&place.path, options)? } else { options.open(&place.path)? };
     // Another user may have been quick between the look and the opening.
     place.check(&file.metadata()?)?;
     Ok(file)
+}
+
+/// Opens a named pipe as soon as it has a reader. The system would wait for one whatever signal comes.
+fn open_pipe(path: &Path, options: &OpenOptions) -> io::Result<File> {
+    let begun = Instant::now();
+    loop {
+        match options.open(path) {
+            Err(error) if error.raw_os_error() == Some(Errno::NXIO.raw_os_error()) => {
+                if begun.elapsed() >= READER_PATIENCE {
+                    let why = "nobody reads this pipe; start its reader first";
+                    return Err(io::Error::new(error.kind(), why));
+                }
+                thread::sleep(Duration::from_millis(5));
+            }
+            opened => {
+                let file = opened?;
+                fcntl_setfl(&file, fcntl_getfl(&file)? - OFlags::NONBLOCK)?;
+                return Ok(file);
+            }
+        }
+    }
 }
 
 /// Says why another user could choose the content of `path`, if so; for files that another program
@@ -177,6 +206,24 @@ mod tests {
         write_atomically(&path, b"two").unwrap();
         assert_eq!(fs::read(&path).unwrap(), b"two");
         assert_eq!(names(directory.path()), ["result.json"]);
+    }
+
+    #[test]
+    fn a_pipe_is_written_once_it_has_a_reader() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("pipe");
+        let mode = rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR;
+        rustix::fs::mknodat(rustix::fs::CWD, &path, rustix::fs::FileType::Fifo, mode, 0).unwrap();
+        let error = create(&path).unwrap_err();
+        assert!(error.to_string().contains("nobody reads this pipe"), "{error}");
+        let reader = thread::spawn({
+            let path = path.clone();
+            move || fs::read(path).unwrap()
+        });
+        // More than the pipe holds: it waits for the reader, as any output does.
+        let bytes = vec![7; 1 << 20];
+        write_atomically(&path, &bytes).unwrap();
+        assert_eq!(reader.join().unwrap(), bytes);
     }
 
     #[test]

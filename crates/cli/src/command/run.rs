@@ -242,8 +242,12 @@ fn run_to(
     let done = run.done(&plan).map(drop).map_err(UserError::from);
     measure::end(site);
     lingering.into_iter().for_each(|one| one.wait(&document));
-    written.and(kept).and(printed).and(done).and(is_right)?;
-    Ok(exit(&document, &outputs).into())
+    let code = exit(&document, &outputs);
+    written.and(kept).and(printed).and(done).and(is_right).map_err(|why| match code {
+        Exit::Interrupted => why.of_interrupted(),
+        _ => why,
+    })?;
+    Ok(code.into())
 }
 
 /// What the user says of the result; of one that is kept, also which revision was measured, if this is a work tree of git.
@@ -309,6 +313,8 @@ fn exit(document: &Document, outputs: &Outputs) -> Exit {
         && !outputs.allow_failures
     {
         Exit::CouldNotRun
+    } else if end == EndReason::Aborted && document.nothing_worked() {
+        Exit::ExpectationNotMet
     } else if document.is_invalid() {
         Exit::NotTrustworthy
     } else if is_degraded {

@@ -256,6 +256,9 @@ impl<U: Start> Use for OnReactor<'_, U> {
         let Thread { plan, tables, script, room, share, part, .. } = thread;
         let Thread { mut link, core, meeting, control, .. } = thread;
         let core = core.filter(|&core| keep_to_cores(&[core]));
+        if plan.targets().any(|one| one.tls.is_some()) {
+            candor_protocol::tls::gather_entropy();
+        }
         let thread = rustix::thread::gettid().as_raw_nonzero().get();
         meeting.threads[link.worker].store(thread, Ordering::Relaxed);
         let mut worker = Worker::new(plan, tables, share, script, reactor.start(), sessions);

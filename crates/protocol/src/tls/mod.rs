@@ -21,3 +21,10 @@ pub use config::{Choice, ConfigError, Connector, Material};
 pub use error::{Error, HandshakeError};
 pub(crate) use handshake::facts as handshake_facts;
 pub use session::{Make, Tls};
+
+/// Makes the random numbers of this thread ready, for which it gathers entropy for tens of milliseconds. They would else be
+/// in the time of its first handshake.
+pub fn gather_entropy() {
+    // What fails here fails in the handshake too, which says so.
+    let _ = aws_lc_rs::rand::fill(&mut [0; 32]);
+}
