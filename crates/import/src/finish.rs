@@ -5,6 +5,8 @@
 use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
 
+use candor_plan::units::fmt_plural;
+
 use crate::Imported;
 use crate::draft::{Draft, Step, slug};
 use crate::secrets::Secrets;
@@ -37,8 +39,34 @@ pub(crate) fn finish(mut draft: Draft, mut secrets: Secrets) -> Imported {
         draft.remark(format!("Files that it sends, seen from the folder of the plan: {names}"));
     }
     let plan = write::plan(&draft);
-    let notes = draft.remarks.iter().map(|remark| write::one_line(remark)).collect();
+    let remarks = draft.remarks.iter().cloned().chain(of_requests(&draft));
+    let notes = remarks.map(|remark| write::one_line(&remark)).collect();
     Imported { plan, notes, files }
+}
+
+/// The remarks that stand beside journeys and requests, each once, with the name of what it is about, or how many there are.
+fn of_requests(draft: &Draft) -> Vec<String> {
+    const MOST: usize = 12;
+    let journeys = draft.journeys.iter().map(|one| (&one.name, &one.remarks));
+    let steps = draft.requests.iter().chain(draft.journeys.iter().flat_map(|one| &one.steps));
+    let all = journeys.chain(steps.map(|one| (&one.name, &one.remarks)));
+    let mut said: Vec<(&str, &str, usize)> = Vec::new();
+    let mut places: HashMap<&str, usize> = HashMap::new();
+    for (name, remark) in all.flat_map(|(name, all)| all.iter().map(move |one| (name, one))) {
+        let place = *places.entry(remark).or_insert(said.len());
+        match said.get_mut(place) {
+            Some((.., count)) => *count += 1,
+            None => said.push((name, remark, 1)),
+        }
+    }
+    let more = said.len().saturating_sub(MOST);
+    let told = said.iter().take(MOST).map(|&(name, text, count)| match count {
+        1 => format!("{name}: {text}"),
+        _ => format!("{name} and {}: {text}", fmt_plural(count as u64 - 1, "other")),
+    });
+    let rest = (more > 0)
+        .then(|| format!("{} more of such sentences stand beside the requests of the plan", more));
+    told.chain(rest).collect()
 }
 
 /// A plan has an upgrade to HTTP/2 for fixed requests only.

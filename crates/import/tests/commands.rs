@@ -41,6 +41,15 @@ fn the_standard_input_of_curl_is_refused() {
 }
 
 #[test]
+fn a_file_that_is_a_part_of_a_body_or_a_url_is_refused() {
+    for option in ["--data-urlencode a@f.txt", "--data-urlencode @f.txt", "--url-query a@f.txt"] {
+        let command = format!("curl http://h/ {option}");
+        let error = curl(command.as_bytes(), &Options::default()).unwrap_err().to_string();
+        assert!(error.contains("write its content instead"), "{error}");
+    }
+}
+
+#[test]
 fn a_file_is_a_body_as_it_is() {
     assert!(plan("curl http://h/ -T a.bin").contains("body-file = \"a.bin\""));
     let plan = plan("curl http://h/ -T a.bin -H 'X-Api-Key: k-0123456789abcdef'");

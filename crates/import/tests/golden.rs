@@ -21,6 +21,18 @@ fn is_as_recorded(name: &str, imported: Result<Imported, ImportError>) -> Import
     }
     let expected = fs::read_to_string(&golden).unwrap_or_default();
     assert_eq!(imported.plan, expected, "{name}: CANDOR_RENEW=1 writes the new plan");
+    // Whoever writes the plan into a file sees its comments too.
+    let notes = imported.notes.join("\n");
+    let comments = imported.plan.lines().filter_map(|line| line.trim_start().strip_prefix("# "));
+    let kinds = ["guess: ", "left out: "];
+    for one in comments.filter(|one| kinds.iter().any(|kind| one.starts_with(kind))) {
+        // A long one goes on in the next line.
+        let begins: String = one.chars().take(60).collect();
+        assert!(
+            notes.contains(&begins) || notes.contains("more of such sentences"),
+            "{one}: {notes}"
+        );
+    }
     imported
 }
 

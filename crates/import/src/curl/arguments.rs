@@ -429,14 +429,22 @@ impl Arguments<'_> {
             "data-urlencode" => match encoded(&value, input, at)? {
                 Some(text) => command.data.push(Data::Text(text)),
                 None => {
-                    command.leave_out("data-urlencode with a file", "write its content instead")
+                    return refuse(
+                        at,
+                        "the file of data-urlencode is a part of the body; write its content instead",
+                    );
                 }
             },
             "url-query" => match value.strip_prefix('+') {
                 Some(raw) => command.query.push(raw.to_owned()),
                 None => match encoded(&value, input, at)? {
                     Some(text) => command.query.push(text),
-                    None => command.leave_out("url-query with a file", "write its content instead"),
+                    None => {
+                        return refuse(
+                            at,
+                            "the file of url-query is a part of the URL; write its content instead",
+                        );
+                    }
                 },
             },
             "json" => {
