@@ -14,11 +14,13 @@ enum What {
     Hidden(&'static str),
     /// This option, without a value.
     Switch(&'static str),
+    /// A rate of each of the workers, of which there are so many by default.
+    Each(u64),
     /// Nothing: Candor does so anyway.
     Default,
 }
 
-use What::{Default, Hidden, Switch, Value};
+use What::{Default, Each, Hidden, Switch, Value};
 
 /// Tools whose options have counterparts.
 const TOOLS: [Tool; 5] = [
@@ -28,6 +30,7 @@ const TOOLS: [Tool; 5] = [
             ("-n", Value("-n")),
             ("-c", Value("-c")),
             ("-z", Value("-d")),
+            ("-q", Each(50)),
             ("-m", Value("-X")),
             ("-t", Value("--timeout")),
             ("-H", Hidden("-H")),
@@ -145,7 +148,7 @@ pub(crate) fn counterpart(option: &str) -> Option<&'static str> {
     let mut ours = options.filter(|(names, _)| names.split(' ').any(|name| name == option)).map(
         |(_, what)| match what {
             Value(ours) | Hidden(ours) | Switch(ours) => Some(*ours),
-            Default => None,
+            Each(_) | Default => None,
         },
     );
     let first = ours.next()??;
@@ -171,6 +174,7 @@ pub(crate) fn instead(name: &str, arguments: &[String]) -> Option<String> {
     let tool = TOOLS.iter().find(|tool| tool.name == name)?;
     let mut words = vec!["candor".to_owned()];
     let (mut unknown, mut has_url) = (Vec::new(), false);
+    let (mut each, mut workers) = (None, None);
     let mut rest = arguments.iter();
     while let Some(word) = rest.next() {
         if !word.starts_with('-') {
@@ -196,6 +200,9 @@ pub(crate) fn instead(name: &str, arguments: &[String]) -> Option<String> {
             Some((_, Value(ours))) => {
                 // Numbers, times, methods: whatever else stands there is not repeated.
                 let value = value();
+                if *ours == "-c" {
+                    workers = value.parse::<u64>().ok();
+                }
                 let is_plain = value.len() < 20
                     && value.chars().all(|c| c.is_ascii_alphanumeric() || c == '.');
                 format!("{ours} {}", if is_plain { value } else { "…" })
@@ -203,6 +210,10 @@ pub(crate) fn instead(name: &str, arguments: &[String]) -> Option<String> {
             Some((_, Hidden(ours))) => {
                 value();
                 format!("{ours} …")
+            }
+            Some((_, Each(usual))) => {
+                each = Some((value().parse::<u64>().ok(), *usual));
+                continue;
             }
             Some((_, Switch(ours))) => (*ours).to_owned(),
             Some((_, Default)) => continue,
@@ -216,6 +227,10 @@ pub(crate) fn instead(name: &str, arguments: &[String]) -> Option<String> {
                 continue;
             }
         });
+    }
+    if let Some((rate, usual)) = each {
+        let all = rate.and_then(|rate| rate.checked_mul(workers.unwrap_or(usual)));
+        words.push(format!("-R {}", all.map_or("…".to_owned(), |all| all.to_string())));
     }
     if has_url {
         words.push("URL".to_owned());
@@ -258,6 +273,9 @@ mod tests {
             ),
             ("ab -n200 -c50 -k http://h/", "candor -n 200 -c 50 URL"),
             ("hey -cpus 2 http://h/", "candor URL (without -cpus)"),
+            ("hey -q 10 -c 20 http://h/", "candor -c 20 -R 200 URL"),
+            ("hey -q 2 -z 5s http://h/", "candor -d 5s -R 100 URL"),
+            ("hey -q 0.5 http://h/", "candor -R … URL"),
             ("hey -n", "candor -n …"),
         ] {
             assert_eq!(said(theirs), ours, "{theirs}");

@@ -106,8 +106,8 @@ fn every_request_that_is_done_is_in_one_word() {
     assert_eq!(number("done"), number("succeeded") + number("failed"));
     let unsuccessful: u64 =
         document.statuses.iter().filter(|one| one.status >= 400).map(|one| one.count).sum();
-    assert_eq!(number("failed"), unsuccessful + number("errored") + number("timeout"));
-    assert!(number("timeout") > 0 && number("errored") > 0, "{line}");
+    assert_eq!(number("failed"), unsuccessful + number("errored"));
+    assert!(number("timeout") > 0 && number("errored") > number("timeout"), "{line}");
 }
 
 #[test]

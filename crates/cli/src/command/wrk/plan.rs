@@ -16,6 +16,8 @@ pub(super) fn options(asked: &Asked) -> Options {
     options.connecting.noproxy = [Direct::all()].into();
     // wrk supports only HTTP/1.1.
     options.http2.h1 = true;
+    // wrk checks no certificates.
+    options.tls.insecure = asked.url.starts_with("https:");
     options.load.threads = Some(asked.threads);
     options.load.connections = Some(asked.connections);
     options.load.duration = Some(asked.duration);
