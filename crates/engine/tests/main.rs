@@ -3,6 +3,7 @@
 
 mod acks;
 mod batches;
+mod closed_forms;
 mod common;
 mod deliveries;
 mod dozing;
