@@ -143,15 +143,15 @@ impl Libraries<'_> {
 /// Puts what the directory has beyond the matrix into `document`: cells that are not selected, and rounds beyond those that
 /// are. What has no file any more is not kept.
 fn keep_others(document: &mut Clients, matrix: &Matrix, directory: &Directory) {
-    let Some(earlier) = directory.earlier::<Clients>() else { return };
+    let earlier = directory.earlier().and_then(|text| Clients::from_json(&text).ok());
+    let Some(earlier) = earlier else { return };
     for mut cell in earlier.cells {
         let key = |one: &Cell| (one.client.clone(), one.pool, one.concurrency);
         let at = document.cells.iter().position(|one| key(one) == key(&cell));
         let rounds = at.map_or(0, |_| matrix.rounds);
-        cell.trials.retain(|trial| trial.round > rounds && directory.has(&trial.file));
-        for trial in &cell.trials {
-            document.heading.began(&trial.started_at);
-        }
+        directory.keep(&mut cell.trials, rounds, &mut document.heading, |one| {
+            (one.round, &one.file, &one.started_at)
+        });
         if let Some(at) = at {
             document.cells[at].trials.append(&mut cell.trials);
             document.cells[at].settle();

@@ -2,9 +2,9 @@
 //!
 //! Every trial is a file in `trials/`, written whole or not at all. The document of the whole names
 //! the suite of the directory and its machine; another suite or machine is refused, because its trials would be mixed
-//! with these. For the same reason a lock admits one process at a time. Everything else in the directory
-//! is made from the trials and can be recreated. The two kinds of suites define the content of a
-//! trial's file.
+//! with these. For the same reason a lock admits one process at a time. It also has the rows of what the present
+//! command did not select. Everything else in the directory is made from the trials and that document. The two kinds of
+//! suites define the content of a trial's file.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read as _, Seek as _, Write as _};
@@ -14,11 +14,11 @@ use std::sync::Arc;
 use candor_files::{create_directory, write_atomically};
 use candor_report::document::Host;
 use candor_report::experiment::history::machine_in_words;
+use candor_report::experiment::matrix::Heading;
 use candor_report::json;
 use candor_report::read::text_of;
 use rustix::fs::{FlockOperation, flock};
 use serde::Serialize;
-use serde::de::DeserializeOwned;
 
 use crate::error::LabError;
 
@@ -147,14 +147,30 @@ impl Directory {
         text_of(&self.path.join(name)).ok()
     }
 
-    /// The document of the whole as it was left; `None`: there is none that can be read.
-    pub(crate) fn earlier<D: DeserializeOwned>(&self) -> Option<D> {
-        serde_json::from_str(&self.read(self.kind.document)?).ok()
+    /// The text of the document of the whole as it was left, if there is one.
+    pub(crate) fn earlier(&self) -> Option<String> {
+        self.read(self.kind.document)
     }
 
-    /// Whether a trial's file is there.
-    pub(crate) fn has(&self, file: &str) -> bool {
-        self.path.join(file).is_file()
+    /// Keeps of a cell's earlier trials those that the command does not make, beyond its `rounds`, and whose files are still
+    /// there. `of` says round, file and begin of a trial.
+    pub(crate) fn keep<T>(
+        &self,
+        trials: &mut Vec<T>,
+        rounds: u64,
+        heading: &mut Heading,
+        of: impl Fn(&T) -> (u64, &str, &str),
+    ) {
+        trials.retain(|trial| {
+            let (round, file, started_at) = of(trial);
+            let name = file.strip_prefix(TRIALS).and_then(|rest| rest.strip_prefix('/'));
+            let is_ours = name.is_some_and(|name| !name.contains('/'));
+            let is_kept = round > rounds && is_ours && self.path.join(file).is_file();
+            if is_kept {
+                heading.began(started_at);
+            }
+            is_kept
+        });
     }
 
     /// Writes the document of the whole.

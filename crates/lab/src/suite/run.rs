@@ -238,14 +238,14 @@ impl Servers<'_> {
 /// Puts what the directory has beyond the matrix into `document`: cells that are not selected, and rounds beyond those that
 /// are. What has no file any more is not kept.
 fn keep_others(document: &mut SuiteDocument, matrix: &Matrix, directory: &Directory) {
-    let Some(earlier) = directory.earlier::<SuiteDocument>() else { return };
+    let earlier = directory.earlier().and_then(|text| SuiteDocument::from_json(&text).ok());
+    let Some(earlier) = earlier else { return };
     for mut cell in earlier.cells {
         let at = document.cells.iter().position(|one| one.is_same(&cell));
         let rounds = at.and_then(|at| matrix.cells.get(at)).map_or(0, |plan| plan.rounds);
-        cell.trials.retain(|trial| trial.round > rounds && directory.has(&trial.file));
-        for trial in &cell.trials {
-            document.heading.began(&trial.started_at);
-        }
+        directory.keep(&mut cell.trials, rounds, &mut document.heading, |one| {
+            (one.round, &one.file, &one.started_at)
+        });
         if let Some(at) = at {
             document.cells[at].trials.append(&mut cell.trials);
             document.cells[at].settle();

@@ -201,9 +201,10 @@ impl Cell {
 
     /// Whether it is the same combination.
     pub fn is_same(&self, other: &Cell) -> bool {
-        let of =
-            |one: &Cell| [&one.server, &one.scenario, &one.protocol, &one.load].map(String::clone);
-        of(self) == of(other) && self.of_peak == other.of_peak
+        let Cell { server, scenario, protocol, load, of_peak, .. } = other;
+        [&self.server, &self.scenario, &self.protocol, &self.load]
+            == [server, scenario, protocol, load]
+            && self.of_peak == *of_peak
     }
 
     /// The trial that represents the cell.
