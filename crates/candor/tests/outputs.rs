@@ -261,6 +261,19 @@ fn expectations_decide_the_exit_code() {
     assert_eq!(code, EXPECTATION_NOT_MET, "{outcomes}");
 }
 
+/// The code is the condition's, though a run without a response is also one that cannot be trusted.
+#[test]
+fn a_condition_that_ended_a_run_without_a_response_comes_first() {
+    let target = Target::start(&[]);
+    let flags = ["-R", "50", "-c", "4", "-d", "1h", "--timeout", "300ms", "--interval", "200ms"];
+    let rest = ["--abort-if", "ok < 1 for 1s", &target.url("/delay/1m")];
+    let outcome = Candor::start_measuring(&[&flags[..], &rest].concat()).finish();
+    assert_eq!(outcome.code(), EXPECTATION_NOT_MET, "{}{}", outcome.stdout, outcome.stderr);
+    let document = outcome.document();
+    assert_eq!((document.ledger("ok"), document.text("/end/reason")), (0, "aborted"));
+    assert!(document.verdicts().contains(&"no-rate"), "{:?}", document.verdicts());
+}
+
 #[test]
 fn a_condition_ends_the_run_with_what_was_measured() {
     let target = Target::start(&[]);

@@ -32,6 +32,16 @@ fn wrk(arguments: &[&str]) -> (i32, String, String) {
     (output.status.code().expect("no signal"), text(output.stdout), text(output.stderr))
 }
 
+/// As with wrk, which has no option for them.
+#[test]
+fn certificates_are_not_checked() {
+    let target = Target::start(&["--tls"]);
+    let url = target.url("/").replace("http:", "https:");
+    let (_, document) = measured(&["-t1", "-c1", "-d200ms", &url]);
+    assert!(document.ledger("ok") > 0);
+    assert!(document.verdicts().contains(&"tls-unverified"), "{:?}", document.verdicts());
+}
+
 /// Runs with `--result` and expects success; the text and the document of the same run.
 fn measured(arguments: &[&str]) -> (String, Document) {
     let outcome = candor(&[&["wrk", "--result", "result.json"], arguments].concat());

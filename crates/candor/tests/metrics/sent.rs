@@ -5,9 +5,12 @@ use std::net::{TcpListener, UdpSocket};
 use std::process::Command;
 use std::time::Duration;
 
-use super::USAGE;
+use candor_testkit::process::wait_until;
+use rustix::process::Signal;
+
 use super::receiver::Reply::Status;
 use super::receiver::{Request, certified, receiver, run_trusting, secure_receiver};
+use super::{PATIENCE, USAGE};
 use crate::common::{CANDOR, Candor, Target, candor};
 
 /// A point: measurement with tags, fields, time.
@@ -126,6 +129,21 @@ fn points_that_are_lost_are_counted() {
     refused("influx:ws://127.0.0.1/write", "not sent by WebSocket");
     refused("influx:http://127.0.0.1:8086", "the URL has no path");
     refused("influx:http://no.such.host.invalid/write", "not an address");
+}
+
+/// A signal's exit code comes before that of points that are lost.
+#[test]
+fn a_signal_comes_before_lost_points() {
+    let target = Target::start(&[]);
+    let gone = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let out = format!("influx:http://{gone}/write?db=x");
+    let flags = ["-R", "100", "-c", "1", "-d", "30s", "--interval", "100ms", "--out", &out];
+    let run = Candor::start(&[&flags[..], &[&target.url("/")]].concat());
+    assert!(wait_until(PATIENCE, || target.requests() > 20));
+    run.signal(Signal::INT);
+    let ended = run.finish();
+    assert_eq!(ended.code(), 130, "{}", ended.stderr);
+    assert!(ended.stderr.contains("points were lost"), "{}", ended.stderr);
 }
 
 #[test]
