@@ -161,7 +161,7 @@ impl SuiteArguments {
     }
 }
 
-/// The exit code for a suite that was not stopped. It is about what was to be measured.
+/// The exit code for a suite that was not stopped: of what was to be measured.
 pub(crate) fn exit(measured: &Measured) -> Exit {
     let suite = &measured.outcome.document;
     let is_selected = |cell: &Cell| {

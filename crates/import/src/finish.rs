@@ -64,8 +64,8 @@ fn of_requests(draft: &Draft) -> Vec<String> {
         1 => format!("{name}: {text}"),
         _ => format!("{name} and {}: {text}", fmt_plural(count as u64 - 1, "other")),
     });
-    let rest = (more > 0)
-        .then(|| format!("{} more of such sentences stand beside the requests of the plan", more));
+    let more = fmt_plural(more as u64, "more sentence");
+    let rest = (said.len() > MOST).then(|| format!("{more} beside the requests of the plan"));
     told.chain(rest).collect()
 }
 

@@ -29,7 +29,7 @@ fn is_as_recorded(name: &str, imported: Result<Imported, ImportError>) -> Import
         // A long one goes on in the next line.
         let begins: String = one.chars().take(60).collect();
         assert!(
-            notes.contains(&begins) || notes.contains("more of such sentences"),
+            notes.contains(&begins) || notes.contains("beside the requests of the plan"),
             "{one}: {notes}"
         );
     }

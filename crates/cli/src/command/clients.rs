@@ -165,7 +165,7 @@ impl ClientsArguments {
     }
 }
 
-/// It is about what was to be measured; the directory may have more.
+/// The exit code: of what was to be measured. The directory may have more.
 fn exit(clients: &Clients, selected: &Matrix) -> Exit {
     let is_selected = |cell: &&Cell| {
         selected.cells.iter().any(|plan| {

@@ -48,7 +48,7 @@ pub(super) fn takes_urls(request: &Request) -> bool {
     let headers = request.headers.iter().map(|(_, value)| value.as_str());
     let of_body = || request.body.whole().utf8_chunks().any(|chunk| names(chunk.valid()));
     let texts = [request.path.as_str(), request.method.as_str()];
-    texts.into_iter().chain(headers).any(names) || of_body()
+    request.holes && (texts.into_iter().chain(headers).any(names) || of_body())
 }
 
 /// Those that `requests` name and the environment has.

@@ -165,9 +165,11 @@ pub(super) fn connect_errors(
         Some(ConnectsTo::ServerByUdp) => " (over UDP)",
         Some(ConnectsTo::Server) | None => "",
     };
-    let sentences = ConnectErrorKind::ALL.map(|kind| match kind.is_local() {
-        true => kind.sentence().to_owned(),
-        false => format!("{}{to}", kind.sentence()),
+    use ConnectErrorKind::{Refused, Reset, Timeout, Unreachable};
+    let sentences = ConnectErrorKind::ALL.map(|kind| match kind {
+        Refused | Timeout | Unreachable | Reset => format!("{}{to}", kind.sentence()),
+        // What happens here went nowhere, and a handshake may be that of the server behind a proxy.
+        _ => kind.sentence().to_owned(),
     });
     by_kind(tally, array::from_fn(|at| (ConnectErrorKind::ALL[at].id(), sentences[at].as_str())))
 }

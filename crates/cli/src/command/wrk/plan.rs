@@ -17,7 +17,8 @@ pub(super) fn options(asked: &Asked) -> Options {
     // wrk supports only HTTP/1.1.
     options.http2.h1 = true;
     // wrk checks no certificates.
-    options.tls.insecure = asked.url.starts_with("https:");
+    options.tls.insecure =
+        asked.url.split_once(':').is_some_and(|(scheme, _)| scheme.eq_ignore_ascii_case("https"));
     options.load.threads = Some(asked.threads);
     options.load.connections = Some(asked.connections);
     options.load.duration = Some(asked.duration);
