@@ -175,6 +175,8 @@ pub struct Scenario {
     pub unsupported: Option<String>,
     /// Its requests are messages of a WebSocket.
     pub websocket: bool,
+    /// A server is meant to refuse some of its connections: failed requests are no fault of it.
+    pub refuses: bool,
     /// Further arguments of the embedded target.
     pub embedded_arguments: Vec<String>,
     /// What responses are held against before and after a trial, besides what its requests say.

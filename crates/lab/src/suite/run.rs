@@ -394,6 +394,7 @@ fn document(
         protocol: plan.protocol.to_string(),
         load: plan.load.name.clone(),
         of_peak: plan.of_peak,
+        refuses: plan.scenario.refuses,
         peak_per_s: None,
         rounds: Some(plan.rounds).filter(|&rounds| rounds != matrix.rounds),
         trials: Vec::new(),

@@ -103,6 +103,9 @@ pub struct Cell {
     pub load: String,
     /// Share of the cell's peak; null if the load has none.
     pub of_peak: Option<f64>,
+    /// Whether its servers are meant to refuse some of the connections, so that failed requests are no fault of theirs.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub refuses: bool,
     /// That peak, in correct responses per second.
     pub peak_per_s: Option<f64>,
     /// Its rounds, if different from the suite's.
@@ -282,6 +285,7 @@ mod tests {
             protocol: "h1".to_owned(),
             load: "closed".to_owned(),
             of_peak: Some(0.95),
+            refuses: false,
             peak_per_s: None,
             rounds: None,
             trials,

@@ -153,7 +153,7 @@ impl Ailment {
         let is_stalled = warns("coordinated-omission") || has(&figures.notes, "target-stalled");
         [
             (is_saturated(figures), Ailment::Saturated),
-            (figures.failed_share.is_some_and(|share| share > FAILED_ABOVE), Ailment::Failing),
+            (is_failing(cell, figures), Ailment::Failing),
             (warns("nagle-delayed-ack"), Ailment::Nagle),
             (is_stalled, Ailment::Stalled),
             (warns("syn-retransmit"), Ailment::LostSyn),
@@ -181,10 +181,11 @@ impl Ailment {
 pub(super) fn unscored(suite: &Suite, cell: &Cell) -> Option<String> {
     let found = cell.trials.iter().find_map(|trial| {
         let figures = &trial.figures;
-        let is_failing = figures.failed_share.is_some_and(|share| share > FAILED_ABOVE);
         match &figures.target_ended {
             Some(why) => Some(format!("it ended in mid-run: {why}")),
-            None if is_failing => Some(format!("it fails requests: {}", failed(figures)?)),
+            None if is_failing(cell, figures) => {
+                Some(format!("it fails requests: {}", failed(figures)?))
+            }
             None if figures.unusable => {
                 Some(format!("a run cannot be used: {}", list(&figures.warnings)))
             }
@@ -219,6 +220,11 @@ fn unmeasured(suite: &Suite) -> Vec<Finding> {
     };
     let sentences = suite.servers.iter().filter_map(|one| told(&one.name));
     sentences.map(|sentence| Finding { kind: Kind::Broken, sentence }).collect()
+}
+
+/// Whether requests failed that should not have.
+fn is_failing(cell: &Cell, figures: &Figures) -> bool {
+    !cell.refuses && figures.failed_share.is_some_and(|share| share > FAILED_ABOVE)
 }
 
 fn is_saturated(figures: &Figures) -> bool {

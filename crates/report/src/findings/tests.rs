@@ -29,6 +29,7 @@ pub(super) fn measured(server: &str, scenario: &str, load: &str, rounds: Vec<Fig
         protocol: "h1".to_owned(),
         load: load.to_owned(),
         of_peak: None,
+        refuses: false,
         peak_per_s: None,
         rounds: None,
         trials: trials.collect(),
@@ -207,6 +208,17 @@ fn a_rate_that_the_loader_limited_is_a_lower_bound() {
         all[0].1,
         "All 2 rates are lower bounds: the loader was at its limit there (loader-cpu)."
     );
+}
+
+#[test]
+fn refusals_are_no_fault_of_who_is_meant_to_refuse() {
+    let failing =
+        || with(drifting("a", "hello", 9.0, STEADY), |figures| figures.failed_share = Some(0.25));
+    let kinds = |cell| found(vec![cell]).into_iter().map(|(kind, _)| kind).collect::<Vec<_>>();
+    assert!(kinds(failing()).contains(&Kind::Broken));
+    assert!(!kinds(Cell { refuses: true, ..failing() }).contains(&Kind::Broken));
+    let ended = with(failing(), |figures| figures.unusable = true);
+    assert_eq!(kinds(Cell { refuses: true, ..ended }), [Kind::Broken]);
 }
 
 #[test]

@@ -261,6 +261,7 @@ pub fn sample_suite(scenarios: usize) -> Suite {
                     protocol: "h1".to_owned(),
                     load: of_peak.map_or("closed", |_| "open").to_owned(),
                     of_peak,
+                    refuses: false,
                     peak_per_s: of_peak.map(|_| rate),
                     rounds: None,
                     trials: vec![trial(rate * of_peak.unwrap_or(1.0), p50_ns)],

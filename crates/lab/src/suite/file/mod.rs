@@ -149,6 +149,7 @@ impl Reader<'_> {
             },
             unsupported: table.unsupported,
             websocket: table.websocket,
+            refuses: table.refuses,
             embedded_arguments: table.embedded_arguments,
             checks: (table.checks.into_iter())
                 .map(|(source, value)| Check { source, value })

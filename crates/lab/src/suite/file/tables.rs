@@ -78,6 +78,8 @@ pub(super) struct ScenarioTable {
     pub(super) unsupported: Option<String>,
     #[serde(default)]
     pub(super) websocket: bool,
+    #[serde(default)]
+    pub(super) refuses: bool,
     pub(super) each: Option<Spanned<String>>,
     #[serde(default)]
     pub(super) embedded_arguments: Vec<String>,
