@@ -41,6 +41,11 @@ impl Saved for Document {
         if let Some(streams) = &self.streams {
             streams.named().try_for_each(|(name, one)| one.check(&format!("streams.{name}")))?;
         }
+        // What this program finds wrong with its own figures it says in the document.
+        let is_told = self.verdicts.iter().any(|one| one.id == "ledger");
+        if !is_told && ![&self.ledger, &self.warm_up].iter().all(|one| one.balances()) {
+            return Err("its ledger does not balance, and no verdict says so".to_owned());
+        }
         if self.goodput.is_some_and(|one| one.good > self.ledger.ok) {
             return Err("goodput.good is above ledger.ok".to_owned());
         }

@@ -83,6 +83,23 @@ fn secrets_do_not_enter() {
     assert!(text.contains("[redacted]") && !text.contains("hunter2"));
 }
 
+#[test]
+fn a_ledger_that_does_not_balance_is_only_believed_where_a_verdict_says_so() {
+    for spoil in [
+        (|document| document.ledger.ok += 1) as fn(&mut Document),
+        |document| document.ledger.scheduled *= 2,
+        |document| document.warm_up.errors += 5,
+    ] {
+        let mut document = testing::healthy_open();
+        spoil(&mut document);
+        let changed = Document::from_json(&crate::json::render(&document)).unwrap_err();
+        assert!(changed.to_string().contains("its ledger does not balance"), "{changed}");
+        document.verdicts = crate::verdicts::judge(&document);
+        let own = Document::from_json(&crate::json::render(&document)).unwrap();
+        assert!(own.is_invalid());
+    }
+}
+
 /// Results of versions that did not watch pauses have neither count nor distribution.
 #[test]
 fn touched_requests_survive_a_file_and_older_results_have_none() {

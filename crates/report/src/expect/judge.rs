@@ -15,7 +15,7 @@
 use candor_plan::units::{fmt_count, fmt_duration_ns, fmt_per_second, fmt_share};
 use candor_stats::{Quantile, order};
 
-use super::scope::{Outcomes, Scope, Timed};
+use super::scope::{NO_RATE, Outcomes, Scope, Timed};
 use super::{Counter, Expectation, Metric, Statistic};
 use crate::document::latency::{Distribution, enough_samples, is_useful};
 use crate::document::{Document, Judgement, Lost, Outcome};
@@ -137,9 +137,7 @@ impl Expectation {
             {
                 nothing(NONE)
             }
-            Metric::RateShare if !document.plan.load.is_open() => {
-                nothing("a closed load has no asked rate; write e.g. rate >= 20k/s")
-            }
+            Metric::RateShare if !document.plan.load.is_open() => nothing(NO_RATE),
             Metric::RateShare => match (document.correct_per_s(), document.rate.scheduled_per_s) {
                 (Some(correct), Some(scheduled)) if scheduled > 0.0 => {
                     Measured::Value(correct / scheduled)
@@ -194,7 +192,10 @@ fn latency(timed: &Timed<'_>, statistic: Statistic) -> Measured {
     let (Some(min_ns), Some(mean_ns), Some(max_ns)) =
         (distribution.min_ns, distribution.mean_ns, distribution.max_ns)
     else {
-        return Measured::Nothing("there is no sample".to_owned());
+        return match timed.never {
+            0 => Measured::Nothing("there is no sample".to_owned()),
+            _ => Measured::Never,
+        };
     };
     match statistic {
         Statistic::Min => Measured::Value(min_ns as f64),
@@ -377,6 +378,14 @@ mod tests {
         }
         let judgement = judged(&document, "first-event p50 < 1h");
         assert!(judgement.met(), "{}", judgement.sentence);
+        // Not one of them had an event, and each ended well.
+        let mut without = testing::streams_run().document();
+        let none = Distribution::of(&candor_record::Histogram::new(3));
+        without.streams.as_mut().unwrap().first_event = none;
+        for of in ["p50", "p99", "max", "mean"] {
+            let judgement = judged(&without, &format!("first-event {of} < 1h"));
+            assert_eq!(judgement.outcome, Outcome::NotMet, "{}", judgement.sentence);
+        }
     }
 
     #[test]
@@ -500,6 +509,12 @@ mod tests {
         let closed = testing::healthy_closed();
         assert!(judged(&closed, "rate >= 99%").sentence.contains("20k/s"));
         assert!(judged(&closed, "rate >= 20k/s").met());
+        let check = |expression| Expectation::parse(expression).unwrap().check(&closed.plan);
+        assert!(check("rate >= 99%").is_err(), "before the run");
+        assert!(check("journeys/s >= 1").is_err(), "before the run");
+        assert_eq!(check("rate >= 20k/s"), Ok(()));
+        let open = testing::healthy_open().plan;
+        assert_eq!(Expectation::parse("rate >= 99%").unwrap().check(&open), Ok(()));
     }
 
     #[test]

@@ -40,6 +40,9 @@ impl<'a> Timed<'a> {
     }
 }
 
+pub(super) const NO_RATE: &str = "a closed load has no asked rate; write e.g. rate >= 20k/s";
+const NO_JOURNEY: &str = "the plan has no journeys; leave it out";
+
 /// In front of the name of a target.
 const TARGET: &str = "target:";
 
@@ -47,7 +50,7 @@ impl Expectation {
     /// Checks that the plan has what it is about.
     ///
     /// # Errors
-    /// No step, request or journey has the name: a sentence with its remedy.
+    /// No step, request or journey has the name, or no run of the plan can have the figure: a sentence with its remedy.
     pub fn check(&self, plan: &Parts) -> Result<(), String> {
         let is_goodput = matches!(self.metric, Metric::Goodput | Metric::GoodputShare);
         if is_goodput && plan.recording.goodput.is_none() {
@@ -55,6 +58,9 @@ impl Expectation {
             return Err(format!(
                 "'{shown}': the plan has no limits for good responses; add goodput, e.g. response<2s"
             ));
+        }
+        if let Some(why) = self.without_figure(plan) {
+            return Err(format!("'{}': {why}", refused(&self.expression)));
         }
         let Some(scope) = &self.scope else { return Ok(()) };
         let steps = plan.work.requests().iter().map(|one| one.name.as_str());
@@ -84,6 +90,15 @@ impl Expectation {
                 "'{}': the plan has no step or journey '{scope}'{hint}",
                 self.expression
             )),
+        }
+    }
+
+    /// Why no run of the plan has its figure, if so.
+    fn without_figure(&self, plan: &Parts) -> Option<&'static str> {
+        match self.metric {
+            Metric::RateShare if !plan.load.is_open() => Some(NO_RATE),
+            Metric::Journeys if plan.work.journeys().is_empty() => Some(NO_JOURNEY),
+            _ => None,
         }
     }
 
@@ -229,8 +244,8 @@ fn of_run<'a>(document: &'a Document, series: Series) -> Option<Timed<'a>> {
     });
     let first = |distribution: &'a Distribution, late: u64| {
         let never = unbegun.saturating_add(late).saturating_add(unserved);
-        let missing = ledger.accounted().saturating_sub(distribution.count);
-        Timed { distribution, never, failed: missing.max(never) }
+        let never = never.max(ledger.accounted().saturating_sub(distribution.count));
+        Timed { distribution, never, failed: never }
     };
     // A value of each whole stream: how long a gap was when its stream failed is not known.
     let of_streams = |distribution| Timed { distribution, never: 0, failed: ledger.failed() };
