@@ -22,6 +22,8 @@ pub(super) enum Reply {
     Body(&'static [u8]),
     /// With a status and header lines, by the request.
     Head(fn(&Request) -> String),
+    /// With a status, and the end of the connection in a header field.
+    CutOff,
     /// With no HTTP.
     Garbage,
     /// By the end of the connection.
@@ -156,6 +158,7 @@ fn serve(mut stream: impl Read + Write, reply: Reply, out: &Sender<Request>) {
                 let _ = out.send(request);
             }
         }
+        Reply::CutOff => drop(stream.write_all(b"HTTP/1.1 204 X\r\nX: a")),
         Reply::Garbage => drop(stream.write_all(b"\x00\x00\x12\x04SSH-2.0\r\n")),
         Reply::Close => {}
     }

@@ -8,8 +8,8 @@ use std::time::Duration;
 use candor_testkit::process::wait_until;
 use rustix::process::Signal;
 
-use super::receiver::Reply::Status;
-use super::receiver::{Request, certified, receiver, run_trusting, secure_receiver};
+use super::receiver::Reply::{CutOff, Head, Status};
+use super::receiver::{Request, certified, receiver, receiver_then, run_trusting, secure_receiver};
 use super::{PATIENCE, USAGE};
 use crate::common::{CANDOR, Candor, Target, candor};
 
@@ -118,6 +118,13 @@ fn points_that_are_lost_are_counted() {
     let none = run(&silent.local_addr().unwrap().to_string(), "key");
     assert_eq!(none.code(), 1, "{}", none.stderr);
     assert!(none.stderr.contains("points were lost"), "{}", none.stderr);
+    // A status alone is no response: what comes behind it was lost.
+    let (address, _requests) = receiver_then(&[], Head(|_| "204 X\r\nX: a".to_owned()));
+    assert_eq!(run(&address, "key").code(), 0);
+    let (address, _requests) = receiver_then(&[], CutOff);
+    let none = run(&address, "key");
+    assert_eq!(none.code(), 1, "{}", none.stderr);
+    assert!(none.stderr.contains("the response was cut off in its head"), "{}", none.stderr);
     let odd = run(&gone, "a\r\nb: c");
     odd.assert_refused(USAGE, &["INFLUX_TOKEN has a control character"]);
 

@@ -418,7 +418,7 @@ fn exchange(mut stream: impl Read + Write, request: &[u8]) -> io::Result<Respons
             Ok(0) => break,
             Ok(count) => response.extend_from_slice(&part[..count]),
             // The status is what matters.
-            Err(_) if head(&response).is_some() => break,
+            Err(_) if head_end(&response).is_some() => break,
             Err(error) => return Err(error),
         }
     }
@@ -426,15 +426,15 @@ fn exchange(mut stream: impl Read + Write, request: &[u8]) -> io::Result<Respons
     let status = line.strip_prefix("HTTP/1.").and_then(|line| line.split(' ').nth(1)?.get(..3));
     let status = status.and_then(|status| status.parse().ok());
     let status = status.ok_or_else(|| io::Error::other("the response was not HTTP/1.1"))?;
-    let head = head(&response).map(str::to_owned).unwrap_or_default();
-    let body = if head.is_empty() { Vec::new() } else { response.split_off(head.len()) };
+    let cut_off = || io::Error::other("the response was cut off in its head");
+    let body = response.split_off(head_end(&response).ok_or_else(cut_off)?);
+    let head = String::from_utf8_lossy(&response).into_owned();
     Ok(Response { status, head, body })
 }
 
-/// The head of a response with the empty line behind it, if it is there.
-fn head(response: &[u8]) -> Option<&str> {
-    let end = response.windows(4).position(|four| four == b"\r\n\r\n")?;
-    std::str::from_utf8(&response[..end + 4]).ok()
+/// Where the body of a response begins, behind the empty line, if that is there.
+fn head_end(response: &[u8]) -> Option<usize> {
+    response.windows(4).position(|four| four == b"\r\n\r\n").map(|at| at + 4)
 }
 
 /// The value of a header field.
@@ -447,6 +447,8 @@ pub(super) fn field<'h>(head: &'h str, name: &str) -> Option<&'h str> {
 /// Whether the head is there, and the body if its length is known. One of another length has nothing that is read.
 fn is_whole(response: &[u8]) -> bool {
     let length = |head: &str| field(head, "content-length")?.parse::<usize>().ok();
-    head(response)
-        .is_some_and(|head| response.len() - head.len() >= length(head).unwrap_or_default())
+    head_end(response).is_some_and(|end| {
+        let head = String::from_utf8_lossy(&response[..end]);
+        response.len() - end >= length(&head).unwrap_or_default()
+    })
 }
