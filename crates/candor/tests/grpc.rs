@@ -349,6 +349,9 @@ fn what_does_not_fit_is_refused() {
     says(&[&url, "candor.Echo/Unary", "-X", "GET"], "--method cannot be used with --call");
     says(&[&url, "candor.Echo/Unary", "--proto", "none.proto"], "there is no such file");
     says(&[&url, "candor.Echo/Unary", "--import-path", "."], "add --proto FILE");
+    for text in ["a-bin: !!!", "a-bin: b3Ro, c", "A-BIN: b3R_"] {
+        says(&["127.0.0.1:1", "candor.Echo/Unary", "-H", text], "is not base64");
+    }
     for silent in ["127.0.0.1:1", &h1] {
         let outcome = candor(&["grpc", silent, "candor.Echo/Unary"]);
         assert_eq!(outcome.code(), 1, "{}", outcome.stderr);

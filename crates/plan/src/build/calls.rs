@@ -116,6 +116,20 @@ fn whole_ms(ns: u64) -> u64 {
     ns.div_ceil(1_000_000).min(9_999_999_999)
 }
 
+/// Whether metadata of this name have values of any bytes, in base64.
+fn is_binary(name: &str) -> bool {
+    name.to_ascii_lowercase().ends_with("-bin")
+}
+
+/// With or without padding; several values have commas between them.
+fn is_base64(text: &str) -> bool {
+    text.split(',').all(|one| {
+        let digits = one.trim().trim_end_matches('=').as_bytes();
+        let is_digit = |byte: &u8| byte.is_ascii_alphanumeric() || b"+/".contains(byte);
+        digits.len() % 4 != 1 && digits.iter().all(is_digit)
+    })
+}
+
 /// Makes the requests calls, if they are asked to be: their messages are still JSON.
 pub(super) fn complete(
     options: &Options,
@@ -124,6 +138,12 @@ pub(super) fn complete(
 ) -> Result<(), PlanError> {
     if !are_asked(options) {
         return needless(options);
+    }
+    for (name, text) in parts.work.requests().iter().flat_map(|one| &one.headers) {
+        if is_binary(name) && !holes::has_holes(text) && !is_base64(text) {
+            let why = "is not base64, as values of names that end in -bin are; encode it";
+            return Err(value("--header", format!("the value of {name} {why}")));
+        }
     }
     let mut names: Vec<String> = parts.work.requests().iter().map(|one| one.path.clone()).collect();
     let schema = schema(options, parts, &names, files)?;
