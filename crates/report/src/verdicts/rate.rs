@@ -81,8 +81,13 @@ pub(super) fn no_rate(document: &Document) -> Option<Finding> {
             ("in_flight_at_end", in_flight as f64),
             ("window_ns", window_ns as f64),
         ],
-        remedy: "Raise --duration and --warm-up above the time that a response takes, and check that the target \
-                 responds.",
+        remedy: match sent > 0 && errors == sent {
+            true => "Look at the errors: no request got a response that counts.",
+            false => {
+                "Raise --duration and --warm-up above the time that a response takes, and check that the target \
+                 responds."
+            }
+        },
     })
 }
 
