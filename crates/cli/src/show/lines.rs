@@ -5,7 +5,7 @@ use candor_plan::units::{fmt_count, fmt_duration_ns, fmt_per_second};
 use candor_report::document::progress::{FORMAT, Line, Of};
 use candor_report::json;
 
-use super::state::{Course, Done, State};
+use super::state::{Course, Done, Run, Seen, State};
 use super::view::clock;
 
 /// The shortest time between two lines of a run.
@@ -19,6 +19,8 @@ const TOLERANCE_NS: u64 = 50_000_000;
 const LATE_NS: u64 = 500_000_000;
 /// A shorter interval, e.g. the drain of a healthy run, has no meaningful rate.
 const SHORTEST_NS: u64 = 50_000_000;
+/// Intervals arrive at most so late, besides their own length: figures that are older say nothing about now.
+const STALE_NS: u64 = 2_000_000_000;
 
 /// Decides when lines are due.
 #[derive(Debug)]
@@ -107,11 +109,18 @@ fn times(state: &State) -> (String, String) {
     (format!("{}{of}", clock(elapsed_ns)), left)
 }
 
+/// The last interval, unless it is so old that others should have come since.
+fn last(state: &State) -> Option<(&Run, &Seen)> {
+    let run = state.run.as_ref()?;
+    let last = run.last.as_ref()?;
+    let since_ns = state.now.course.elapsed_ns().saturating_sub(last.summary.end_ns);
+    (since_ns <= STALE_NS + 2 * last.length_ns()).then_some((run, last))
+}
+
 fn of(state: &State) -> Of {
     let step = state.steps.as_ref().and_then(|steps| steps.present.as_ref());
     let step = step.map(|(what, _)| what.clone());
-    let run = state.run.as_ref().and_then(|run| Some((run, run.last.as_ref()?)));
-    match (run, step) {
+    match (last(state), step) {
         (Some((run, last)), step) => Of::Run {
             step,
             rate_per_s: last.rate_per_s(),
@@ -164,6 +173,8 @@ fn text(state: &State) -> String {
             let phase = match state.now.course {
                 Course::None | Course::Connecting => "connecting",
                 Course::Sending { elapsed_ns } if elapsed_ns < warm_up_ns => "warm-up",
+                Course::Draining { .. } => "draining",
+                _ if state.run.as_ref().is_some_and(|run| run.last.is_some()) => "no new figures",
                 _ => "no interval yet",
             };
             return format!("{elapsed}: {phase}");

@@ -6,11 +6,12 @@ use std::path::Path;
 use candor_engine::collecting;
 use candor_lab::Ahead;
 use candor_plan::redact::Typed;
-use candor_plan::{Options, Plan};
+use candor_plan::{Options, Plan, ProgressForm};
 use candor_record::{Collector, ErrorKind, Interval, OfMachine, Workers};
 use candor_report::document::{Severity, Verdict};
 use candor_report::{Facts, Host};
 
+use super::super::lines;
 use super::super::state::{Event, Head, Now, Seen, SoFar};
 use super::*;
 use crate::files::Disk;
@@ -432,4 +433,18 @@ fn lengths_of_time_are_those_of_a_clock() {
     ] {
         assert_eq!(clock(ns), text);
     }
+}
+
+#[test]
+fn figures_of_long_ago_are_not_told_as_those_of_now() {
+    let mut state = healthy();
+    let run = state.run.as_ref().unwrap();
+    let end_ns = run.last.as_ref().unwrap().summary.end_ns;
+    let mut told = |after_ns| {
+        state.now.course = Course::Sending { elapsed_ns: end_ns + after_ns };
+        lines::progress(&state, ProgressForm::Line).unwrap()
+    };
+    assert!(told(1_000_000_000).contains("p50"));
+    let late = told(60_000_000_000);
+    assert!(late.contains("no new figures") && !late.contains("p50"), "{late}");
 }
