@@ -16,5 +16,5 @@ mod trust;
 pub use output::{
     Draft, WriteError, append, check, create, create_directory, open, write_atomically,
 };
-pub use private::{InUse, Private, give_up, private, refuge};
+pub use private::{InUse, Private, give_up, is_private, private, refuge};
 pub use store::{Limits, Store};

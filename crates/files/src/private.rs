@@ -114,6 +114,12 @@ pub fn private() -> io::Result<Private> {
     Ok(Private { path: held.directory.path().to_owned() })
 }
 
+/// Whether this is in the directory of this process, and is gone when that is.
+pub fn is_private(path: &Path) -> bool {
+    let held = HELD.lock().unwrap_or_else(PoisonError::into_inner);
+    held.as_ref().is_some_and(|one| path.starts_with(one.directory.path()))
+}
+
 /// A new directory, locked.
 fn make() -> io::Result<Held> {
     let (parent, mode) = (temporary_directory(), Permissions::from_mode(0o700));

@@ -34,6 +34,7 @@ fn a_killed_agent_is_named_and_its_share_is_accounted_for() {
         let is_later = interval["start_ns"].as_u64().unwrap() >= known_ns;
         assert_eq!(interval["missing"] == serde_json::json!([1]), is_later, "{interval}");
     }
+    assert!(!outcome.stderr.contains("candor fleet report"), "nobody is left: {}", outcome.stderr);
     let names = pids(&outcome.stderr);
     assert!(names.values().all(|pid| !is_running(*pid)), "all processes have ended");
 }
@@ -54,6 +55,7 @@ fn all_stop_when_one_is_lost() {
     // What a0 keeps may still make the result whole, and then that of a1 is needed again.
     assert_eq!(what, ["granted", "started", "stopped", "ended", "kept"]);
     assert!(outcome.stderr.contains("`candor fleet report "), "{}", outcome.stderr);
+    assert!(outcome.stderr.contains(&format!(" --operator {}`", fleet.operator())));
 }
 
 /// Agents whose coordinator is gone stop sending when their lease is over, by nginx's count; their results are

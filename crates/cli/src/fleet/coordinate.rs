@@ -7,10 +7,11 @@ use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::Read;
 use std::os::unix::fs::FileExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use candor_engine::{Control, EngineError, Observer, monotonic_ns};
+use candor_files::is_private;
 use candor_fleet::codec::PIECE_BYTES;
 use candor_fleet::coordinator::{
     Coordinator, Event, OnLoss, Outcome, Settings, Stage, Verdict, Void,
@@ -23,9 +24,10 @@ use candor_fleet_nats::{Arrival, Link};
 use candor_lab::{LabError, alternatives};
 use candor_plan::Plan;
 use candor_plan::units::fmt_plural;
+use candor_plan::words::quoted;
 use candor_record::RunRecord;
 
-use super::{Fleet, Open, folder, outdated, runs};
+use super::{Fleet, OPERATOR, Open, folder, outdated, runs};
 use crate::console;
 
 /// How long a grant may wait to be used.
@@ -243,8 +245,13 @@ impl Driven<'_> {
     fn leave_open(&mut self, observer: &mut dyn Observer) {
         if let Some(kept) = self.kept.take() {
             kept.stay();
+            let folder = &self.fleet.operator.folder;
+            let operator = match folder == Path::new(OPERATOR) {
+                true => String::new(),
+                false => format!(" --operator {}", quoted(&folder.to_string_lossy())),
+            };
             let text = format!(
-                "agents keep results that this one lacks; once they are heard, `candor fleet report {}` makes it again",
+                "agents keep results that this one lacks; once they are heard, `candor fleet report {}{operator}` makes it again",
                 self.id
             );
             say(observer, &text);
@@ -338,6 +345,10 @@ impl Driven<'_> {
         let folder = &self.fleet.operator.folder;
         // That of an attempt before is no more.
         self.kept = None;
+        // The whole fleet ends with this process.
+        if is_private(folder) {
+            return;
+        }
         let shares = self.coordinator.shares();
         match runs::Kept::keep(folder, self.coordinator.key(), plan, rows, &shares) {
             Ok(kept) => self.kept = Some(kept),
