@@ -181,6 +181,11 @@ mod tests {
         (document.ledger.ok, document.ledger.errors, document.ledger.unfinished) = (0, 5_990, 10);
         let verdict = found(&document, "no-rate").unwrap();
         assert!(verdict.sentence.contains("5,990 failed and 10 were unfinished"), "{verdict:?}");
+        assert!(verdict.remedy.contains("--duration"), "{verdict:?}");
+        document.ledger.errors = document.ledger.sent;
+        document.ledger.unfinished = 0;
+        let verdict = found(&document, "no-rate").unwrap();
+        assert!(verdict.remedy.contains("errors") && !verdict.remedy.contains("--duration"));
         // Somebody did, with something else than was asked for.
         let failed = |kind: &str| ErrorCount {
             kind: kind.to_owned(),
